@@ -1,0 +1,54 @@
+"""Bridge: models between ONNX and OpenVINO IR, both ways, conditional subgraphs included.
+
+    import bridge
+    bridge.convert("model.onnx", "model.xml")
+    bridge.convert("model.xml", "model.onnx")
+
+Names are imported when they are first used, so that `import bridge` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridge.api import convert, load, save, to_onnx, to_openvino
+    from bridge.check import check
+    from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
+    from bridge.report import Report
+
+_HOMES = {
+    "convert": "bridge.api",
+    "load": "bridge.api",
+    "save": "bridge.api",
+    "to_onnx": "bridge.api",
+    "to_openvino": "bridge.api",
+    "check": "bridge.check",
+    "Report": "bridge.report",
+    "BridgeError": "bridge.errors",
+    "InvalidModelError": "bridge.errors",
+    "UnsupportedError": "bridge.errors",
+    "UsageError": "bridge.errors",
+}
+
+__all__ = [
+    "BridgeError",
+    "InvalidModelError",
+    "Report",
+    "UnsupportedError",
+    "UsageError",
+    "check",
+    "convert",
+    "load",
+    "save",
+    "to_onnx",
+    "to_openvino",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bridge' has no attribute {name!r}")
+    return getattr(import_module(home), name)

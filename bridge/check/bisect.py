@@ -1,0 +1,51 @@
+"""Finds the first value inside two models that differs, by making inner values outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.engines import EngineError, Session
+
+_AT_ONCE = 100  # values exposed in one run, so that memory stays small
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first inner value that differs, how many were compared before it, and what made it."""
+
+    name: str
+    difference: Difference
+    before: int
+
+    def __str__(self) -> str:
+        return f"the first value that differs is '{self.name}' ({self.difference}); {self.before} before it agree"
+
+
+Expose = Callable[[Sequence[str]], tuple[Session, Session]]
+"""Gives both models, loaded, with the values of these names among their outputs."""
+
+
+def first_difference(
+    names: Sequence[str], expose: Expose, feeds: Mapping[str, Any], rtol: float, atol: float
+) -> FirstDifference | str:
+    """The first of `names` (in the graph's order) whose values differ, or why none was found."""
+    agree = 0
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        try:
+            first, second = expose(some)
+            expected, actual = first.run(feeds), second.run(feeds)
+        except EngineError as error:
+            return f"the search for the first difference stopped: {error}"
+        for name in some:
+            if name not in expected or name not in actual:
+                continue
+            loosened = tolerance(expected[name], rtol)
+            difference = compare(expected[name], actual[name], loosened, atol)
+            if not difference.ok:
+                return FirstDifference(name, difference, agree)
+            agree += 1
+    return f"all {agree} inner values that could be compared agree"

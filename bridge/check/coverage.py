@@ -1,0 +1,194 @@
+"""Branch coverage: seeks inputs that take each branch of every If, and forces the others.
+
+The search is guided by what it finds, as a fuzzer's is: inputs that reached a new branch are
+changed further, with sizes and numbers taken from the model's own constants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import EngineError, Session
+from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.instrument import OWN, IfSite
+from bridge.neutral.graph import Model
+from bridge.neutral.types import TensorType
+
+Branch = tuple[int, bool]
+"""The index of an IfSite, and whether its then (or its else) branch is meant."""
+
+_LARGEST_SIZE = 4096  # of a dimension that the search tries
+
+
+@dataclass
+class Exploration:
+    """Inputs that the model takes (`feeds`), each branch's first input by its place among them
+    (`reached`), and how often the model refused an input, by the engine's message."""
+
+    feeds: list[dict[str, Any]] = field(default_factory=list)
+    reached: dict[Branch, int] = field(default_factory=dict)
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def explore(
+    model: Model,
+    session: Session,
+    sites: Sequence[IfSite],
+    base: Recipe,
+    samples: int,
+    budget: int,
+) -> Exploration:
+    """Find `samples` inputs that the model takes and more that reach further branches.
+
+    `model` is the graph without additions; `session` runs it with `IfSite.taken` among its
+    outputs. Runs at most `budget` times.
+    """
+    result = Exploration()
+    wanted = {(site.index, branch) for site in sites for branch in (True, False)}
+    numbers = _numbers(model)
+    rng = np.random.default_rng(base.seed)
+    found: list[Recipe] = [base]
+    for attempt in range(budget):
+        if len(result.feeds) >= samples and not wanted - set(result.reached):
+            break
+        if attempt < samples:
+            recipe = replace(base, seed=base.seed + attempt)
+        else:
+            recipe = found[int(rng.integers(len(found)))]
+            for _ in range(int(rng.integers(1, 4))):
+                recipe = _changed(recipe, model, base, numbers, rng)
+        feeds = make_inputs(model, recipe)
+        try:
+            outputs = session.run(feeds)
+        except EngineError as error:
+            result.refused[str(error)] += 1
+            continue
+        new = [
+            branch
+            for branch in sorted(wanted - set(result.reached))
+            if bool(outputs[sites[branch[0]].taken(branch[1])])
+        ]
+        if new or len(result.feeds) < samples:
+            result.reached |= dict.fromkeys(new, len(result.feeds))
+            result.feeds.append(feeds)
+            found.append(recipe)
+    return result
+
+
+def _numbers(model: Model) -> list[float]:
+    """Numbers that may matter to the model's conditions: its small constants, and 0."""
+    numbers: set[float] = {0.0}
+    for node in model.graph.walk():
+        if node.op == "Constant":
+            tensor = node.attributes["value"]
+            if tensor.size <= 8 and tensor.element.kind in ("int", "uint", "float"):
+                numbers.update(float(x) for x in tensor.array().reshape(-1))
+    return sorted(x for x in numbers if np.isfinite(x))
+
+
+def _changed(
+    recipe: Recipe, model: Model, base: Recipe, numbers: list[float], rng: np.random.Generator
+) -> Recipe:
+    """A recipe that differs from `recipe` in one choice; what `base` fixes stays."""
+    number = numbers[int(rng.integers(len(numbers)))] + float(rng.integers(-1, 2))
+    kind = rng.integers(0, 4)
+    values = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
+    if not values or kind == 0:
+        return replace(recipe, seed=int(rng.integers(1 << 31)))
+    value = values[int(rng.integers(len(values)))]
+    if kind == 1:
+        keys = [
+            dim if isinstance(dim, str) else f"{value.name}.{axis}"
+            for axis, dim in enumerate(value.shape or ())
+            if not isinstance(dim, int)
+        ]
+        free = [key for key in keys if key not in base.sizes]
+        if not free:
+            return recipe
+        size = int(number) if rng.integers(2) else int(rng.integers(1, 9))
+        size = min(max(size, 0), _LARGEST_SIZE)
+        return replace(recipe, sizes={**recipe.sizes, free[int(rng.integers(len(free)))]: size})
+    if value.element is None or value.element.name == "string" or value.name in base.fills:
+        return recipe
+    if kind == 2:
+        return replace(recipe, fills={**recipe.fills, value.name: number})
+    factor = float(rng.choice([-1.0, 0.01, 10.0, 1000.0]))
+    fills = {name: x for name, x in recipe.fills.items() if name != value.name}
+    return replace(recipe, fills=fills, scales={**recipe.scales, value.name: factor})
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What came of forcing one branch: `problem` says why it could not run, or how the models
+    then differ (`wrong`); it is empty where they agree."""
+
+    branch: Branch
+    problem: str = ""
+    wrong: bool = False
+
+
+def settings(sites: Sequence[IfSite], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
+    """The switches of `instrument` that lead into `branch` through the Ifs around it."""
+    index, wanted = branch
+    chosen = {site: OWN for site in switched}
+    chosen |= {parent: int(taken) for parent, taken in sites[index].parents}
+    chosen[index] = int(wanted)
+    return {sites[site].switch: np.array(value, np.int32) for site, value in chosen.items()}
+
+
+def to_switch(sites: Sequence[IfSite], branches: Sequence[Branch]) -> list[int]:
+    """The sites that need a switch to force these branches: their Ifs and those around them."""
+    needed = {index for index, _ in branches}
+    for index, _ in branches:
+        needed |= {parent for parent, _ in sites[index].parents}
+    return sorted(needed)
+
+
+def force(
+    sites: Sequence[IfSite],
+    branches: Sequence[Branch],
+    first: Session,
+    others: Sequence[tuple[str, Session]],
+    feeds: Sequence[dict[str, Any]],
+    differences: Callable[[dict[str, Any], dict[str, Any]], str],
+) -> list[Forced]:
+    """Force each of `branches` in models that have switches, with the first of `feeds` with which
+    `first` runs it; `differences` says how the outputs of two runs differ ("" where they do not).
+    """
+    switched = to_switch(sites, branches)
+    results = []
+    for branch in branches:
+        site = sites[branch[0]]
+        problem, expected, given = "no input to try it with", None, None
+        for feed in feeds:
+            given = {**feed, **settings(sites, switched, branch)}
+            try:
+                outputs = first.run(given)
+            except EngineError as error:
+                problem = f"the model itself fails there: {error}"
+                continue
+            if bool(outputs[site.taken(branch[1])]):
+                expected = outputs
+                break
+            problem = "the body around it never ran"
+        if expected is None or given is None:
+            results.append(Forced(branch, problem))
+            continue
+        wrong = []
+        for label, session in others:
+            try:
+                found = differences(expected, session.run(given))
+            except EngineError as error:
+                found = str(error)
+            if found:
+                wrong.append(f"{label}: {found}")
+        results.append(Forced(branch, "; ".join(wrong), bool(wrong)))
+    return results

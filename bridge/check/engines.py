@@ -1,0 +1,401 @@
+"""The engines that run models behind one small protocol: onnxruntime, OpenVINO, onnx.reference.
+
+Tensors are numpy arrays on every side, with the `ml_dtypes` types where numpy has none (bfloat16,
+the 8-bit floats, everything below eight bits) and `object` for strings. A sequence is a list,
+an absent optional is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from bridge.errors import BridgeError
+
+Source = str | Path | onnx.ModelProto
+
+
+class EngineError(BridgeError):
+    """An engine is missing, cannot take a model, or fails while it runs it."""
+
+
+class LacksOperatorError(EngineError):
+    """The engine has no implementation of an operator, type, or version in the model."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a loaded model, as its engine declares it.
+
+    `dtype` is None where the engine does not say; `shape` is None for an unknown rank, and holds
+    an int, a symbol, or None for each dimension. Both describe the element of a sequence or
+    optional. `aliases` are further names that feeds may use.
+    """
+
+    name: str
+    dtype: np.dtype | None
+    shape: tuple[int | str | None, ...] | None
+    kind: Literal["tensor", "sequence", "optional"] = "tensor"
+    aliases: frozenset[str] = frozenset()
+
+
+class Session(Protocol):
+    """A model that is ready to run."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run once; returns every output by name, in the order of `outputs`."""
+
+
+class Engine(Protocol):
+    """Something that loads models of some formats (`suffixes`) and runs them."""
+
+    name: str
+    version: str
+    suffixes: frozenset[str]
+
+    def load(self, source: Source) -> Session:
+        """Load a model from a path, or from a ModelProto where the engine takes ONNX."""
+
+
+def _optional_module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise EngineError(
+            f"{name} is not installed; install the extra 'check': "
+            "pip install 'onnx-openvino-bridge[check]'"
+        ) from error
+
+
+def _message(error: Exception) -> str:
+    """The part of an engine's message that says something, without C++ source locations."""
+    text = re.sub(r"\n+\s*", " ", str(error)).strip()
+    text = re.sub(r"Exception from src/\S+:\d+:\s*", "", text)
+    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : (\w+) : ", r"\1: ", text)
+    return re.sub(r"/\S+/onnxruntime/core/\S+ ", "", text) or type(error).__name__
+
+
+def _packed(array: np.ndarray) -> bytes:
+    """Row-major little-endian bytes; elements below eight bits packed, first one lowest."""
+    return numpy_helper.from_array(np.ascontiguousarray(array)).raw_data
+
+
+def _unpacked(data: bytes, element: int, shape: Sequence[int]) -> np.ndarray:
+    """The array of `shape` and ONNX element type `element` in bytes packed like `_packed`."""
+    return numpy_helper.to_array(onnx.TensorProto(data_type=element, dims=shape, raw_data=data))
+
+
+def _feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
+    for name in (port.name, *sorted(port.aliases)):
+        if name in feeds:
+            value = feeds[name]
+            return value if value is None or isinstance(value, list) else np.asarray(value)
+    raise EngineError(f"input '{port.name}' is not among the feeds: {', '.join(feeds) or 'none'}")
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+class OnnxRuntime:
+    """onnxruntime on the CPU with all graph optimisations off."""
+
+    name = "onnxruntime"
+    suffixes = frozenset({".onnx"})
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._module = _optional_module("onnxruntime")
+        self.version = self._module.__version__
+        self._threads = threads
+
+    def load(self, source: Source) -> Session:
+        """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
+        options = self._module.SessionOptions()
+        options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        if self._threads:
+            options.intra_op_num_threads = options.inter_op_num_threads = self._threads
+        model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
+        try:
+            session = self._module.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
+            raise kind(f"onnxruntime: {_message(error)}") from error
+        return _OnnxRuntimeSession(self._module, session)
+
+
+# What onnxruntime says when it has no kernel, operator, type or version; a model that merely
+# breaks a rule reads otherwise and must not be taken for one that onnxruntime does not know.
+_ORT_LACKS = re.compile(
+    r"NOT_IMPLEMENTED"
+    r"|is not a registered function/op"
+    r"|is not currently registered or supported"
+    r"|Unrecognized attribute: \w+ for operator"
+    r"|Unsupported model IR version"
+    r"|only \*guarantees\* support for models stamped with official released onnx opset"
+    r"|Type 'tensor\(\w+\)' of input parameter \(\w+\) of operator \(\w+\) .* is invalid"
+    r"|Batchwise recurrent operations \(layout == 1\) are not supported"
+)
+
+
+class _OnnxRuntimeSession:
+    def __init__(self, module: Any, session: Any) -> None:
+        self._module = module
+        self._session = session
+        self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
+        self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        values = {port.name: self._value(port, _feed_of(port, feeds)) for port in self.inputs}
+        names = [port.name for port in self.outputs]
+        try:
+            if all(port.kind == "tensor" for port in self.outputs) and all(
+                isinstance(value, self._module.OrtValue) for value in values.values()
+            ):
+                results = self._session.run_with_ort_values(names, values)
+            else:
+                results = self._session.run(names, values)
+        except Exception as error:
+            raise EngineError(f"onnxruntime: {_message(error)}") from error
+        return {name: self._array(value) for name, value in zip(names, results, strict=True)}
+
+    def _value(self, port: Port, value: Any) -> Any:
+        if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
+            return value
+        element = helper.np_dtype_to_tensor_dtype(value.dtype)
+        result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), element)
+        size = result.tensor_size_in_bytes()
+        if size:
+            data = _packed(value)
+            ctypes.memmove(result.data_ptr(), data, len(data))
+        return result
+
+    def _array(self, value: Any) -> Any:
+        if not isinstance(value, self._module.OrtValue):
+            return value
+        if value.data_type() == "tensor(string)":
+            return value.numpy()
+        size = value.tensor_size_in_bytes()
+        data = ctypes.string_at(value.data_ptr(), size) if size else b""
+        return _unpacked(data, value.element_type(), value.shape())
+
+
+def _onnxruntime_port(port: Any) -> Port:
+    kind: Literal["tensor", "sequence", "optional"] = "tensor"
+    if port.type.startswith("seq("):
+        kind = "sequence"
+    elif port.type.startswith("optional("):
+        kind = "optional"
+    spelled = re.findall(r"tensor\((\w+)\)", port.type)
+    dtype = None
+    if spelled:
+        name = {"float": "FLOAT", "double": "DOUBLE"}.get(spelled[0], spelled[0].upper())
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(name)))
+    # onnxruntime shows an unknown rank and a scalar alike, as an empty list of dimensions.
+    shape = tuple(port.shape) if port.shape else None
+    return Port(port.name, dtype, shape, kind)
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+class Reference:
+    """`onnx.reference`, the standard's own evaluator. Slow; knows every operator and type."""
+
+    name = "onnx.reference"
+    suffixes = frozenset({".onnx"})
+
+    def __init__(self) -> None:
+        self.version = onnx.__version__
+
+    def load(self, source: Source) -> Session:
+        """See `Engine.load`."""
+        model = source if isinstance(source, onnx.ModelProto) else onnx.load(str(source))
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            return _ReferenceSession(model, ReferenceEvaluator(model))
+        except Exception as error:
+            raise EngineError(f"onnx.reference: {_message(error)}") from error
+
+
+class _ReferenceSession:
+    def __init__(self, model: onnx.ModelProto, evaluator: Any) -> None:
+        self._evaluator = evaluator
+        constants = {tensor.name for tensor in model.graph.initializer}
+        self.inputs = tuple(
+            _value_info_port(info) for info in model.graph.input if info.name not in constants
+        )
+        self.outputs = tuple(_value_info_port(info) for info in model.graph.output)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        values = {port.name: _feed_of(port, feeds) for port in self.inputs}
+        try:
+            with np.errstate(all="ignore"):
+                results = self._evaluator.run(None, values)
+        except Exception as error:
+            raise EngineError(f"onnx.reference: {_message(error)}") from error
+        return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
+
+
+def _value_info_port(info: onnx.ValueInfoProto) -> Port:
+    kind: Literal["tensor", "sequence", "optional"] = "tensor"
+    declared = info.type
+    while declared.WhichOneof("value") in ("sequence_type", "optional_type"):
+        wrapper = declared.WhichOneof("value")
+        if kind == "tensor":
+            kind = "sequence" if wrapper == "sequence_type" else "optional"
+        declared = getattr(declared, wrapper).elem_type
+    tensor = declared.tensor_type
+    dtype = (
+        np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None
+    )
+    shape = None
+    if tensor.HasField("shape"):
+        shape = tuple(
+            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+            for dim in tensor.shape.dim
+        )
+    return Port(info.name, dtype, shape, kind)
+
+
+# ------------------------------------------------------------------------------------------------
+
+# OpenVINO's element types and the arrays that hold them; it has no numpy type for nf4, u1, u3, u6.
+_OPENVINO_DTYPES = {
+    "boolean": "bool",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "f4e2m1": "float4_e2m1fn",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
+    "i4": "int4",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u2": "uint2",
+    "u4": "uint4",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "string": "object",
+}
+
+
+class OpenVino:
+    """OpenVINO's CPU plugin, told to compute in f32 and no less."""
+
+    name = "OpenVINO"
+    suffixes = frozenset({".xml", ".onnx"})
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._module = _optional_module("openvino")
+        self.version = self._module.__version__.split("-")[0]
+        self._core = self._module.Core()
+        self._config: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
+        if threads:
+            self._config["INFERENCE_NUM_THREADS"] = threads
+
+    def load(self, source: Source) -> Session:
+        """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
+        try:
+            model = (
+                self._core.read_model(source.SerializeToString())
+                if isinstance(source, onnx.ModelProto)
+                else self._core.read_model(str(source))
+            )
+            compiled = self._core.compile_model(model, "CPU", self._config)
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+        return _OpenVinoSession(self._module, model, compiled)
+
+
+class _OpenVinoSession:
+    def __init__(self, module: Any, model: Any, compiled: Any) -> None:
+        self._module = module
+        self._request = compiled.create_infer_request()
+        # The model that was read still has the types and ranks that compilation may change.
+        self.inputs = tuple(
+            _openvino_port(port, port.get_node().get_friendly_name()) for port in model.inputs
+        )
+        self.outputs = tuple(
+            _openvino_port(port, port.get_node().get_friendly_name()) for port in model.outputs
+        )
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        tensors = [self._tensor(port, _feed_of(port, feeds)) for port in self.inputs]
+        try:
+            for position, tensor in enumerate(tensors):
+                self._request.set_input_tensor(position, tensor)
+            self._request.infer()
+            return {
+                port.name: self._array(self._request.get_output_tensor(position))
+                for position, port in enumerate(self.outputs)
+            }
+        except EngineError:
+            raise
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+
+    def _tensor(self, port: Port, value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            raise EngineError(f"OpenVINO: input '{port.name}' takes a tensor, not {value!r}")
+        if value.dtype.kind in "OSU":
+            return self._module.Tensor(np.ascontiguousarray(value.astype(str)))
+        spelled = _OPENVINO_NAMES.get(value.dtype.name)
+        if spelled is None:
+            raise EngineError(f"OpenVINO has no element type {value.dtype} (input '{port.name}')")
+        tensor = self._module.Tensor(
+            getattr(self._module.Type, spelled), self._module.Shape(list(value.shape))
+        )
+        if value.size:
+            data = np.frombuffer(_packed(value), np.uint8)
+            tensor.data.reshape(-1).view(np.uint8)[:] = data
+        return tensor
+
+    def _array(self, tensor: Any) -> np.ndarray:
+        spelled = tensor.element_type.get_type_name()
+        shape = tuple(tensor.shape)
+        if spelled == "string":
+            return np.asarray(tensor.str_data).astype(object).reshape(shape)
+        dtype = _OPENVINO_DTYPES.get(spelled)
+        if dtype is None:
+            raise EngineError(f"OpenVINO: an output of type {spelled} has no array type")
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return _unpacked(tensor.data.tobytes() if tensor.size else b"", element, shape)
+
+
+_OPENVINO_NAMES = {dtype: spelled for spelled, dtype in _OPENVINO_DTYPES.items()}
+
+
+def _openvino_port(port: Any, friendly_name: str) -> Port:
+    names = sorted(port.get_names())
+    partial = port.get_partial_shape()
+    shape = None
+    if partial.rank.is_static:
+        shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
+    dtype = _OPENVINO_DTYPES.get(port.get_element_type().get_type_name())
+    return Port(
+        name=names[0] if names else friendly_name,
+        dtype=np.dtype(dtype) if dtype else None,
+        shape=shape,
+        aliases=frozenset({*names, friendly_name}),
+    )

@@ -1,0 +1,303 @@
+"""Seeded inputs for a model: the right types, sizes that agree, integers that mean something.
+
+An integer input may be an index, an axis, a size or a count: where its value ends up says so. The
+neutral graph is followed from the input to its consumers, and the name of the operator's input
+that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the table `RANGES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value
+from bridge.neutral.types import (
+    ANY,
+    Dim,
+    Element,
+    OptionalType,
+    SequenceType,
+    Shape,
+    Type,
+    high,
+    low,
+)
+from bridge.vocabulary import operators
+
+# The values an operator's input can take: lowest and highest. `size` is the size of what the
+# value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
+RANGES = {
+    "indices": lambda size: (0, size - 1),
+    "write_indices": lambda size: (0, 0),
+    "target": lambda size: (0, size - 1),
+    "labels": lambda size: (0, size - 1),
+    "axis": lambda size: (0, size - 1),
+    "axes": lambda size: (0, size - 1),
+    "K": lambda size: (1, size),
+    "k": lambda size: (-1, 1),
+    "depth": lambda size: (2, 5),
+    "trip_count": lambda size: (0, 3),
+    "repeats": lambda size: (1, 2),
+    "shape": lambda size: (1, 1),
+    "sizes": lambda size: (1, 4),
+    "scales": lambda size: (1, 2),
+    "size": lambda size: (1, 4),
+    "output_shape": lambda size: (1, 4),
+    "image_shape": lambda size: (1, 4),
+    "split": lambda size: (1, 1),
+    "pads": lambda size: (0, 1),
+    "starts": lambda size: (0, 0),
+    "ends": lambda size: (1, 3),
+    "steps": lambda size: (1, 1),
+    "start": lambda size: (0, 1),
+    "limit": lambda size: (2, 5),
+    "delta": lambda size: (1, 1),
+    "sequence_lens": lambda size: (1, size),
+    "nonpad_kv_seqlen": lambda size: (1, size),
+    "position": lambda size: (0, 0),
+    "max_output_boxes_per_class": lambda size: (1, 3),
+    "position_ids": lambda size: (0, 1),
+    "block_shape": lambda size: (1, 2),
+    "dft_length": lambda size: (1, 4),
+    "frame_length": lambda size: (1, 4),
+    "frame_step": lambda size: (1, 4),
+}
+
+# Inputs that are a share or a probability.
+_UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
+
+# Inputs that must not be zero, or stay small, in some of the operators that have them.
+_SECOND_OPERANDS = {
+    ("Div", "B"): (1, 5),
+    ("Mod", "B"): (1, 5),
+    ("Pow", "Y"): (0, 3),
+    ("BitShift", "Y"): (0, 7),
+}
+
+# Operators whose first output holds the values of their first input (or some of them).
+_TRANSPARENT = frozenset(
+    {
+        *("Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"),
+        *("Transpose", "Concat", "Gather", "Slice", "Expand", "Tile"),
+    }
+)
+
+_WORDS = ("", "a", "bridge", "Straße", "two words", "10")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What inputs are made of: the seed, and choices that take the place of what it would draw.
+
+    `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol; `fills`
+    are numbers that a whole input is filled with, `scales` factors on what is drawn for it.
+    """
+
+    seed: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    fills: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+
+
+def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
+    """One value for each input of the model, by name; the same recipe gives the same values.
+
+    Inputs that have a default in the file are left out.
+    """
+    maker = _Maker(model, recipe or Recipe())
+    return {
+        value.name: maker.make(value) for value in model.graph.inputs if value not in model.defaults
+    }
+
+
+class _Maker:
+    """Draws the inputs of one recipe. Sizes, once drawn, hold for all inputs."""
+
+    def __init__(self, model: Model, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.rng = np.random.default_rng(recipe.seed)
+        self.consumers = _consumers(model.graph)
+        self.sizes: dict[str, int] = dict(recipe.sizes)
+        self.length = int(self.rng.integers(1, 4))  # of all sequences
+
+    def make(self, value: Value) -> Any:
+        """A value for one input of the graph."""
+        uses = list(_uses(value, self.consumers))
+        return self._of_type(value, value.type, uses)
+
+    def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
+        if isinstance(type, SequenceType):
+            return [self._of_type(value, type.item, uses) for _ in range(self.length)]
+        if isinstance(type, OptionalType):
+            present = bool(self.rng.integers(0, 2))
+            return self._of_type(value, type.item, uses) if present else None
+        if type.element is None:
+            raise InvalidModelError(f"input '{value.name}' has no element type")
+        array = self._tensor(value, type.element, self.shape(value.name, type.shape), uses)
+        if value.name in self.recipe.scales:
+            array = array * self.recipe.scales[value.name]
+        if value.name in self.recipe.fills:
+            array = np.full_like(array, self.recipe.fills[value.name], array.dtype)
+        with np.errstate(all="ignore"):
+            return array.astype(type.element.dtype)
+
+    def _tensor(
+        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
+    ) -> np.ndarray:
+        for node, index in uses:
+            exact = self._exact(node, index, shape)
+            if exact is not None:
+                return exact
+        if any(_input_name(node, index) in _UNIT for node, index in uses):
+            return self.rng.uniform(0.0, 0.9, shape)
+        found = (self._range(node, index) for node, index in uses)
+        ranges = [pair for pair in found if pair is not None]
+        if ranges:
+            low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
+            return np.asarray(self.rng.integers(low, max(low, high) + 1, shape))
+        return _free(self.rng, element, shape)
+
+    def shape(self, name: str, shape: Shape) -> tuple[int, ...]:
+        """The sizes of an input's shape; two dimensions where not even the rank is known."""
+        dims: tuple[Dim, ...] = (ANY, ANY) if shape is None else shape
+        return tuple(self.size(dim, f"{name}.{axis}") for axis, dim in enumerate(dims))
+
+    def size(self, dim: Dim, key: str) -> int:
+        """The size of one dimension; `key` names it where it has no symbol."""
+        if isinstance(dim, int):
+            return dim
+        key = dim if isinstance(dim, str) else key
+        if key not in self.sizes:
+            drawn = max(int(self.rng.integers(2, 5)), low(dim))
+            self.sizes[key] = min(drawn, high(dim) or drawn)
+        return self.sizes[key]
+
+    def _range(self, node: Node, index: int) -> tuple[int, int] | None:
+        name = _input_name(node, index)
+        if (node.op, name) in _SECOND_OPERANDS:
+            return _SECOND_OPERANDS[node.op, name]
+        if index == 0 and node.op != "Loop" and name not in ("indices", "size"):
+            return None  # the first input is what an operator works on
+        if name not in RANGES:
+            return None
+        lowest, highest = RANGES[name](self._counted(node, name))
+        return lowest, max(lowest, highest)
+
+    def _counted(self, node: Node, name: str) -> int:
+        """The size of what the node's input `name` indexes or counts; 1 where not known."""
+        data = node.input(0)
+        shape = data.shape if data is not None else None
+        if node.op == "OneHot":
+            return 2
+        if shape is None:
+            return 1
+        if name in ("axis", "axes"):
+            return max(len(shape), 1)
+        if name == "indices" and node.op in ("GatherND", "ScatterND"):
+            return min((self._known(dim) for dim in shape), default=1)
+        axis = _axis(node, -1 if name == "K" else 0)
+        if axis is None or not -len(shape) <= axis < len(shape):
+            return 1
+        return self._known(shape[axis])
+
+    def _known(self, dim: Dim) -> int:
+        if isinstance(dim, str):
+            return self.sizes.get(dim, 1)
+        return dim if isinstance(dim, int) else max(dim.low, 1)
+
+    def _exact(self, node: Node, index: int, shape: tuple[int, ...]) -> np.ndarray | None:
+        """The one value that is sure to work where elements depend on one another."""
+        name, data = _input_name(node, index), node.input(0)
+        if index == 0 or len(shape) != 1 or data is None or data.shape is None:
+            return None
+        if name == "axes":
+            return np.arange(shape[0])
+        if name == "scales" and shape[0] > 2:
+            return np.array([1] * (shape[0] - 2) + [2, 2])
+        if name in ("shape", "sizes") and len(data.shape) == shape[0]:
+            return np.array(
+                [self.size(dim, f"{data.name}.{i}") for i, dim in enumerate(data.shape)]
+            )
+        if name == "split" and shape[0]:
+            total = self._known(data.shape[_axis(node, 0) or 0])
+            parts = np.full(shape, total // shape[0])
+            parts[-1] += total - parts.sum()
+            return parts
+        return None
+
+
+def _free(rng: np.random.Generator, element: Element, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of an input that may be anything."""
+    if element.name == "string":
+        words = rng.choice(np.array(_WORDS, dtype=object), shape)
+        return np.asarray(words, dtype=object).reshape(shape)
+    if element.kind == "bool":
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
+    if element.is_integer:
+        top = min(100, (1 << (element.bits - 1)) - 1)
+        low = -top if element.is_signed else 0
+        return np.asarray(rng.integers(low, top + 1, shape)).astype(element.dtype)
+    drawn = rng.standard_normal(shape)
+    if element.kind == "complex":
+        drawn = drawn + 1j * rng.standard_normal(shape)
+    return np.asarray(drawn).astype(element.dtype)
+
+
+# ------------------------------------------------------------------------------------------------
+
+Uses = list[tuple[Node, int]]
+Consumers = dict[Value, Uses]
+
+
+def _consumers(graph: Graph) -> Consumers:
+    """Every value of the graph and all nested in it, with the nodes that take it as an input."""
+    table: Consumers = {}
+    for node in graph.walk():
+        for index, value in enumerate(node.inputs):
+            if value is not None:
+                table.setdefault(value, []).append((node, index))
+    return table
+
+
+def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
+    """Where a value ends up, through operators that hand it on and into bodies."""
+    waiting, seen = [value], {value}
+    while waiting:
+        for node, index in consumers.get(waiting.pop(), ()):
+            yield node, index
+            reached: list[Value] = []
+            if node.op in _TRANSPARENT and (index == 0 or node.op == "Concat"):
+                reached.append(node.outputs[0])
+            for body in node.bodies:
+                for inner, port in zip(body.graph.inputs, body.inputs, strict=True):
+                    if isinstance(port, Invariant | Carried) and port.input == index:
+                        reached.append(inner)
+            for found in reached:
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+
+
+def _input_name(node: Node, index: int) -> str:
+    if node.op == "Loop":
+        return ("trip_count", "condition")[index] if index < 2 else ""
+    operator = operators().get(node.op)
+    if operator is None or not operator.inputs:
+        return ""
+    return operator.inputs[min(index, len(operator.inputs) - 1)].rstrip("?*")
+
+
+def _axis(node: Node, default: int) -> int | None:
+    """The axis an operator works along: an attribute, or an input that must be known."""
+    operator = operators().get(node.op)
+    if operator is not None and "axis" in (name.rstrip("?*") for name in operator.inputs):
+        value = node.input(operator.input_index("axis"))
+        known = integers(value)
+        return default if value is None else known[0] if known else None
+    axis = node.attributes.get("axis", default)
+    return axis if isinstance(axis, int) else default

@@ -1,0 +1,221 @@
+"""Adds outputs and switches to a model, so that what happens inside it can be seen and steered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Graph,
+    Invariant,
+    Model,
+    Node,
+    Value,
+    Yield,
+)
+from bridge.neutral.types import BOOL, I32, TensorType
+
+OWN = -1  # a switch at this value leaves an If to its own condition; 0 forces else, 1 then
+
+
+@dataclass(frozen=True)
+class IfSite:
+    """One If of a model. `where` is its path from the top graph down; `parents` are the sites
+    around it, outermost first, each with the branch that must run to get here."""
+
+    index: int
+    where: str
+    parents: tuple[tuple[int, bool], ...]
+
+    @property
+    def switch(self) -> str:
+        """The name of the input that forces this If."""
+        return f"bridge.switch.{self.index}"
+
+    def taken(self, branch: bool) -> str:
+        """The name of the output that says whether a branch ran at least once."""
+        return f"bridge.taken.{self.index}.{'then' if branch else 'else'}"
+
+
+def if_sites(model: Model) -> dict[Node, IfSite]:
+    """Every If of the model with its place, outer before inner, in the order of the graph."""
+    sites: dict[Node, IfSite] = {}
+    _find(model.graph, "graph", (), sites)
+    return sites
+
+
+def _find(
+    graph: Graph, where: str, parents: tuple[tuple[int, bool], ...], sites: dict[Node, IfSite]
+) -> None:
+    for node in graph.nodes:
+        here = f'{where} / {node.op} "{node.name or node.outputs[0].name}"'
+        if node.op == "If":
+            sites[node] = IfSite(len(sites), here, parents)
+            for branch, body in zip((True, False), node.bodies, strict=True):
+                inside = f"{here} / {'then' if branch else 'else'}_branch"
+                _find(body.graph, inside, (*parents, (sites[node].index, branch)), sites)
+        else:
+            for body in node.bodies:
+                _find(body.graph, f"{here} / body", parents, sites)
+
+
+def instrument(model: Model, switched: Collection[int] = ()) -> list[IfSite]:
+    """Give the model two boolean outputs for every If (`IfSite.taken`) and, for the sites whose
+    index is in `switched`, an i32 scalar input that forces it (`IfSite.switch`). Changes `model`.
+    """
+    sites = if_sites(model)
+    graph = model.graph
+    switches: dict[int, Value] = {}
+    for site in sites.values():
+        if site.index in switched:
+            switches[site.index] = Value(TensorType(I32, ()), [site.switch])
+    graph.inputs.extend(switches.values())
+    flags = _Instrumenter(sites).graph(graph, switches)
+    builder = Builder(graph.nodes)
+    for site in sites.values():
+        for branch, flag in zip((True, False), flags[site.index], strict=True):
+            add_output(graph, builder.op("Identity", flag), site.taken(branch))
+    return list(sites.values())
+
+
+def add_output(graph: Graph, value: Value, name: str) -> None:
+    """Make a value of the top-level graph one of its outputs, under `name`."""
+    if name not in value.names:
+        value.names.append(name)
+    graph.output_names.extend([""] * (len(graph.outputs) - len(graph.output_names)))
+    graph.outputs.append(value)
+    graph.output_names.append(name)
+
+
+Flags = dict[int, tuple[Value, Value]]
+"""For every If of a graph, nested ones included: whether its then and its else branch ran."""
+
+
+class _Instrumenter:
+    def __init__(self, sites: Mapping[Node, IfSite]) -> None:
+        self.sites = sites
+
+    def graph(self, graph: Graph, switches: Mapping[int, Value]) -> Flags:
+        """Instrument one graph; `switches` are the values in it that force its Ifs."""
+        nodes, graph.nodes = graph.nodes, []
+        builder = Builder(graph.nodes)
+        flags: Flags = {}
+        for node in nodes:
+            if node.op == "If":
+                flags |= self._if(builder, node, switches)
+            elif node.bodies:
+                flags |= self._loop(builder, node, switches)
+            else:
+                graph.nodes.append(node)
+        return flags
+
+    def _if(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
+        index = self.sites[node].index
+        condition = builder.op("Reshape", _required(node.inputs[0]), builder.constant([]))
+        if index in switches:
+            own = builder.op("Equal", switches[index], builder.constant(OWN, I32))
+            then = builder.op("Equal", switches[index], builder.constant(1, I32))
+            condition = builder.op("Or", builder.op("And", condition, own), then)
+            node.inputs[0] = condition
+        flags: Flags = {index: (condition, builder.op("Not", condition))}
+        inner = [self._body(node, body, switches) for body in node.bodies]
+        builder.nodes.append(node)
+        for branch, found in enumerate(inner):
+            for site, pair in found.items():
+                flags[site] = tuple(  # type: ignore[assignment]
+                    self._yield(node, node.bodies[branch], node.bodies[1 - branch], flag)
+                    for flag in pair
+                )
+        return flags
+
+    def _loop(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
+        flags: Flags = {}
+        (body,) = node.bodies
+        for site, pair in self._body(node, body, switches).items():
+            flags[site] = tuple(  # type: ignore[assignment]
+                self._accumulate(builder, node, body, flag) for flag in pair
+            )
+        builder.nodes.append(node)
+        return flags
+
+    def _body(self, node: Node, body: Body, switches: Mapping[int, Value]) -> Flags:
+        """Instrument a body; the switches that it needs come in through invariant ports."""
+        inside = {self.sites[n].index for n in body.graph.walk() if n.op == "If"}
+        inner = {
+            site: _invariant(node, body, value)
+            for site, value in switches.items()
+            if site in inside
+        }
+        return self.graph(body.graph, inner)
+
+    def _yield(self, node: Node, ran: Body, other: Body, flag: Value) -> Value:
+        """A flag of one branch as an output of the If; false where the other branch runs."""
+        output = _new_output(node)
+        ran.graph.outputs.append(Builder(ran.graph.nodes).op("Identity", flag))
+        other.graph.outputs.append(Builder(other.graph.nodes).constant(False, BOOL))
+        for body in (ran, other):
+            body.outputs.append(Yield(len(node.outputs) - 1))
+        return output
+
+    def _accumulate(self, builder: Builder, node: Node, body: Body, flag: Value) -> Value:
+        """Whether a flag of a Loop's body was ever true."""
+        before = _new_input(node, body, builder.constant(False, BOOL))
+        body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
+        body.graph.outputs.append(Builder(body.graph.nodes).op("Or", before, flag))
+        output = _new_output(node)
+        body.outputs.append(Yield(len(node.outputs) - 1))
+        return output
+
+
+def _required(value: Value | None) -> Value:
+    assert value is not None
+    return value
+
+
+def _new_input(node: Node, body: Body, outer: Value) -> Value:
+    # A Loop's first two inputs are its trip count and condition, absent or not.
+    node.inputs.extend([None] * (2 - len(node.inputs)) if node.op == "Loop" else [])
+    node.inputs.append(outer)
+    inner = Value(outer.type)
+    body.graph.inputs.append(inner)
+    return inner
+
+
+def _invariant(node: Node, body: Body, outer: Value) -> Value:
+    inner = _new_input(node, body, outer)
+    body.inputs.append(Invariant(len(node.inputs) - 1))
+    return inner
+
+
+def _new_output(node: Node) -> Value:
+    output = Value(TensorType(BOOL, ()))
+    output.producer = node
+    node.outputs.append(output)
+    return output
+
+
+def expose(model: Model, names: Iterable[str]) -> list[str]:
+    """Make the top-level values of these names outputs, in their order; returns the names that
+    became outputs. Changes `model`."""
+    named = {name: node_value for node_value in _produced(model) for name in node_value.names}
+    already = {name for value in model.graph.outputs for name in value.names}
+    exposed = []
+    for name in names:
+        if name in named and name not in already:
+            add_output(model.graph, named[name], name)
+            exposed.append(name)
+    return exposed
+
+
+def named_values(model: Model) -> list[str]:
+    """The names of the tensors that top-level nodes compute, in order, constants left out."""
+    return [value.name for value in _produced(model) if value.name]
+
+
+def _produced(model: Model) -> Iterable[Value]:
+    for node in model.graph.nodes:
+        if node.op != "Constant":
+            yield from (v for v in node.outputs if isinstance(v.type, TensorType))

@@ -1,0 +1,43 @@
+"""What Bridge raises. Every message says what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class BridgeError(Exception):
+    """Base of everything Bridge raises on purpose."""
+
+
+class InvalidModelError(BridgeError):
+    """The input is not a model, or a model that contradicts itself."""
+
+
+class UsageError(BridgeError):
+    """The call asks for something that makes no sense: a bad option, an unknown file type."""
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """One node that cannot be written: its operator, where it stands, and why not."""
+
+    operator: str
+    where: str
+    why: str
+
+
+class UnsupportedError(BridgeError):
+    """The model holds operators that the target cannot express; lists all of them at once."""
+
+    def __init__(self, target: str, findings: Iterable[Unsupported]) -> None:
+        self.target = target
+        self.findings = tuple(findings)
+        by_operator: dict[tuple[str, str], list[str]] = {}
+        for finding in self.findings:
+            by_operator.setdefault((finding.operator, finding.why), []).append(finding.where)
+        lines = [f"the model cannot be written as {target}:"]
+        for (operator, why), places in sorted(by_operator.items()):
+            lines.append(f"  {operator} (x{len(places)}): {why}")
+            lines.append(f"    first at {places[0]}")
+        super().__init__("\n".join(lines))

@@ -1,0 +1,284 @@
+"""If, Loop and TensorIterator layers: port maps become the ports of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bridge.errors import InvalidModelError
+from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.values import extras_of, parameter, values_of_ports
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Condition,
+    Graph,
+    InputPort,
+    Invariant,
+    Iteration,
+    Node,
+    OutputPort,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.inference.control import enter
+from bridge.neutral.types import I64, TensorType, join
+
+if TYPE_CHECKING:
+    from bridge.ir_format.frontend import Reader
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An `<input>` or `<output>` of a port map: the outer port, the body's layer, and the rest."""
+
+    port: int
+    layer: int
+    xml: Xml
+
+    @property
+    def purpose(self) -> str:
+        return self.xml.get("purpose", "")
+
+
+@dataclass(slots=True)
+class _Maps:
+    """The port maps of one body: entries by body layer, back edges from Parameter to Result."""
+
+    inputs: dict[int, _Entry] = field(default_factory=dict)
+    outputs: list[_Entry] = field(default_factory=list)
+    back_edges: dict[int, int] = field(default_factory=dict)
+
+
+def read_if(
+    reader: Reader, builder: Builder, layer: Layer, inputs: list[Value], where: str
+) -> Sequence[Value]:
+    """Appends an If; both bodies share one input for each distinct outer value."""
+    where = f"{where} / {layer}"
+    if not inputs:
+        raise InvalidModelError(f"{where}: has no condition")
+    node = Node("If", inputs[:1], [], {}, (), layer.name)
+    indices: dict[Value, int] = {}
+    bodies = []
+    for branch in ("then", "else"):
+        maps = _read_maps(layer, f"{branch}_port_map", where)
+        outer = {id: _outer(layer, inputs, entry, where) for id, entry in maps.inputs.items()}
+        ports: dict[int, InputPort] = {}
+        for id, value in outer.items():
+            if value.constant is None and value not in indices:
+                indices[value] = len(node.inputs)
+                node.inputs.append(value)
+            ports[id] = Invariant(indices.get(value, -1))
+        numbers = _output_numbers(layer, maps.outputs)
+        uses = [(entry.layer, Yield(numbers[entry.port])) for entry in maps.outputs]
+        bodies.append(
+            _read_body(reader, layer, f"{branch}_body", node, ports, outer, uses, where)
+        )  # fmt: skip
+        missing = set(range(len(layer.outputs))) - set(numbers.values())
+        if missing:
+            raise InvalidModelError(
+                f"{where} / {branch}_port_map: nothing leads to output port "
+                f"{layer.outputs[min(missing)].id}"
+            )
+    return _append(builder, layer, node, tuple(bodies))
+
+
+def read_loop(
+    reader: Reader, builder: Builder, layer: Layer, inputs: list[Value], where: str
+) -> Sequence[Value]:
+    """Appends a Loop: IR's Loop has trip count and condition, its TensorIterator has neither."""
+    where = f"{where} / {layer}"
+    node = Node("Loop", [None, None], [], {}, (), layer.name)
+    if layer.type == "Loop":
+        if len(inputs) < 2:
+            raise InvalidModelError(f"{where}: has no trip count or no condition")
+        count = integers(inputs[0])
+        node.inputs = [None if count is not None and count[0] < 0 else inputs[0], inputs[1]]
+    maps = _read_maps(layer, "port_map", where)
+    numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0])
+    uses: list[tuple[int, OutputPort]] = []
+    for entry in maps.outputs:
+        if entry.purpose == "execution_condition":
+            uses.append((entry.layer, Condition()))
+        if entry.port >= 0:
+            uses.append((entry.layer, _output_port(entry, numbers[entry.port], where)))
+    known = {id for id, _ in uses}
+    uses += [(id, Yield(None)) for id in dict.fromkeys(maps.back_edges.values()) if id not in known]
+    uses = _in_result_order(layer, uses, where)
+    places: dict[int, int] = {}
+    for index, (id, _) in enumerate(uses):
+        places.setdefault(id, index)
+    ports: dict[int, InputPort] = {}
+    outer: dict[int, Value] = {}
+    for entry in maps.inputs.values():
+        if entry.purpose == "current_iteration":
+            ports[entry.layer] = Iteration()
+            continue
+        outer[entry.layer] = _outer(layer, inputs, entry, where)
+        port = _input_port(entry, len(node.inputs), maps, places, where)
+        ports[entry.layer] = port
+        if not isinstance(port, Invariant) or outer[entry.layer].constant is None:
+            node.inputs.append(outer[entry.layer])
+    body = _read_body(reader, layer, "body", node, ports, outer, uses, where)
+    return _append(builder, layer, node, (body,))
+
+
+def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
+    """The entries of a port map; inputs in the order of the outer ports."""
+    maps = _Maps()
+    where = f"{where} / {tag}"
+    inputs = []
+    for xml in layer.xml.iterfind(f"{tag}/*"):
+        entry = _Entry(
+            number(xml, "external_port_id", where), number(xml, "internal_layer_id", where), xml
+        )
+        if entry.port < 0 and not entry.purpose:
+            raise InvalidModelError(f"{where}: there is no port {entry.port}")
+        (inputs if xml.tag == "input" else maps.outputs).append(entry)
+    for entry in sorted(inputs, key=lambda e: e.port):
+        if entry.layer in maps.inputs:
+            raise InvalidModelError(f"{where}: two ports lead to layer {entry.layer} of the body")
+        maps.inputs[entry.layer] = entry
+    for edge in layer.xml.iterfind("back_edges/edge"):
+        target = number(edge, "to-layer", where)
+        maps.back_edges[target] = number(edge, "from-layer", where)
+    return maps
+
+
+def _outer(layer: Layer, inputs: list[Value], entry: _Entry, where: str) -> Value:
+    """The outer value of an input entry, by the port's id (OpenVINO: by its place)."""
+    for index, port in enumerate(layer.inputs):
+        if port.id == entry.port and index < len(inputs):
+            return inputs[index]
+    if 0 <= entry.port < len(inputs):
+        return inputs[entry.port]
+    raise InvalidModelError(f"{where}: its port map names input port {entry.port}; there is none")
+
+
+def _output_numbers(layer: Layer, entries: list[_Entry]) -> dict[int, int]:
+    """The node output for each outer port of output entries. OpenVINO's files give the port's
+    id; the specification's examples count the outputs from 0. Either way they are in order."""
+    ids = {port.id: index for index, port in enumerate(layer.outputs)}
+    named = sorted({entry.port for entry in entries})
+    if all(port in ids for port in named):
+        return {port: ids[port] for port in named}
+    return {port: rank for rank, port in enumerate(named)}
+
+
+def _input_port(
+    entry: _Entry, index: int, maps: _Maps, places: dict[int, int], where: str
+) -> InputPort:
+    """The port of a Loop's body input that is the node's input `index`."""
+    if entry.xml.get("axis") is not None:
+        return Sliced(index, **_slicing(entry, where))
+    result = maps.back_edges.get(entry.layer)
+    return Invariant(index) if result is None else Carried(index, places[result])
+
+
+def _output_port(entry: _Entry, index: int, where: str) -> OutputPort:
+    """The port of a Loop's body output that is the node's output `index`."""
+    if entry.xml.get("axis") is not None:
+        return Stacked(index, **_slicing(entry, where))
+    return Yield(index)
+
+
+def _slicing(entry: _Entry, where: str) -> dict[str, int]:
+    names = ("axis", "start", "stride", "end", "part_size")
+    return {n: number(entry.xml, n, where) for n in names if entry.xml.get(n) is not None}
+
+
+def _in_result_order(
+    layer: Layer, uses: list[tuple[int, OutputPort]], where: str
+) -> list[tuple[int, OutputPort]]:
+    """Uses of body results in the file's order of the Result layers."""
+    order: dict[int, int] = {}
+    for xml in layer.xml.iterfind("body/layers/layer"):
+        if xml.get("type") == "Result":
+            order[number(xml, "id", where)] = len(order)
+    for id, _ in uses:
+        if id not in order:
+            raise InvalidModelError(
+                f"{where}: its port map names layer {id}, no Result of the body"
+            )
+    return sorted(uses, key=lambda use: order[use[0]])
+
+
+def _read_body(
+    reader: Reader,
+    layer: Layer,
+    tag: str,
+    node: Node,
+    ports: dict[int, InputPort],
+    outer: dict[int, Value],
+    uses: Sequence[tuple[int, OutputPort]],
+    where: str,
+) -> Body:
+    """The body in element `tag`. A constant of the graph around it becomes one of its own."""
+    xml = layer.xml.find(tag)
+    where = f"{where} / {tag}"
+    if xml is None:
+        raise InvalidModelError(f"{where}: is missing")
+    layers = read_layers(xml, where)
+    graph = Graph()
+    body = Body(graph)
+    builder = Builder(graph.nodes)
+    values: dict[int, Value] = {}
+    for inner in layers:
+        if inner.type != "Parameter":
+            continue
+        port = ports.get(inner.id)
+        if port is None:
+            raise InvalidModelError(f"{where} / {inner}: no port leads to it")
+        constant = outer[inner.id].constant if isinstance(port, Invariant) else None
+        value = parameter(inner, where)
+        if constant is not None:
+            values[inner.id] = builder.tensor(constant, value.names, inner.name)
+            continue
+        graph.inputs.append(value)
+        body.inputs.append(port)
+        values[inner.id] = _enter(builder, node, value, port)
+    for id in ports:
+        if id not in values:
+            raise InvalidModelError(f"{where}: has no Parameter with the id {id}")
+    results = reader.build(graph, layers, values, where)
+    for id, use in uses:
+        if id not in results:
+            raise InvalidModelError(f"{where}: has no Result with the id {id}")
+        graph.outputs.append(results[id])
+        body.outputs.append(use)
+    return body
+
+
+def _enter(builder: Builder, node: Node, value: Value, port: InputPort) -> Value:
+    """Sets the type of a body input; the value that the body's layers see."""
+    declared = value.declared
+    enter(node, value, port)
+    if isinstance(port, Carried) and isinstance(declared, TensorType) and declared.rank is not None:
+        # The file says what holds in every iteration, the outer value only what holds at first.
+        with suppress(TypeError):
+            value.type = join(declared, value.type)
+    if not isinstance(port, Iteration) or not isinstance(declared, TensorType):
+        return value
+    # IR lets the number of the iteration be i32 and 1-D.
+    value.declared = value.type = TensorType(I64, ())
+    seen = value
+    if declared.element is not None and declared.element is not I64:
+        seen = builder.op("Cast", seen, to=declared.element)
+    if declared.rank == 1:
+        seen = builder.op("Reshape", seen, builder.constant([1]))
+    return seen
+
+
+def _append(
+    builder: Builder, layer: Layer, node: Node, bodies: tuple[Body, ...]
+) -> Sequence[Value]:
+    outputs = values_of_ports(layer.outputs)
+    builder.node(
+        node.op, node.inputs, outputs, {}, bodies, layer.name, extras_of(layer, layer.data)
+    )  # fmt: skip
+    return outputs

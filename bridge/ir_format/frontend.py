@@ -1,0 +1,259 @@
+"""Reads OpenVINO IR, versions 10 and 11, into the neutral graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from bridge.errors import InvalidModelError
+from bridge.ir_format.attributes import parse, parse_bool
+from bridge.ir_format.bodies_reader import read_if, read_loop
+from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.names import split_names
+from bridge.ir_format.rt_info import read_rt_info
+from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
+from bridge.ir_format.weights import WeightsReader
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.types import meet
+from bridge.rules import Refused, readers
+from bridge.spelling import unspell
+from bridge.vocabulary import Spelling, ir_spellings
+
+VERSIONS = (10, 11)
+
+
+def read(xml: Path, weights: Path | None = None) -> Model:
+    """The model in an `.xml` file and the `.bin` beside it (or `weights`). Constants stay in the
+    `.bin` until somebody asks for them. InvalidModelError where it is no IR or contradicts itself.
+    """
+    net = _parse(xml)
+    if net.tag != "net" or net.find("layers") is None:
+        raise InvalidModelError(f"{xml}: is no OpenVINO IR: its root is <{net.tag}>, not <net>")
+    version = number(net, "version", str(xml))
+    if version not in VERSIONS:
+        raise InvalidModelError(
+            f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}. "
+            f"OpenVINO can save it anew"
+        )
+    where = net.get("name") or xml.stem
+    reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin")))
+    layers = read_layers(net, where)
+    parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
+    graph = Graph(list(parameters.values()), name=net.get("name", ""))
+    results = reader.build(graph, layers, parameters, where)
+    graph.outputs = list(results.values())
+    by_id = {layer.id: layer for layer in layers}
+    graph.output_names = _output_names([by_id[id] for id in results], by_id, version)
+    entries, metadata = read_rt_info(net)
+    return Model(
+        graph,
+        "ir",
+        metadata=metadata,
+        extras={
+            "rt_info": entries,
+            "parameters": {value: edge_layer(by_id[id]) for id, value in parameters.items()},
+            "results": [edge_layer(by_id[id]) for id in results],
+        },
+    )
+
+
+def _parse(path: Path) -> Xml:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
+    # OpenVINO writes no document type, and its entities could expand without end.
+    if b"<!DOCTYPE" in data[: max(data.find(b"<net"), 0)]:
+        raise InvalidModelError(f"{path}: is no OpenVINO IR: it has a document type")
+    parser = etree.XMLParser(
+        huge_tree=True, resolve_entities=False, no_network=True, load_dtd=False,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise InvalidModelError(f"{path}: is no whole XML file: {error.msg}") from None
+
+
+def _output_names(results: list[Layer], layers: dict[int, Layer], version: int) -> list[str]:
+    names: list[str] = []
+    for result in results:
+        source, index = result.sources[0]
+        producer = layers[source]
+        own = split_names(result.xml.get("output_names", ""))
+        candidates = [*own, *producer.outputs[index].names]
+        if version == 10:
+            # Before version 11 OpenVINO named an output after the layer that makes it.
+            suffix = f".{index}" if len(producer.outputs) > 1 else ""
+            candidates.append(producer.name + suffix)
+        candidates.append(result.name)
+        free = [name for name in candidates if name and name not in names]
+        names.append(free[0] if free else "")
+    return names
+
+
+class Reader:
+    """What the graphs of one file have in common: the IR version and the weights."""
+
+    def __init__(self, version: int, weights: WeightsReader) -> None:
+        self.version = version
+        self.weights = weights
+
+    def build(
+        self, graph: Graph, layers: list[Layer], parameters: dict[int, Value], where: str
+    ) -> dict[int, Value]:
+        """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
+        each Result layer by its id, in file order."""
+        values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
+        results: dict[int, Value] = {}
+        for layer in layers:
+            if layer.type == "Parameter":
+                continue
+            inputs = [values[id][index] for id, index in layer.sources]
+            if layer.type == "Result":
+                if len(inputs) != 1:
+                    raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
+                results[layer.id] = inputs[0]
+            else:
+                values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
+        _drop_unused_constants(graph, results)
+        return results
+
+    def _layer(
+        self, nodes: list[Node], layer: Layer, inputs: list[Value], where: str
+    ) -> Sequence[Value]:
+        """Appends the nodes of one layer; the values of its outputs."""
+        builder = Builder(nodes, layer.name)
+        if layer.type == "Const":
+            tensor = self.weights.tensor(layer, where)
+            value = builder.tensor(tensor, values_of_ports(layer.outputs[:1])[0].names, layer.name)
+            assert value.producer is not None
+            value.producer.extras = extras_of(layer)
+            return [value]
+        if layer.type == "If":
+            return read_if(self, builder, layer, inputs, where)
+        if layer.type in ("Loop", "TensorIterator"):
+            return read_loop(self, builder, layer, inputs, where)
+        why = ""
+        try:
+            made = _by_rule(builder, layer, inputs)
+            if made is not None:
+                return made
+        except Refused as refusal:
+            why = str(refusal)
+        for operator, spelling in ir_spellings().get((layer.type, layer.version), ()):
+            try:
+                attributes, further = _attributes(layer, spelling)
+                if attributes is None or not _takes(spelling, len(inputs)):
+                    continue
+                outputs = values_of_ports(layer.outputs)
+                unspell(
+                    builder, operator, spelling, inputs, attributes, outputs, layer.name,
+                    extras_of(layer, further),
+                )  # fmt: skip
+            except (ValueError, KeyError) as error:
+                reason = error.args[0] if error.args else error
+                raise InvalidModelError(f"{where} / {layer}: {reason}") from None
+            return outputs
+        return _raw(nodes, layer, inputs, where, why)
+
+
+def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
+    """Drops the Constants that bodies have taken over or that nothing ever used."""
+    used = {value for node in graph.nodes for value in node.inputs}
+    used.update(results.values())
+    graph.nodes = [n for n in graph.nodes if n.op != "Constant" or n.outputs[0] in used]
+
+
+def _by_rule(builder: Builder, layer: Layer, inputs: list[Value]) -> list[Value] | None:
+    """What the first rule makes of a layer; None where no rule applies."""
+    opset = layer.version.removeprefix("opset")
+    rules = readers("ir", layer.type, int(opset) if opset.isdigit() else 0)
+    if not rules:
+        return None
+    node = Node(
+        layer.type, list(inputs), values_of_ports(layer.outputs), dict(layer.data), (), layer.name
+    )
+    start = len(builder.nodes)
+    for rule in rules:
+        try:
+            made = rule(builder, node)
+        except Refused:
+            del builder.nodes[start:]
+            raise
+        if made is not None:
+            break
+    else:
+        return None
+    values: list[Value] = []
+    for port, value in zip(
+        layer.outputs, [made] if isinstance(made, Value) else made, strict=False
+    ):
+        if value is None:
+            value = Value(port.type)
+        value.names.extend(name for name in port.names if name not in value.names)
+        value.declared = meet(value.declared, port.type)
+        value.type = meet(value.type, port.type)
+        values.append(value)
+    return values
+
+
+def _attributes(layer: Layer, spelling: Spelling) -> tuple[dict[str, Any] | None, dict[str, str]]:
+    """The attributes by a spelling, None where its fixed ones differ; and those it lacks."""
+    further = dict(layer.data)
+    for name, value in spelling.fixed.items():
+        text = further.pop(name, None)
+        if text is not None and not _is(text, value):
+            return None, further
+    attributes: dict[str, Any] = {}
+    for spelled in (*spelling.attributes.values(), *spelling.as_attributes.values()):
+        for name in spelled.names:
+            text = further.pop(name, None)
+            if text is not None:
+                try:
+                    attributes[name] = parse(text, spelled.type)
+                except ValueError as error:
+                    raise ValueError(f"attribute {name}: {error}") from None
+    return attributes, further
+
+
+def _is(text: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return parse_bool(text) == value
+    if isinstance(value, int | float):
+        return float(text) == value
+    return text == str(value)
+
+
+def _takes(spelling: Spelling, count: int) -> bool:
+    """Whether a spelling has place for so many inputs."""
+    names = spelling.inputs
+    return count <= len(names) or (bool(names) and names[-1].endswith("*"))
+
+
+def _raw(
+    nodes: list[Node], layer: Layer, inputs: list[Value], where: str, why: str
+) -> Sequence[Value]:
+    """A layer that Bridge does not know, kept as it is: IR gets it back, ONNX cannot have it."""
+    for child in layer.xml:
+        if child.tag not in ("data", "input", "output", "rt_info"):
+            raise InvalidModelError(
+                f"{where} / {layer}: Bridge knows no layer of this type, and cannot keep its "
+                f"<{child.tag}>"
+            )
+    extras = extras_of(layer) or {}
+    extras["layer"] = (layer.type, layer.version)
+    if why:
+        extras["why"] = why
+    outputs = values_of_ports(layer.outputs)
+    nodes.append(
+        Node(
+            f"{layer.version}::{layer.type}", list(inputs), outputs, dict(layer.data), (),
+            layer.name, extras,
+        )
+    )  # fmt: skip
+    return outputs

@@ -1,0 +1,164 @@
+"""The layers of one `<net>` or body element, checked and in topological order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+from bridge.errors import InvalidModelError
+from bridge.ir_format.attributes import port_type
+from bridge.ir_format.names import split_names
+from bridge.neutral.types import TensorType
+
+Xml = Any
+"""An lxml element."""
+
+
+@dataclass(slots=True)
+class Port:
+    """A port of a layer: what the file says of the tensor and of its names."""
+
+    id: int
+    type: TensorType
+    names: list[str]
+    rt_info: str
+
+
+@dataclass(slots=True)
+class Layer:
+    """A layer. `sources[i]` is the layer and the output index that feed input `i`."""
+
+    id: int
+    name: str
+    type: str
+    version: str
+    xml: Xml
+    data: dict[str, str] = field(default_factory=dict)
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    sources: list[tuple[int, int]] = field(default_factory=list)
+    rt_info: str = ""
+
+    def __str__(self) -> str:
+        return f'{self.type} "{self.name}"'
+
+
+def number(xml: Xml, attribute: str, where: str) -> int:
+    """An integer attribute; InvalidModelError where it is missing or none."""
+    text = xml.get(attribute)
+    try:
+        return int(text)
+    except (TypeError, ValueError):
+        has = "lacks" if text is None else f'has "{text}" as'
+        raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
+
+
+def inner_xml(xml: Xml) -> str:
+    """The elements inside an element, as text."""
+    return "".join(etree.tostring(child, encoding="unicode", with_tail=False) for child in xml)
+
+
+def read_layers(net: Xml, where: str) -> list[Layer]:
+    """The layers of a `<net>` or a body, in file order but for those that come before their
+    inputs. InvalidModelError for edges to nowhere and cycles."""
+    layers: dict[int, Layer] = {}
+    for xml in net.iterfind("layers/layer"):
+        layer = _layer(xml, where)
+        if layer.id in layers:
+            raise InvalidModelError(f"{where}: two layers have the id {layer.id}")
+        layers[layer.id] = layer
+    if not layers:
+        raise InvalidModelError(f"{where}: there are no layers; is this an OpenVINO IR?")
+    _connect(net, layers, where)
+    return _sorted(layers, where)
+
+
+def _layer(xml: Xml, where: str) -> Layer:
+    layer = Layer(
+        number(xml, "id", where), xml.get("name", ""), xml.get("type", ""),
+        xml.get("version", "opset1"), xml,
+    )  # fmt: skip
+    for child in xml:
+        match child.tag:
+            case "data":
+                layer.data = dict(child.attrib)
+            case "input":
+                layer.inputs = [_port(port, layer, where) for port in child.iterfind("port")]
+            case "output":
+                layer.outputs = [_port(port, layer, where) for port in child.iterfind("port")]
+            case "rt_info":
+                layer.rt_info = inner_xml(child)
+    return layer
+
+
+def _port(xml: Xml, layer: Layer, where: str) -> Port:
+    dims: list[int] = []
+    rt_info = ""
+    try:
+        for child in xml:
+            if child.tag == "dim":
+                dims.append(int(child.text))
+            elif child.tag == "rt_info":
+                rt_info = inner_xml(child)
+        type = port_type(xml.get("precision", ""), dims)
+    except (TypeError, ValueError) as error:
+        raise InvalidModelError(f"{where} / {layer}: port {xml.get('id')}: {error}") from None
+    names = xml.get("names")
+    return Port(number(xml, "id", where), type, split_names(names) if names else [], rt_info)
+
+
+def _connect(net: Xml, layers: dict[int, Layer], where: str) -> None:
+    inputs = {(x.id, p.id): i for x in layers.values() for i, p in enumerate(x.inputs)}
+    outputs = {(x.id, p.id): i for x in layers.values() for i, p in enumerate(x.outputs)}
+    sources: dict[int, dict[int, tuple[int, int]]] = {}
+    for edge in net.iterfind("edges/edge"):
+        source = number(edge, "from-layer", where), number(edge, "from-port", where)
+        target = number(edge, "to-layer", where), number(edge, "to-port", where)
+        for end, ports in ((source, outputs), (target, inputs)):
+            if end not in ports:
+                kind = "output" if ports is outputs else "input"
+                missing = f"{kind} port {end[1]}" if end[0] in layers else "such layer"
+                raise InvalidModelError(
+                    f"{where}: an edge names layer {end[0]}, port {end[1]}: there is no {missing}"
+                )
+        index = inputs[target]
+        ends = sources.setdefault(target[0], {})
+        if index in ends:
+            raise InvalidModelError(
+                f"{where}: two edges lead to layer {target[0]}, port {target[1]}"
+            )
+        ends[index] = (source[0], outputs[source])
+    for layer_id, ends in sources.items():
+        layer = layers[layer_id]
+        if len(ends) <= max(ends):
+            first = next(i for i in range(max(ends)) if i not in ends)
+            raise InvalidModelError(
+                f"{where} / {layer}: nothing is connected to input port {layer.inputs[first].id}"
+            )
+        layer.sources = [ends[i] for i in range(len(ends))]
+
+
+def _sorted(layers: dict[int, Layer], where: str) -> list[Layer]:
+    """File order, each layer after those it needs."""
+    order: list[Layer] = []
+    state: dict[int, bool] = {}  # False while a layer waits for its inputs, then True
+    for start in layers:
+        stack = [start]
+        while stack:
+            layer = layers[stack[-1]]
+            done = state.get(layer.id)
+            if done is None:
+                state[layer.id] = False
+                for source, _ in reversed(layer.sources):
+                    if source not in state:
+                        stack.append(source)
+                    elif not state[source]:
+                        raise InvalidModelError(f"{where} / {layer}: is part of a cycle of layers")
+                continue
+            stack.pop()
+            if not done:
+                state[layer.id] = True
+                order.append(layer)
+    return order

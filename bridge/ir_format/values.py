@@ -1,0 +1,54 @@
+"""What a layer says of its values, and what only IR knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bridge.errors import InvalidModelError
+from bridge.ir_format.attributes import parse_element, parse_shape
+from bridge.ir_format.layers import Layer, Port
+from bridge.neutral.graph import Value
+from bridge.neutral.types import TensorType, meet
+
+
+def parameter(layer: Layer, where: str) -> Value:
+    """The value of a Parameter layer."""
+    if not layer.outputs:
+        raise InvalidModelError(f"{where} / {layer}: has no output port")
+    port = layer.outputs[0]
+    try:
+        element = parse_element(layer.data.get("element_type", ""))
+        shape = parse_shape(layer.data["shape"]) if "shape" in layer.data else None
+    except ValueError as error:
+        raise InvalidModelError(f"{where} / {layer}: {error}") from None
+    type = meet(TensorType(element, shape), port.type)
+    return Value(type, port.names or [layer.name])
+
+
+def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> dict[str, Any] | None:
+    """What only IR knows of a layer: rt_info, that of its ports, and further attributes."""
+    extras: dict[str, Any] = {}
+    if layer.rt_info:
+        extras["rt_info"] = layer.rt_info
+    ports = {
+        (kind, index): port.rt_info
+        for kind, ports in (("input", layer.inputs), ("output", layer.outputs))
+        for index, port in enumerate(ports)
+        if port.rt_info
+    }
+    if ports:
+        extras["port_rt_info"] = ports
+    if attributes:
+        extras["ir_attributes"] = attributes
+    return extras or None
+
+
+def values_of_ports(ports: Sequence[Port]) -> list[Value]:
+    """New values with the types and names of ports."""
+    return [Value(port.type, list(port.names)) for port in ports]
+
+
+def edge_layer(layer: Layer) -> dict[str, Any]:
+    """What is kept of a Parameter or Result layer so that IR gets it back."""
+    return {"name": layer.name, **(extras_of(layer) or {})}

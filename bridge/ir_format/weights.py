@@ -1,0 +1,109 @@
+"""Constants in a `.bin`: where a Const's bytes are, and writing each tensor once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from bridge.errors import InvalidModelError
+from bridge.ir_format.attributes import parse_element, split_list
+from bridge.ir_format.layers import Layer
+from bridge.ir_format.strings import pack_strings, unpack_strings
+from bridge.neutral.storage import RangeCopier
+from bridge.neutral.tensor import FileRange, Tensor
+from bridge.neutral.types import STRING, size_of
+
+ALIGNMENT = 64
+"""Where a tensor of at least as many bytes begins; a smaller one begins at a multiple of 8."""
+
+
+class WeightsReader:
+    """The `.bin` beside a model. Constants with the same bytes and shape share one Tensor."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._size: int | None = None
+        self._tensors: dict[tuple[object, ...], Tensor] = {}
+
+    def tensor(self, layer: Layer, where: str) -> Tensor:
+        """The tensor of a Const layer, its bytes left in the file."""
+        where = f"{where} / {layer}"
+        try:
+            element = parse_element(layer.data["element_type"])
+            shape = tuple(int(dim) for dim in split_list(layer.data["shape"]))
+            offset, size = int(layer.data["offset"]), int(layer.data["size"])
+        except KeyError as error:
+            raise InvalidModelError(f"{where}: the attribute {error} is missing") from None
+        except ValueError as error:
+            raise InvalidModelError(f"{where}: {error}") from None
+        if element is None or min(shape, default=0) < 0:
+            raise InvalidModelError(f"{where}: a constant needs an element type and a shape")
+        key = (element, shape, offset, size)
+        if key not in self._tensors:
+            needed = element.nbytes(size_of(shape))
+            if element is not STRING and size < needed:
+                raise InvalidModelError(f"{where}: has {size} bytes where it needs {needed}")
+            if needed or element is STRING:
+                self._check(offset, size, where)
+            range = FileRange(str(self.path), offset, size if element is STRING else needed)
+            self._tensors[key] = (
+                unpack_strings(range.read(), shape, where)
+                if element is STRING
+                else Tensor(element, shape, range if needed else b"")
+            )
+        return self._tensors[key]
+
+    def _check(self, offset: int, size: int, where: str) -> None:
+        if self._size is None:
+            try:
+                self._size = self.path.stat().st_size
+            except OSError as error:
+                raise InvalidModelError(
+                    f"{self.path}: the weights cannot be read ({error.strerror}); "
+                    f"they belong beside the .xml"
+                ) from None
+        if offset < 0 or offset + size > self._size:
+            raise InvalidModelError(
+                f"{where}: its {size} bytes at {offset} are outside {self.path}, which has "
+                f"{self._size}; is the file truncated, or that of another model?"
+            )
+
+
+class WeightsWriter:
+    """Writes tensors one after another into a `.bin`; FileRanges by `copier`."""
+
+    def __init__(self, file: BinaryIO, copier: RangeCopier) -> None:
+        self._file = file
+        self._copier = copier
+        self._end = 0
+        # The tensors are kept, so that no other one takes the identity of one that is gone.
+        self._places: dict[object, tuple[tuple[int, int], Tensor]] = {}
+
+    def place(self, tensor: Tensor) -> tuple[int, int]:
+        """Offset and size of a tensor, which is written at its first use. The same Tensor, and
+        the same range of a file, are written once."""
+        source = tensor.source
+        key: object = source if isinstance(source, FileRange) else id(tensor)
+        known = self._places.get(key)
+        if known is None:
+            known = self._places[key] = (self._write(tensor), tensor)
+        return known[0]
+
+    def _write(self, tensor: Tensor) -> tuple[int, int]:
+        packed = pack_strings(tensor) if tensor.element is STRING else None
+        size = tensor.nbytes if packed is None else len(packed)
+        step = ALIGNMENT if size >= ALIGNMENT else 8
+        offset = -(-self._end // step) * step
+        self._file.write(b"\0" * (offset - self._end))
+        if packed is not None:
+            self._file.write(packed)
+        elif isinstance(tensor.source, FileRange) and size:
+            self._copier.copy(FileRange(tensor.source.path, tensor.source.offset, size))
+        elif size:
+            self._file.write(tensor.data())
+        else:
+            # OpenVINO gives an empty constant one byte too, and cannot map an empty file.
+            self._file.write(b"\0")
+            size = 1
+        self._end = offset + size
+        return offset, size

@@ -1,0 +1,1 @@
+"""The neutral graph that both formats are read into and written from."""

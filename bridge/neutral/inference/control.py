@@ -1,0 +1,157 @@
+"""If and Loop: types flow through the ports."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Invariant,
+    Iteration,
+    Node,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.inference import infer_graph, infers
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    I64,
+    UNKNOWN,
+    Dim,
+    TensorType,
+    Type,
+    join,
+    meet,
+)
+
+
+def enter_bodies(node: Node) -> None:
+    """Sets the types of the bodies' inputs from the node's inputs, and infers the bodies."""
+    for body in node.bodies:
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            enter(node, value, port)
+        infer_graph(body.graph)
+
+
+def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iteration) -> None:
+    """Sets the type (and content) of one body input from the node's inputs."""
+    value.content = None
+    match port:
+        case Invariant(index):
+            outer = node.inputs[index]
+            assert outer is not None
+            value.type, value.content = outer.type, outer.content
+        case Carried(index, _):
+            outer = None if index is None else node.inputs[index]
+            value.type = TensorType(BOOL, ()) if outer is None else outer.type
+        case Sliced():
+            outer = node.inputs[port.input]
+            assert outer is not None
+            value.type = part_type(outer.type, port)
+        case Iteration():
+            value.type = TensorType(I64, ())
+    if not isinstance(port, Carried):
+        value.type = meet(value.type, value.declared)
+
+
+def part_type(type: Type, port: Sliced) -> Type:
+    """The type of one part of a sliced tensor."""
+    if not isinstance(type, TensorType) or type.shape is None:
+        return TensorType(type.element if isinstance(type, TensorType) else None)
+    axis = port.axis % len(type.shape)
+    middle = (port.part_size,) if port.keepdims else ()
+    return TensorType(type.element, type.shape[:axis] + middle + type.shape[axis + 1 :])
+
+
+@infers("If")
+def if_(node: Node) -> list[Type]:
+    types: list[Type | None] = [None] * len(node.outputs)
+    for body in node.bodies:
+        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+            assert isinstance(port, Yield) and port.output is not None
+            known = types[port.output]
+            types[port.output] = value.type if known is None else join(known, value.type)
+    return [t or UNKNOWN for t in types]
+
+
+@infers("Loop")
+def loop(node: Node) -> list[Type]:
+    (body,) = node.bodies
+    for _ in range(3):
+        if not _widen(body):
+            break
+        infer_graph(body.graph)
+    else:
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            if isinstance(port, Carried) and isinstance(value.type, TensorType):
+                value.type = TensorType(value.type.element)
+        infer_graph(body.graph)
+    return _loop_outputs(node, body)
+
+
+def _widen(body: Body) -> bool:
+    """Joins the type of every carried input with that of the output it takes; whether any input
+    changed. Dimensions that differ become unknown at once, so that this ends."""
+    changed = False
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        if not isinstance(port, Carried):
+            continue
+        again = body.graph.outputs[port.output].type
+        try:
+            wide = join(value.type, again)
+        except TypeError:
+            continue
+        if isinstance(wide, TensorType) and wide.shape is not None:
+            old = value.shape
+            wide = TensorType(
+                wide.element,
+                tuple(d if d == o else ANY for d, o in zip(wide.shape, old, strict=True)),
+            )
+        if wide != value.type:
+            value.type = wide
+            changed = True
+    return changed
+
+
+def trip_count(node: Node) -> Dim:
+    """The number of iterations as a dimension, as far as it is known."""
+    (body,) = node.bodies
+    for port in body.inputs:
+        if isinstance(port, Sliced) and port.part_size == 1 and abs(port.stride) == 1:
+            outer = node.inputs[port.input]
+            ends = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
+            if outer is not None and outer.shape is not None and ends == (0, -1):
+                return outer.shape[port.axis]
+    return ANY
+
+
+def _loop_outputs(node: Node, body: Body) -> list[Type]:
+    types: list[Type] = [UNKNOWN] * len(node.outputs)
+    for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+        if isinstance(port, Yield) and port.output is not None:
+            type = value.type
+            for source, entry in zip(body.graph.inputs, body.inputs, strict=True):
+                # Without an iteration the initial value comes out.
+                if isinstance(entry, Carried) and body.graph.outputs[entry.output] is value:
+                    type = join(type, source.type)
+            types[port.output] = type
+        elif isinstance(port, Stacked) and isinstance(value.type, TensorType):
+            types[port.output] = _stacked_type(node, value.type, port)
+    return types
+
+
+def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
+    if part.shape is None:
+        return TensorType(part.element)
+    count = trip_count(node) if len(node.inputs) < 2 or node.inputs[1] is None else ANY
+    if not port.keepdims:
+        axis = port.axis % (len(part.shape) + 1)
+        return TensorType(part.element, (*part.shape[:axis], count, *part.shape[axis:]))
+    axis = port.axis % len(part.shape)
+    size = part.shape[axis]
+    joined: Dim = count if size == 1 else ANY
+    if isinstance(count, int) and isinstance(size, int):
+        joined = count * size
+    return TensorType(part.element, (*part.shape[:axis], joined, *part.shape[axis + 1 :]))

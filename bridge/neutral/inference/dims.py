@@ -1,0 +1,126 @@
+"""Helpers of shape inference: axes, and dimensions computed from dimensions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
+
+Content = tuple[int | str | None, ...]
+
+
+def known_integers(value: Value | None) -> tuple[int, ...] | None:
+    """The elements of an integer value, flattened, where all are known."""
+    from bridge.neutral.builder import integers
+
+    return integers(value)
+
+
+def content_of(value: Value | None) -> Content | None:
+    """What is known of the elements of an integer value, flattened."""
+    if value is None:
+        return None
+    return value.content if value.content is not None else known_integers(value)
+
+
+def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:
+    """The axes that a value holds, none negative; None where they are not known."""
+    axes = known_integers(value)
+    return None if axes is None else tuple(axis % rank if rank else 0 for axis in axes)
+
+
+def length_of(value: Value | None) -> int | None:
+    """The number of elements of a vector, where it is known."""
+    if value is None:
+        return None
+    if value.content is not None:
+        return len(value.content)
+    shape = value.shape
+    return shape[0] if shape is not None and len(shape) == 1 and isinstance(shape[0], int) else None
+
+
+def shape_in(value: Value | None) -> Shape:
+    """The shape whose dimensions a vector holds, as far as its content is known."""
+    content = content_of(value)
+    if content is not None:
+        return tuple(ANY if d is None or (isinstance(d, int) and d < 0) else d for d in content)
+    length = length_of(value)
+    return None if length is None else (ANY,) * length
+
+
+def contents(shape: Shape) -> Content | None:
+    """A shape as the content of a vector: an interval is an unknown element."""
+    if shape is None:
+        return None
+    return tuple(d if isinstance(d, int | str) else None for d in shape)
+
+
+def unknown(rank: int | None) -> Shape:
+    """A shape of which only the rank is known (None: not even that)."""
+    return None if rank is None else (ANY,) * rank
+
+
+def dim_sum(dims: Iterable[Dim]) -> Dim:
+    """The sum of dimensions."""
+    parts = [d for d in dims if d != 0]
+    if len(parts) == 1:
+        return parts[0]
+    lows, highs = [low(d) for d in parts], [high(d) for d in parts]
+    return interval(sum(lows), None if None in highs else sum(h for h in highs if h is not None))
+
+
+def dim_product(dims: Sequence[Dim]) -> Dim:
+    """The product of dimensions."""
+    if any(d == 0 for d in dims):
+        return 0
+    parts = [d for d in dims if d != 1]
+    if not parts:
+        return 1
+    if len(parts) == 1:
+        return parts[0]
+    lows, highs = 1, [high(d) for d in parts]
+    for d in parts:
+        lows *= low(d)
+    if None in highs:
+        return interval(lows, None)
+    product = 1
+    for h in highs:
+        product *= h or 0
+    return interval(lows, product)
+
+
+def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
+    """The product of `dims` divided by that of `divisors`, equal symbols cancelled."""
+    left = Counter(d for d in dims if isinstance(d, str))
+    right = Counter(d for d in divisors if isinstance(d, str))
+    if any(not isinstance(d, int | str) for d in (*dims, *divisors)) or right - left:
+        return ANY
+    rest = list((left - right).elements())
+    number, divisor = 1, 1
+    for d in dims:
+        number *= d if isinstance(d, int) else 1
+    for d in divisors:
+        divisor *= d if isinstance(d, int) else 1
+    if divisor == 0:
+        return 0
+    if not rest:
+        return number // divisor if number % divisor == 0 else ANY
+    return rest[0] if len(rest) == 1 and number == divisor else ANY
+
+
+def rank_sum(*ranks: int | None) -> int | None:
+    """The sum of ranks, None where one is not known."""
+    return None if None in ranks else sum(r for r in ranks if r is not None)
+
+
+def axis_of(node: Node, rank: int, name: str = "axis") -> int:
+    """The node's axis attribute, not negative."""
+    axis: int = node.attributes[name]
+    return axis + rank if axis < 0 else axis
+
+
+def with_dim(shape: Sequence[Dim], axis: int, dim: Dim) -> tuple[Dim, ...]:
+    """The shape with another dimension at `axis`."""
+    return (*shape[:axis], dim, *shape[axis + 1 :])

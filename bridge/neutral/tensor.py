@@ -1,0 +1,182 @@
+"""Tensors that remember where their bytes are instead of holding them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.types import STRING, Element, element_of, size_of
+
+CHUNK = 1 << 22
+"""Bytes read at a time when a range is streamed."""
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """`length` bytes at `offset` of the file at `path`."""
+
+    path: str
+    offset: int
+    length: int
+
+    def read(self) -> bytes:
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.offset)
+                data = file.read(self.length)
+        except OSError as error:
+            raise InvalidModelError(f"{self.path}: cannot be read: {error.strerror}") from error
+        if len(data) != self.length:
+            raise InvalidModelError(
+                f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
+            )
+        return data
+
+    def check(self) -> None:
+        """Raises InvalidModelError where the file lacks the range."""
+        try:
+            size = os.stat(self.path).st_size
+        except OSError as error:
+            raise InvalidModelError(f"{self.path}: cannot be read: {error.strerror}") from error
+        if self.offset + self.length > size:
+            raise InvalidModelError(
+                f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
+            )
+
+
+Source = Any
+"""A FileRange, an object with the buffer protocol (packed little-endian bytes), or an ndarray."""
+
+
+class Tensor:
+    """A constant: `element`, static `shape`, and where its bytes are.
+
+    Storage is packed and little-endian, as ONNX's `raw_data` and IR's `.bin` have it in common.
+    Strings live in an object array. Two constants are the same where the Tensor is the same object.
+    """
+
+    __slots__ = ("element", "shape", "source", "_array")
+
+    def __init__(self, element: Element, shape: tuple[int, ...], source: Source) -> None:
+        self.element = element
+        self.shape = shape
+        self.source = source
+        self._array: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Tensor:
+        """A tensor of an array's values, unpacked (`int4` as ml_dtypes.int4 and so on)."""
+        return cls(element_of(array.dtype), array.shape, array)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return size_of(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in packed storage."""
+        return self.element.nbytes(self.size)
+
+    def array(self) -> np.ndarray:
+        """The values, unpacked, with `shape`. Read from the file at the first call, then kept
+        while small; read-only."""
+        if self._array is not None:
+            return self._array
+        source = self.source
+        if isinstance(source, np.ndarray):
+            array = source if source.shape == self.shape else source.reshape(self.shape)
+        else:
+            data = source.read() if isinstance(source, FileRange) else source
+            array = unpack(data, self.element, self.size).reshape(self.shape)
+        if array.nbytes <= 1 << 16:
+            self._array = array
+        return array
+
+    def data(self) -> memoryview:
+        """The packed little-endian bytes, all at once."""
+        source = self.source
+        if isinstance(source, FileRange):
+            return memoryview(source.read())
+        if isinstance(source, np.ndarray):
+            return memoryview(pack(source, self.element))
+        return memoryview(source).cast("B")
+
+    def chunks(self) -> Iterator[memoryview]:
+        """The packed bytes, a bounded piece at a time."""
+        source = self.source
+        if not isinstance(source, FileRange):
+            yield self.data()
+            return
+        left = source.length
+        with open(source.path, "rb") as file:
+            file.seek(source.offset)
+            while left:
+                piece = file.read(min(left, CHUNK))
+                if not piece:
+                    raise InvalidModelError(f"{source.path}: is truncated")
+                left -= len(piece)
+                yield memoryview(piece)
+
+    def __repr__(self) -> str:
+        from bridge.neutral.types import format_shape
+
+        return f"{self.element}{format_shape(self.shape)}"
+
+
+def unpack(data: Any, element: Element, count: int) -> np.ndarray:
+    """`count` elements from packed little-endian bytes, 1-D."""
+    if element is STRING:
+        raise InvalidModelError("string tensors have no packed form")
+    if element.nbytes(count) > len(memoryview(data).cast("B")):
+        raise InvalidModelError(f"{count} elements of {element} need more bytes than there are")
+    if element.bits >= 8:
+        dtype = element.dtype
+        if dtype.kind == "b":
+            return np.frombuffer(data, np.uint8, count) != 0
+        return np.frombuffer(data, dtype, count)
+    raw = np.frombuffer(data, np.uint8)
+    if element.bits in (1, 2, 4):
+        per_byte = 8 // element.bits
+        mask = (1 << element.bits) - 1
+        shifts = [element.bits * i for i in range(per_byte)]
+        if element.bits == 1:
+            shifts.reverse()  # OpenVINO stores u1 from the most significant bit down
+        parts = np.stack([(raw >> s) & mask for s in shifts], axis=-1).reshape(-1)[:count]
+        if element.name == "i2":
+            parts = (parts.astype(np.int8) ^ 2) - 2
+        elif element.name == "i4":
+            parts = (parts.astype(np.int8) ^ 8) - 8
+        elif element.name == "f4e2m1":
+            return parts.view(element.dtype)
+        return parts.astype(element.dtype)
+    raise InvalidModelError(f"values of {element} cannot be unpacked")
+
+
+def pack(array: np.ndarray, element: Element) -> np.ndarray:
+    """The packed little-endian bytes of an unpacked array, as a 1-D uint8 array."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if element.bits >= 8:
+        return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
+    if element.name == "f4e2m1":
+        codes = flat.view(np.uint8)
+    else:
+        codes = flat.astype(np.int8).view(np.uint8)
+    if element.bits not in (1, 2, 4):
+        raise InvalidModelError(f"values of {element} cannot be packed")
+    per_byte = 8 // element.bits
+    codes = codes & ((1 << element.bits) - 1)
+    codes = np.concatenate([codes, np.zeros(-len(codes) % per_byte, np.uint8)])
+    shifts = [element.bits * i for i in range(per_byte)]
+    if element.bits == 1:
+        shifts.reverse()
+    columns = codes.reshape(-1, per_byte)
+    result = np.zeros(len(columns), np.uint8)
+    for column, shift in enumerate(shifts):
+        result |= columns[:, column] << shift
+    return result

@@ -1,0 +1,1 @@
+"""ONNX: reading a model into the neutral graph and writing one."""

@@ -1,0 +1,106 @@
+"""Between AttributeProto and Python values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import BY_ONNX, Element
+from bridge.onnx_format.tensors import read_sparse, read_tensor, write_tensor
+from bridge.onnx_format.types import read_type, write_type
+from bridge.vocabulary import SpelledAttribute, Spelling
+
+_A = onnx.AttributeProto
+
+
+def read_attribute(proto: onnx.AttributeProto, directory: Path | None, where: str) -> Any:
+    """int, float, str, Tensor, Type, or a tuple of these; a graph stays a GraphProto."""
+    match proto.type:
+        case _A.INT:
+            return proto.i
+        case _A.FLOAT:
+            return proto.f
+        case _A.STRING:
+            return proto.s.decode("utf-8", "surrogateescape")
+        case _A.INTS:
+            return tuple(proto.ints)
+        case _A.FLOATS:
+            return tuple(proto.floats)
+        case _A.STRINGS:
+            return tuple(s.decode("utf-8", "surrogateescape") for s in proto.strings)
+        case _A.TENSOR:
+            return read_tensor(proto.t, directory, f"{where}.{proto.name}")
+        case _A.SPARSE_TENSOR:
+            return read_sparse(proto.sparse_tensor, directory, f"{where}.{proto.name}")
+        case _A.TYPE_PROTO:
+            return read_type(proto.tp)
+        case _A.GRAPH:
+            return proto.g
+        case _A.TENSORS:
+            return tuple(read_tensor(t, directory, where) for t in proto.tensors)
+    return None
+
+
+def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:
+    """`raw` with the values of attributes that the row types as bool or element made so."""
+    kinds: dict[str, str] = {}
+    for spelled in (*spelling.attributes.values(), *spelling.as_attributes.values()):
+        if spelled.type in ("bool", "element"):
+            kinds[spelled.names[0]] = spelled.type
+    if not kinds:
+        return raw
+    result = dict(raw)
+    for name, kind in kinds.items():
+        if name in result:
+            value = result[name]
+            result[name] = bool(value) if kind == "bool" else BY_ONNX.get(value)
+    return result
+
+
+def write_attribute(node: onnx.NodeProto, name: str, value: Any, kind: str | None) -> None:
+    """Appends attribute `name` to the node; `kind` is the row's type, None to go by the value."""
+    proto = node.attribute.add()
+    proto.name = name
+    if isinstance(value, Element):
+        value = value.onnx or 0
+    if isinstance(value, Tensor):
+        proto.type = _A.TENSOR
+        write_tensor(value, proto.t)
+    elif isinstance(value, str):
+        proto.type = _A.STRING
+        proto.s = value.encode("utf-8", "surrogateescape")
+    elif kind == "float" or (kind is None and isinstance(value, float)):
+        proto.type = _A.FLOAT
+        proto.f = float(value)
+    elif isinstance(value, int):
+        proto.type = _A.INT
+        proto.i = int(value)
+    elif isinstance(value, tuple | list):
+        _write_list(proto, value, kind)
+    else:
+        proto.type = _A.TYPE_PROTO
+        write_type(value, proto.tp)
+
+
+def _write_list(proto: onnx.AttributeProto, value: Any, kind: str | None) -> None:
+    if kind == "strings" or (value and isinstance(value[0], str)):
+        proto.type = _A.STRINGS
+        proto.strings.extend(s.encode("utf-8", "surrogateescape") for s in value)
+    elif kind == "floats" or (value and isinstance(value[0], float)):
+        proto.type = _A.FLOATS
+        proto.floats.extend(value)
+    else:
+        proto.type = _A.INTS
+        proto.ints.extend(int(v) for v in value)
+
+
+def kinds_of(spelling: Spelling) -> dict[str, str]:
+    """The row's attribute types by the format's names."""
+    spelled: list[SpelledAttribute] = [
+        *spelling.attributes.values(),
+        *spelling.as_attributes.values(),
+    ]
+    return {name: s.type for s in spelled for name in s.names}

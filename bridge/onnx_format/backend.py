@@ -1,0 +1,303 @@
+"""Neutral graph → ONNX: ports become captures again, constants become initializers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.helper
+
+from bridge.errors import BridgeError, Unsupported, UnsupportedError
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.tensor import Tensor
+from bridge.onnx_format.attributes import write_attribute
+from bridge.onnx_format.loops import write_loop
+from bridge.onnx_format.names import Names, unique_node_names
+from bridge.onnx_format.node import write_node
+from bridge.onnx_format.storage import ExternalData
+from bridge.onnx_format.tensors import write_tensor
+from bridge.onnx_format.types import write_type
+from bridge.spelling import choose
+
+EMBEDDED_LIMIT = 1 << 30
+"""Bytes of constants above which they go to an external file by default."""
+
+
+def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> onnx.ModelProto:
+    """The model as a ModelProto. Every node must have an ONNX spelling (the expand pass sees to
+    it). With `external`, large constants are references to the file it lays out."""
+    return Writer(model, opset, external).model()
+
+
+def write(
+    model: Model,
+    path: Path,
+    data_path: Path,
+    location: str,
+    opset: int,
+    external: bool | None = None,
+) -> bool:
+    """Writes the model to `path` and, where constants are external, `data_path`, which the model
+    calls `location`. `external` None decides by size. Returns whether `data_path` was written."""
+    if external is None:
+        tensors = {id(n.attributes["value"]): n.attributes["value"]
+                   for n in model.graph.walk() if n.op == "Constant"}  # fmt: skip
+        external = sum(t.nbytes for t in tensors.values()) > EMBEDDED_LIMIT
+    layout = ExternalData(location) if external else None
+    proto = to_proto(model, opset, layout)
+    path.write_bytes(proto.SerializeToString(deterministic=True))
+    if layout is not None and layout.tensors:
+        layout.write(data_path)
+        return True
+    return False
+
+
+class Writer:
+    """Writes one model. `name_of` gives a value's name and notes that it is used."""
+
+    def __init__(self, model: Model, opset: int, external: ExternalData | None) -> None:
+        self.source = model
+        self.target = Target("onnx", opset)
+        self.external = external
+        self.names = Names()
+        self.used: set[Value] = set()
+        self.domains: dict[str, int] = {}
+        self.shared: dict[int, str] = {}
+        self.where: list[str] = []
+
+    def model(self) -> onnx.ModelProto:
+        """The ModelProto."""
+        proto = onnx.ModelProto()
+        info = self.source.extras.get("onnx", {})
+        proto.producer_name = "bridge"
+        for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+            if key in info:
+                setattr(proto, key, info[key])
+        graph = self.source.graph
+        proto.graph.name = graph.name or "graph"
+        if "graph_doc_string" in info:
+            proto.graph.doc_string = info["graph_doc_string"]
+        self._name_boundary(graph)
+        shared = self._share_constants()
+        self._graph(graph, proto.graph, None)
+        for name, tensor in shared:
+            self._initializer(proto.graph, name, tensor)
+        proto.opset_import.add(domain="", version=self.target.opset)
+        for domain in sorted(self.domains):
+            proto.opset_import.add(domain=domain, version=self.domains[domain])
+        proto.ir_version = onnx.helper.find_min_ir_version_for(
+            [*proto.opset_import], ignore_unknown=True
+        )
+        for key, value in self.source.metadata.items():
+            proto.metadata_props.add(key=key, value=value)
+        return proto
+
+    def _name_boundary(self, graph: Graph) -> None:
+        """Names inputs and outputs first: theirs are the names that the outside relies on."""
+        for index, value in enumerate(graph.inputs):
+            self.names.give(value, value.name or f"input_{index}")
+        inputs = set(graph.inputs)
+        for index, value in enumerate(graph.outputs):
+            wish = graph.output_names[index] if index < len(graph.output_names) else ""
+            if value not in inputs and value not in self.names.of and value.constant is None:
+                self.names.give(value, wish or value.name or f"output_{index}")
+
+    def _share_constants(self) -> list[tuple[str, Tensor]]:
+        """Names the tensors that more than one graph uses: they are initializers of the top one."""
+        home: dict[int, Graph] = {}
+        order: dict[int, tuple[str, Tensor]] = {}
+        stack = [self.source.graph]
+        while stack:
+            graph = stack.pop()
+            for node in graph.nodes:
+                if node.op == "Constant":
+                    tensor = node.attributes["value"]
+                    if home.setdefault(id(tensor), graph) is not graph:
+                        wish = node.outputs[0].name or node.name or "constant"
+                        order.setdefault(id(tensor), (wish, tensor))
+                for body in node.bodies:
+                    stack.append(body.graph)
+        result = []
+        for key, (wish, tensor) in order.items():
+            name = self.shared[key] = self.names.take(wish)
+            result.append((name, tensor))
+        return result
+
+    def name_of(self, value: Value) -> str:
+        """The value's name in the written model."""
+        tensor = value.constant
+        if tensor is not None:
+            name = self.shared.get(id(tensor))
+            if name is not None:
+                return name
+        self.used.add(value)
+        return self.names.of[value]
+
+    def _graph(self, graph: Graph, proto: onnx.GraphProto, body: Body | None) -> list[str]:
+        """Writes nodes and initializers (and, at the top, inputs and outputs). Returns the names
+        that were given, for the caller to free."""
+        given = self.names.give_nodes(
+            n for n in graph.nodes
+            if n.op != "Constant" or id(n.attributes["value"]) not in self.shared
+        )  # fmt: skip
+        node_names = unique_node_names(graph)
+        for node in graph.nodes:
+            if node.op != "Constant":
+                self.node(node, proto.node.add(), node_names.get(node, ""))
+        if body is None:
+            self._boundary(graph, proto)
+        return given
+
+    def initializers(self, graph: Graph, proto: onnx.GraphProto) -> None:
+        """Writes the constants of a graph that something in it uses."""
+        for node in graph.nodes:
+            if node.op == "Constant" and node.outputs[0] in self.used:
+                name = self.names.of[node.outputs[0]]
+                self._initializer(proto, name, node.attributes["value"])
+
+    def _boundary(self, graph: Graph, proto: onnx.GraphProto) -> None:
+        for value in graph.inputs:
+            info = proto.input.add()
+            info.name = self.names.of[value]
+            write_type(value.type, info.type)
+            tensor = self.source.defaults.get(value)
+            if tensor is not None:
+                self._initializer(proto, info.name, tensor)
+        seen: set[str] = set()
+        for index, value in enumerate(graph.outputs):
+            wish = graph.output_names[index] if index < len(graph.output_names) else ""
+            name = self.name_of(value)
+            renamed = wish and name != wish and not self.names.is_taken(wish)
+            tensor = value.constant
+            hoisted = tensor is not None and id(tensor) in self.shared
+            if renamed or hoisted or name in seen:
+                name = self.identity(value, proto, wish or f"output_{index}")
+            seen.add(name)
+            info = proto.output.add()
+            info.name = name
+            write_type(value.type, info.type)
+        self.initializers(graph, proto)
+
+    def identity(self, value: Value, proto: onnx.GraphProto, wish: str) -> str:
+        """A copy of a value under a name of its own."""
+        node = proto.node.add()
+        node.op_type = "Identity"
+        node.input.append(self.name_of(value))
+        name = self.names.fresh(wish)
+        node.output.append(name)
+        return name
+
+    def _initializer(self, proto: onnx.GraphProto, name: str, tensor: Tensor) -> None:
+        if self.external is not None and self.external.takes(tensor):
+            self.external.reference(tensor, proto.initializer.add(name=name))
+        else:
+            write_tensor(tensor, proto.initializer.add(name=name))
+
+    def node(self, node: Node, proto: onnx.NodeProto, name: str) -> None:
+        """Writes one node."""
+        proto.name = name
+        if node.op == "If":
+            self._if(node, proto)
+        elif node.op == "Loop":
+            write_loop(self, node, proto)
+        else:
+            self._plain(node, proto)
+        for key, value in (node.extras or {}).items():
+            if key == "doc_string":
+                proto.doc_string = value
+            elif key == "metadata_props":
+                for prop, text in value.items():
+                    proto.metadata_props.add(key=prop, value=text)
+
+    def _plain(self, node: Node, proto: onnx.NodeProto) -> None:
+        spelling, why = choose(node, self.target)
+        if spelling is None and node.op.partition("::")[0] not in ("", node.op) and (
+            self.source.format == "onnx"
+        ):  # fmt: skip
+            self._unknown(node, proto)
+        elif spelling is None:
+            path = " / ".join([*self.where, repr(node)])
+            raise UnsupportedError(str(self.target), [Unsupported(node.op, path, why)])
+        else:
+            write_node(node, spelling, self.name_of, proto)
+            if spelling.domain:
+                self.domains[spelling.domain] = self.source.opsets.get(
+                    spelling.domain, int(spelling.version)
+                )
+        proto.output.extend(self.names.of[v] for v in node.outputs)
+
+    def _unknown(self, node: Node, proto: onnx.NodeProto) -> None:
+        """An ONNX operator that the vocabulary lacks, written as it was read."""
+        domain, _, proto.op_type = node.op.partition("::")
+        if domain != "ai.onnx":
+            proto.domain = domain
+            self.domains[domain] = self.source.opsets.get(domain, 1)
+        proto.input.extend("" if v is None else self.name_of(v) for v in node.inputs)
+        for key, value in node.attributes.items():
+            write_attribute(proto, key, value, None)
+
+    def _if(self, node: Node, proto: onnx.NodeProto) -> None:
+        proto.op_type = "If"
+        condition = node.inputs[0]
+        assert condition is not None
+        proto.input.append(self.name_of(condition))
+        proto.output.extend(self.names.of[v] for v in node.outputs)
+        for key, body in zip(("then_branch", "else_branch"), node.bodies, strict=True):
+            attribute = proto.attribute.add()
+            attribute.name = key
+            attribute.type = onnx.AttributeProto.GRAPH
+            order: list[Value] = [Value()] * len(node.outputs)
+            for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+                assert isinstance(port, Yield) and port.output is not None
+                order[port.output] = value
+            self.body(node, body, attribute.g, order, [])
+
+    def body(
+        self,
+        node: Node,
+        body: Body,
+        proto: onnx.GraphProto,
+        outputs: list[Value],
+        inputs: list[Value],
+    ) -> None:
+        """Writes a body with `outputs` in this order; `inputs` are those it is given by the node,
+        all others are captures."""
+        self.where.append(f"{node!r}")
+        for port in body.inputs:
+            if isinstance(port, Invariant):
+                outer = node.inputs[port.input]
+                assert outer is not None
+                self.used.add(outer)
+        self.names.enter(body, node.inputs)
+        proto.name = body.graph.name or "body"
+        given = []
+        for value in inputs:
+            if value not in self.names.of:
+                given.append(self.names.give(value, value.name or "input"))
+            info = proto.input.add()
+            info.name = self.names.of[value]
+            write_type(value.type, info.type)
+        given += self._graph(body.graph, proto, body)
+        own = {v for n in body.graph.nodes if n.op != "Constant" for v in n.outputs}
+        seen: set[Value] = set()
+        for index, value in enumerate(outputs):
+            if value in own and value not in seen:
+                name = self.name_of(value)
+                seen.add(value)
+            else:
+                name = self.identity(value, proto, value.name or f"output_{index}")
+                given.append(name)
+            info = proto.output.add()
+            info.name = name
+            write_type(value.type, info.type)
+        self.initializers(body.graph, proto)
+        self.names.leave(given)
+        self.where.pop()
+
+
+def check_opset(opset: int) -> None:
+    """Raises BridgeError for an operator set that cannot be written."""
+    newest = onnx.defs.onnx_opset_version()
+    if not 13 <= opset <= newest:
+        raise BridgeError(f"operator set {opset} cannot be written; choose 13 to {newest}")

@@ -1,0 +1,238 @@
+"""If, Loop, Scan and Constant as ONNX writes them, read into the neutral graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.graph import (
+    Carried,
+    Condition,
+    Iteration,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.inference.control import part_type
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, join, meet
+from bridge.onnx_format.attributes import read_attribute
+from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.types import read_type
+
+if TYPE_CHECKING:
+    from bridge.onnx_format.frontend import Reader
+
+
+def _graph_attribute(proto: onnx.NodeProto, name: str, where: str) -> onnx.GraphProto:
+    for attribute in proto.attribute:
+        if attribute.name == name:
+            return attribute.g
+    raise InvalidModelError(f"{where}: has no {name}")
+
+
+def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """If 1 to 25; they differ in the types they allow alone."""
+    from bridge.onnx_format.frontend import node_extras
+
+    where = scope.path(proto)
+    if len(proto.input) != 1 or not proto.input[0]:
+        raise InvalidModelError(f"{where}: takes one input, the condition")
+    captures = Captures([scope.resolve(proto.input[0], where)])
+    bodies = []
+    for branch in ("then_branch", "else_branch"):
+        graph = _graph_attribute(proto, branch, where)
+        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}')
+        reader.graph(graph, inner)
+        if len(inner.graph.outputs) != len(proto.output):
+            raise InvalidModelError(
+                f"{where}: its {branch} has {len(inner.graph.outputs)} outputs, the node "
+                f"{len(proto.output)}"
+            )
+        inner.body.outputs = [Yield(index) for index in range(len(proto.output))]
+        bodies.append(inner.body)
+    then, otherwise = (body.graph.outputs for body in bodies)
+    for name, a, b in zip(proto.output, then, otherwise, strict=True):
+        try:
+            join(a.type, b.type)
+        except TypeError as error:
+            raise InvalidModelError(
+                f'{where}: its output "{name}" is {a.type} in one branch and {b.type} in the '
+                "other; both branches must give the same element type"
+            ) from error
+    outputs = scope.outputs(proto)
+    scope.builder.node(
+        "If", captures.inputs, outputs, {}, tuple(bodies), proto.name, node_extras(proto)
+    )
+    scope.bind(proto, outputs)
+
+
+def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """Loop 1 to 25."""
+    from bridge.onnx_format.frontend import node_extras
+
+    where = scope.path(proto)
+    graph = _graph_attribute(proto, "body", where)
+    given = [scope.resolve(name, where) if name else None for name in proto.input]
+    given += [None] * (2 - len(given))
+    states = len(given) - 2
+    _expect_ports(where, graph, states + 2, len(proto.output) + 1)
+    captures = Captures(given)
+    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body')
+    body = inner.body
+    body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
+    body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
+    for index, info in enumerate(graph.input):
+        value = Value(names=[info.name])
+        value.declared = read_type(info.type)
+        if index == 0:
+            value.type = TensorType(I64, ())
+        elif index == 1:
+            value.type = TensorType(BOOL, ())
+        else:
+            value.type = meet(_outer_type(given[index]), value.declared)
+        inner.values[info.name] = value
+        inner.graph.inputs.append(value)
+    reader.graph(graph, inner)
+    body.outputs = [Condition()]
+    for index in range(1, len(graph.output)):
+        body.outputs.append(
+            Yield(index - 1) if index <= states else Stacked(index - 1, keepdims=False)
+        )
+    outputs = scope.outputs(proto)
+    scope.builder.node(
+        "Loop", captures.inputs, outputs, {}, (body,), proto.name, node_extras(proto)
+    )
+    scope.bind(proto, outputs)
+
+
+def _outer_type(value: Value | None) -> Any:
+    return UNKNOWN if value is None else value.type
+
+
+def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int) -> None:
+    for what, count, expected in (
+        ("inputs", len(graph.input), inputs),
+        ("outputs", len(graph.output), outputs),
+    ):
+        if count != expected:
+            raise InvalidModelError(
+                f"{where}: its body has {count} {what}, the node needs {expected}"
+            )
+
+
+def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """Scan 9 to 25. Scan 8 has a batch dimension and is a Loop over it of a Scan 9."""
+    from bridge.onnx_format.frontend import node_extras
+    from bridge.onnx_format.scan8 import read_scan_8
+
+    if scope.opsets[""] < 9:
+        read_scan_8(reader, proto, scope)
+        return
+    where = scope.path(proto)
+    graph = _graph_attribute(proto, "body", where)
+    attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
+    captures = Captures([None, None])
+    captures.inputs += [scope.resolve(name, where) for name in proto.input]
+    outputs = scope.outputs(proto)
+    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body')
+    fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
+    scope.builder.node(
+        "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
+    )
+    scope.bind(proto, outputs)
+
+
+def fill_scan_body(
+    reader: Reader,
+    inner: Scope,
+    graph: onnx.GraphProto,
+    attributes: dict[str, Any],
+    given: list[Value | None],
+    outputs: int,
+    where: str,
+) -> None:
+    """Reads the body of a Scan 9 whose node inputs stand in `given` from index 2 on."""
+    scanned = attributes.get("num_scan_inputs", 0)
+    states = len(given) - 2 - scanned
+    stacked = outputs - states
+    _expect_ports(where, graph, states + scanned, outputs)
+    body = inner.body
+    directions = attributes.get("scan_input_directions", (0,) * scanned)
+    axes = attributes.get("scan_input_axes", (0,) * scanned)
+    body.inputs = [Carried(2 + i, i) for i in range(states)]
+    for index in range(scanned):
+        backwards = directions[index] == 1
+        body.inputs.append(
+            Sliced(
+                2 + states + index,
+                axes[index],
+                -1 if backwards else 0,
+                -1 if backwards else 1,
+                0 if backwards else -1,
+                keepdims=False,
+            )
+        )
+    for info, port in zip(graph.input, body.inputs, strict=True):
+        value = Value(names=[info.name])
+        value.declared = read_type(info.type)
+        outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
+        type = part_type(outer, port) if isinstance(port, Sliced) else outer
+        value.type = meet(type, value.declared)
+        inner.values[info.name] = value
+        inner.graph.inputs.append(value)
+    reader.graph(graph, inner)
+    directions = attributes.get("scan_output_directions", (0,) * stacked)
+    axes = attributes.get("scan_output_axes", (0,) * stacked)
+    body.outputs = [Yield(i) for i in range(states)]
+    for index in range(stacked):
+        backwards = directions[index] == 1
+        body.outputs.append(
+            Stacked(
+                states + index,
+                axes[index],
+                -1 if backwards else 0,
+                -1 if backwards else 1,
+                0 if backwards else -1,
+                keepdims=False,
+            )
+        )
+
+
+def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """Constant 1 to 25, in all its attributes."""
+    where = scope.path(proto)
+    found = None
+    for attribute in proto.attribute:
+        if attribute.ref_attr_name:
+            attribute = scope.attribute(attribute)
+            if attribute is None:
+                continue
+        value = read_attribute(attribute, reader.directory, where)
+        match attribute.type:
+            case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
+                found = value
+            case onnx.AttributeProto.FLOAT | onnx.AttributeProto.FLOATS:
+                found = Tensor.of(np.array(value, np.float32))
+            case onnx.AttributeProto.INT | onnx.AttributeProto.INTS:
+                found = Tensor.of(np.array(value, np.int64))
+            case onnx.AttributeProto.STRING | onnx.AttributeProto.STRINGS:
+                array = np.array(value, dtype=object)
+                found = Tensor(STRING, array.shape, array)
+    if found is None:
+        raise InvalidModelError(f"{where}: has no value")
+    name = proto.output[0]
+    scope.values[name] = scope.builder.tensor(found, [scope.prefix + name], proto.name)
+
+
+CONTROL: dict[str, Callable[[Any, onnx.NodeProto, Scope], None]] = {
+    "If": read_if,
+    "Loop": read_loop,
+    "Scan": read_scan,
+    "Constant": read_constant,
+}

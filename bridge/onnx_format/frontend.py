@@ -1,0 +1,216 @@
+"""ONNX → neutral graph: nodes in their newest meaning, captures made explicit ports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.onnx_format.attributes import neutral_attributes, read_attribute
+from bridge.onnx_format.control import CONTROL
+from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.scope import Scope
+from bridge.onnx_format.tensors import read_sparse, read_tensor
+from bridge.onnx_format.types import read_type
+from bridge.rules import readers
+from bridge.spelling import fits, unspell
+from bridge.vocabulary import onnx_spellings
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
+    """Reads a model from a file, from the bytes of one, or from a ModelProto.
+
+    External tensors are looked for beside the file; they stay file ranges. Raises
+    InvalidModelError for what is no ONNX model or contradicts itself.
+    """
+    directory: Path | None = None
+    where = "the model"
+    if isinstance(source, onnx.ModelProto):
+        proto = source
+    else:
+        if isinstance(source, bytes | bytearray | memoryview):
+            data = bytes(source)
+        else:
+            where = str(source)
+            directory = Path(source).resolve().parent
+            try:
+                data = Path(source).read_bytes()
+            except OSError as error:
+                raise InvalidModelError(f"{where}: cannot be read: {error.strerror}") from error
+        proto = _parse(data, where)
+    _require(proto, where)
+    return Reader(proto, directory).model()
+
+
+def _parse(data: bytes, where: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise InvalidModelError(
+            f"{where}: is not an ONNX model, or is truncated ({len(data)} bytes)"
+        ) from error
+    return proto
+
+
+def _require(proto: onnx.ModelProto, where: str) -> None:
+    if not proto.HasField("graph") or not (proto.graph.output or proto.graph.node):
+        raise InvalidModelError(f"{where}: is not an ONNX model: it has no graph")
+    if not proto.opset_import and proto.ir_version >= 3:
+        raise InvalidModelError(f"{where}: does not say which operator set it uses")
+
+
+class Reader:
+    """Reads one ModelProto."""
+
+    def __init__(self, proto: onnx.ModelProto, directory: Path | None) -> None:
+        self.proto = proto
+        self.directory = directory
+        self.functions = Functions(proto.functions)
+        self.opsets = {
+            "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version
+            for entry in proto.opset_import
+        }
+        self.opsets.setdefault("", 1)
+
+    def model(self) -> Model:
+        """The whole model."""
+        proto = self.proto
+        model = Model(Graph(), "onnx", self.opsets[""])
+        model.opsets = {k: v for k, v in self.opsets.items() if k}
+        model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
+        model.extras["onnx"] = {
+            key: getattr(proto, key)
+            for key in (
+                "producer_name",
+                "producer_version",
+                "domain",
+                "model_version",
+                "doc_string",
+            )
+            if getattr(proto, key)
+        }
+        if proto.graph.doc_string:
+            model.extras["onnx"]["graph_doc_string"] = proto.graph.doc_string
+        scope = Scope(self, Builder([]), self.opsets, proto.graph.name or "graph")
+        graph = self.graph(proto.graph, scope, model)
+        model.graph = graph
+        return model
+
+    def graph(self, proto: onnx.GraphProto, scope: Scope, model: Model | None = None) -> Graph:
+        """Reads a graph into `scope`; the inputs of a body are in the scope already. `model` is
+        given for the top-level graph alone, whose initializers may be inputs too."""
+        graph = scope.graph
+        graph.name = proto.name
+        inputs: dict[str, Value] = {}
+        if model is not None:
+            for info in proto.input:
+                value = Value(read_type(info.type), [info.name])
+                inputs[info.name] = value
+        overridable = self.proto.ir_version >= 4
+        for name, tensor in self._initializers(proto, scope.where):
+            if name in inputs:
+                if overridable and model is not None:
+                    model.defaults[inputs[name]] = tensor
+                    continue
+                del inputs[name]
+            scope.values[name] = scope.builder.tensor(tensor, [name])
+        for name, value in inputs.items():
+            scope.values[name] = value
+            graph.inputs.append(value)
+        for info in (*proto.value_info, *proto.output):
+            if info.HasField("type"):
+                scope.declared[info.name] = read_type(info.type)
+        for node in proto.node:
+            self.node(node, scope)
+        for info in proto.output:
+            graph.outputs.append(scope.resolve(info.name, "output"))
+            if model is not None:
+                graph.output_names.append(info.name)
+        graph.nodes = scope.builder.nodes
+        return graph
+
+    def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
+        for tensor in proto.initializer:
+            yield (
+                tensor.name,
+                read_tensor(tensor, self.directory, f'{where} / initializer "{tensor.name}"'),
+            )
+        for sparse in proto.sparse_initializer:
+            name = sparse.values.name
+            yield name, read_sparse(sparse, self.directory, f'{where} / initializer "{name}"')
+
+    def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
+        """Reads one node into `scope`."""
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        function = self.functions.get(proto, domain)
+        if function is not None:
+            inline(self, function, proto, scope)
+            return
+        if domain == "" and proto.op_type in CONTROL:
+            CONTROL[proto.op_type](self, proto, scope)
+            return
+        where = scope.path(proto)
+        raw: dict[str, Any] = {}
+        for attribute in proto.attribute:
+            if attribute.ref_attr_name:
+                attribute = scope.attribute(attribute)
+                if attribute is None:
+                    continue
+            raw[attribute.name] = read_attribute(attribute, self.directory, where)
+        inputs = [scope.resolve(name, where) if name else None for name in proto.input]
+        version = scope.opsets.get(domain)
+        if version is None:
+            if domain:
+                version = 1
+            else:
+                raise InvalidModelError(f"{where}: no operator set is imported for it")
+        type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
+        extras = node_extras(proto)
+        builder = scope.builder
+        for rule in readers("onnx", type, version):
+            builder.name = proto.name
+            raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
+            result = rule(builder, raw_node)
+            if result is not None:
+                results = [result] if isinstance(result, Value) else list(result)
+                scope.bind_results(proto, results)
+                return
+        outputs = scope.outputs(proto)
+        builder.name = proto.name
+        for operator, spelling in onnx_spellings().get((domain, proto.op_type), ()):
+            if int(spelling.version) > version:
+                continue
+            attributes = neutral_attributes(spelling, raw)
+            if not fits(operator, spelling, attributes):
+                continue
+            try:
+                unspell(
+                    builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
+                )
+            except KeyError as error:
+                raise InvalidModelError(f"{where}: {error.args[0]}") from error
+            break
+        else:
+            op = type if domain else f"ai.onnx::{type}"
+            builder.node(op, inputs, outputs, raw, (), proto.name, extras)
+        scope.bind(proto, outputs)
+
+
+def node_extras(proto: onnx.NodeProto) -> dict[str, Any] | None:
+    """What a node says beyond its computation."""
+    if not proto.doc_string and not proto.metadata_props:
+        return None
+    extras: dict[str, Any] = {}
+    if proto.doc_string:
+        extras["doc_string"] = proto.doc_string
+    if proto.metadata_props:
+        extras["metadata_props"] = {e.key: e.value for e in proto.metadata_props}
+    return extras

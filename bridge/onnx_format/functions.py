@@ -1,0 +1,105 @@
+"""Functions: the model's own and the standard's, read in place of the nodes that call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import onnx
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.onnx_format.scope import Scope
+
+if TYPE_CHECKING:
+    from bridge.onnx_format.frontend import Reader
+
+DEEPEST = 200
+"""Function calls within one another, before they are taken for a recursion."""
+
+
+class Functions:
+    """A model's local functions, by domain, name and overload."""
+
+    def __init__(self, protos: Iterable[onnx.FunctionProto]) -> None:
+        self._table = {(f.domain, f.name, f.overload): f for f in protos}
+
+    def get(self, node: onnx.NodeProto, domain: str) -> onnx.FunctionProto | None:
+        """The function that a node calls, None where it is an operator."""
+        if not self._table:
+            return None
+        return self._table.get((node.domain or domain, node.op_type, node.overload))
+
+
+def inline(
+    reader: Reader, function: onnx.FunctionProto, call: onnx.NodeProto, scope: Scope
+) -> None:
+    """Reads the body of `function` into the scope of the node that calls it."""
+    where = scope.path(call)
+    if scope.depth > DEEPEST:
+        raise InvalidModelError(f"{where}: its function calls itself")
+    attributes = {a.name: a for a in function.attribute_proto}
+    for attribute in call.attribute:
+        if attribute.ref_attr_name:
+            given = scope.attribute(attribute)
+            if given is None:
+                continue
+            attribute = given
+        attributes[attribute.name] = attribute
+    inputs = [scope.resolve(name, where) if name else None for name in call.input]
+    prefix = f"{scope.prefix}{call.name or call.output[0]}/"
+    inner = Scope(
+        reader,
+        scope.builder,
+        _opsets(function),
+        where,
+        attributes=attributes,
+        prefix=prefix,
+    )
+    inner.depth = scope.depth + 1
+    results = read_body(reader, function, inputs, inner)
+    scope.bind_results(call, results)
+
+
+def _opsets(function: onnx.FunctionProto) -> dict[str, int]:
+    return {
+        "" if entry.domain == "ai.onnx" else entry.domain: entry.version
+        for entry in function.opset_import
+    }
+
+
+def read_body(
+    reader: Reader,
+    function: onnx.FunctionProto,
+    inputs: Sequence[Value | None],
+    scope: Scope,
+) -> list[Value | None]:
+    """Reads a function's nodes into `scope`; its outputs."""
+    for index, name in enumerate(function.input):
+        scope.values[name] = inputs[index] if index < len(inputs) else None
+    for node in function.node:
+        reader.node(node, scope)
+    return [scope.resolve(name, "output") for name in function.output]
+
+
+def expand_function(
+    builder: Builder,
+    function: onnx.FunctionProto,
+    inputs: Sequence[Value | None],
+    attributes: Iterable[onnx.AttributeProto],
+    where: str,
+) -> list[Value | None]:
+    """Builds the body of a standard function with `builder`; its outputs."""
+    from bridge.onnx_format.frontend import Reader
+
+    reader = Reader(onnx.ModelProto(), None)
+    given = {a.name: a for a in function.attribute_proto}
+    given.update({a.name: a for a in attributes})
+    name = builder.name
+    scope = Scope(
+        reader, builder, _opsets(function), where, attributes=given, prefix=f"{name}/"
+    )  # fmt: skip
+    results = read_body(reader, function, inputs, scope)
+    builder.name = name
+    return results

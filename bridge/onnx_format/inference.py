@@ -1,0 +1,139 @@
+"""Type inference and function bodies of single nodes by the ONNX standard's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+import onnx.defs
+import onnx.shape_inference
+
+from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import Type
+from bridge.onnx_format.functions import expand_function
+from bridge.onnx_format.node import write_node
+from bridge.onnx_format.tensors import write_tensor
+from bridge.onnx_format.types import read_type, write_type
+from bridge.spelling import choose
+from bridge.vocabulary import Spelling
+
+SMALL = 1024
+"""Longest constant that inference is shown; longer ones are never shapes or axes."""
+
+
+def _newest() -> Target:
+    return Target("onnx", onnx.defs.onnx_opset_version())
+
+
+def _spelled(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | None:
+    """The node in its newest spelling, and its inputs by the names they have there."""
+    spelling, _ = choose(node, _newest())
+    if spelling is None:
+        return None
+    named: dict[Value, str] = {}
+    proto = onnx.NodeProto()
+    write_node(node, spelling, lambda value: named.setdefault(value, f"i{len(named)}"), proto)
+    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
+    return spelling, proto, {name: value for value, name in named.items()}
+
+
+def _schema(spelling: Spelling) -> onnx.defs.OpSchema | None:
+    try:
+        if spelling.domain:
+            return onnx.defs.get_schema(spelling.type, spelling.domain)
+        newest = onnx.defs.onnx_opset_version()
+        return onnx.defs.get_schema(spelling.type, min(spelling.until or newest, newest), "")
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _type_proto(value: Value) -> onnx.TypeProto:
+    proto = onnx.TypeProto()
+    write_type(value.type, proto)
+    return proto
+
+
+def infer_node(node: Node) -> Sequence[Type]:
+    """Output types by the newest schema's inference function; () where there is none."""
+    spelled = _spelled(node)
+    if spelled is None:
+        return ()
+    spelling, proto, inputs = spelled
+    schema = _schema(spelling)
+    if schema is None:
+        return ()
+    types, data = {}, {}
+    for name, value in inputs.items():
+        type = _type_proto(value)
+        if type.WhichOneof("value") is None:
+            continue
+        types[name] = type
+        array = values_of(value) if _is_small(value) else None
+        if array is not None:
+            from bridge.neutral.tensor import Tensor
+
+            tensor = onnx.TensorProto()
+            write_tensor(Tensor.of(array), tensor)
+            data[name] = tensor
+    try:
+        result = onnx.shape_inference.infer_node_outputs(schema, proto, types, data)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
+        return ()
+    return [read_type(result[f"o{i}"]) if f"o{i}" in result else _unknown() for i in range(
+        len(node.outputs)
+    )]  # fmt: skip
+
+
+def _unknown() -> Type:
+    from bridge.neutral.types import UNKNOWN
+
+    return UNKNOWN
+
+
+def _is_small(value: Value) -> bool:
+    tensor = value.constant
+    return value.content is not None or (tensor is not None and tensor.size <= SMALL)
+
+
+def function_of(node: Node) -> tuple[onnx.FunctionProto, onnx.NodeProto, dict[str, Value]] | None:
+    """The standard's function body of a node, where its operator has one; with the node's
+    spelling and its inputs by name."""
+    spelled = _spelled(node)
+    if spelled is None:
+        return None
+    spelling, proto, inputs = spelled
+    schema = _schema(spelling)
+    if schema is None:
+        return None
+    if schema.has_context_dependent_function:
+        types = [
+            _type_proto(inputs[name]).SerializeToString() if name else b"" for name in proto.input
+        ]
+        data = schema.get_context_dependent_function(proto.SerializeToString(), types)
+        function = onnx.FunctionProto()
+        function.ParseFromString(data)
+        if not function.node:
+            return None
+    elif schema.has_function:
+        function = schema.function_body
+    else:
+        return None
+    return function, proto, inputs
+
+
+def inline_standard_function(builder: Builder, node: Node, where: str) -> list[Value | None] | None:
+    """Builds the standard's function body of a node; None where its operator has none."""
+    found = function_of(node)
+    if found is None:
+        return None
+    function, proto, inputs = found
+    schema_defaults = _defaults(proto)
+    values = [inputs[name] if name else None for name in proto.input]
+    attributes = [*schema_defaults, *proto.attribute]
+    return expand_function(builder, function, values, attributes, where)
+
+
+def _defaults(proto: onnx.NodeProto) -> list[onnx.AttributeProto]:
+    schema = onnx.defs.get_schema(proto.op_type, proto.domain)
+    return [a.default_value for a in schema.attributes.values() if a.default_value.name]

@@ -1,0 +1,100 @@
+"""Names of values and nodes in a written ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value
+
+
+class Names:
+    """Gives every value one name that no enclosing or nested scope uses for another.
+
+    The names of a graph are given before those of the bodies in it, so a body's names never
+    shadow; sibling bodies may use the same name.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[Value, str] = {}
+        self._taken: set[str] = set()
+        self._ever: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def take(self, wish: str) -> str:
+        """`wish`, or `wish_1`, `wish_2`, ... where it is taken."""
+        wish = wish or "value"
+        if wish not in self._taken:
+            self._taken.add(wish)
+            self._ever.add(wish)
+            return wish
+        number = self._next.get(wish, 0)
+        while True:
+            number += 1
+            name = f"{wish}_{number}"
+            if name not in self._taken:
+                self._next[wish] = number
+                self._taken.add(name)
+                self._ever.add(name)
+                return name
+
+    def fresh(self, wish: str) -> str:
+        """Like `take`, but no body that is written already has the name either: for a value that
+        joins a graph after the bodies in it."""
+        name, number = wish, 0
+        while name in self._ever:
+            number += 1
+            name = f"{wish}_{number}"
+        return self.take(name)
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a value has this name already."""
+        return name in self._taken
+
+    def give(self, value: Value, wish: str) -> str:
+        """Names a value that has no name yet."""
+        name = self.of.get(value)
+        if name is None:
+            name = self.of[value] = self.take(wish)
+        return name
+
+    def give_nodes(self, nodes: Iterable[Node]) -> list[str]:
+        """Names all outputs of a graph's nodes; what was taken for them."""
+        given: list[str] = []
+        for node in nodes:
+            for index, value in enumerate(node.outputs):
+                if value not in self.of:
+                    given.append(self.give(value, value.name or _derived(node, index)))
+        return given
+
+    def enter(self, body: Body, inputs: list[Value | None]) -> None:
+        """Names a body's captured inputs as the values they are."""
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            if isinstance(port, Invariant):
+                outer = inputs[port.input]
+                assert outer is not None
+                self.of[value] = self.of[outer]
+
+    def leave(self, names: Iterable[str]) -> None:
+        """Frees the names of a body, for its siblings."""
+        self._taken.difference_update(names)
+
+
+def _derived(node: Node, index: int) -> str:
+    base = node.name or node.op.rpartition("::")[2].lower()
+    return base if index == 0 and len(node.outputs) == 1 else f"{base}.{index}"
+
+
+def unique_node_names(graph: Graph) -> dict[Node, str]:
+    """A name for every named node, unique within the graph (onnxruntime wants that)."""
+    taken: set[str] = set()
+    result: dict[Node, str] = {}
+    for node in graph.nodes:
+        if not node.name:
+            continue
+        name, number = node.name, 0
+        while name in taken:
+            number += 1
+            name = f"{node.name}_{number}"
+        taken.add(name)
+        result[node] = name
+    return result

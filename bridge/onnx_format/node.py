@@ -1,0 +1,27 @@
+"""One neutral node as a NodeProto, by its mapping row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+
+from bridge.neutral.graph import Node, Value
+from bridge.onnx_format.attributes import kinds_of, write_attribute
+from bridge.spelling import spell
+from bridge.vocabulary import Spelling
+
+
+def write_node(
+    node: Node, spelling: Spelling, name_of: Callable[[Value], str], proto: onnx.NodeProto
+) -> None:
+    """Fills `proto` with the node in a spelling that `choose` gave."""
+    inputs, attributes = spell(node, spelling)
+    proto.op_type = spelling.type
+    if spelling.domain:
+        proto.domain = spelling.domain
+    proto.input.extend("" if value is None else name_of(value) for value in inputs)
+    if attributes:
+        kinds = kinds_of(spelling)
+        for key in sorted(attributes):
+            write_attribute(proto, key, attributes[key], kinds.get(key))

@@ -1,0 +1,56 @@
+"""Scan 8: every input has a batch dimension in front, so it is a loop over the batch of a Scan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.graph import Sliced, Stacked, Value
+from bridge.neutral.inference.control import part_type
+from bridge.onnx_format.attributes import read_attribute
+from bridge.onnx_format.scope import Captures, Scope
+
+if TYPE_CHECKING:
+    from bridge.onnx_format.frontend import Reader
+
+
+def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """Reads Scan 8 as a Loop over axis 0 of all inputs, with a Scan 9 as its body."""
+    from bridge.onnx_format.control import _graph_attribute, fill_scan_body
+
+    where = scope.path(proto)
+    if proto.input[0]:
+        raise InvalidModelError(
+            f"{where}: Scan 8 with sequence_lens is not supported; convert the model to operator "
+            "set 9 or newer first"
+        )
+    graph = _graph_attribute(proto, "body", where)
+    raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
+    attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
+    if "directions" in raw:
+        attributes["scan_input_directions"] = raw["directions"]
+    outer = Captures([None, None, *(scope.resolve(name, where) for name in proto.input[1:])])
+    per_batch = scope.nested(outer, f'Scan "{proto.name or proto.output[0]}" / batch')
+    inner_inputs: list[Value | None] = [None, None]
+    for index in range(2, len(outer.inputs)):
+        port = Sliced(index, 0, keepdims=False)
+        given = outer.inputs[index]
+        assert given is not None
+        value = Value(part_type(given.type, port))
+        per_batch.graph.inputs.append(value)
+        per_batch.body.inputs.append(port)
+        inner_inputs.append(value)
+    captures = Captures(inner_inputs)
+    inner = per_batch.nested(captures, "body")
+    fill_scan_body(reader, inner, graph, attributes, inner_inputs, len(proto.output), where)
+    node = per_batch.builder.node(
+        "Loop", captures.inputs, len(proto.output), {}, (inner.body,), proto.name
+    )
+    per_batch.graph.outputs = list(node.outputs)
+    per_batch.graph.nodes = per_batch.builder.nodes
+    per_batch.body.outputs = [Stacked(i, keepdims=False) for i in range(len(proto.output))]
+    outputs = scope.outputs(proto)
+    scope.builder.node("Loop", outer.inputs, outputs, {}, (per_batch.body,), proto.name)
+    scope.bind(proto, outputs)

@@ -1,0 +1,146 @@
+"""Names while an ONNX graph is read, and how a body captures what lies outside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Invariant, Value
+from bridge.neutral.types import Type, meet
+
+if TYPE_CHECKING:
+    from bridge.onnx_format.frontend import Reader
+
+
+class Captures:
+    """The inputs of a node with bodies: those it names, then each distinct captured value."""
+
+    def __init__(self, inputs: list[Value | None]) -> None:
+        self.inputs = inputs
+        self._index: dict[Value, int] = {}
+
+    def index(self, outer: Value) -> int:
+        """The input that is `outer`, made on first use."""
+        index = self._index.get(outer)
+        if index is None:
+            index = self._index[outer] = len(self.inputs)
+            self.inputs.append(outer)
+        return index
+
+
+class Scope:
+    """The values that a graph sees by name. A body's scope has a `parent` and `captures`."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        builder: Builder,
+        opsets: dict[str, int],
+        where: str,
+        parent: Scope | None = None,
+        captures: Captures | None = None,
+        attributes: dict[str, onnx.AttributeProto] | None = None,
+        prefix: str = "",
+    ) -> None:
+        self.reader = reader
+        self.builder = builder
+        self.opsets = opsets
+        self.where = where
+        self.parent = parent
+        self.captures = captures
+        self.attributes = attributes
+        self.prefix = prefix
+        self.graph = Graph()
+        self.body = Body(self.graph)
+        self.values: dict[str, Value | None] = {}
+        self.declared: dict[str, Type] = {}
+        self.depth: int = 0 if parent is None else parent.depth
+
+    def nested(self, captures: Captures, where: str) -> Scope:
+        """The scope of a body of a node in this scope."""
+        scope = Scope(
+            self.reader,
+            Builder([]),
+            self.opsets,
+            f"{self.where} / {where}",
+            self,
+            captures,
+            self.attributes,
+            self.prefix,
+        )
+        return scope
+
+    def path(self, proto: onnx.NodeProto) -> str:
+        """Where a node stands, from the top graph down."""
+        name = proto.name or (proto.output[0] if proto.output else "")
+        return f'{self.where} / {proto.op_type} "{name}"'
+
+    def resolve(self, name: str, where: str) -> Any:
+        """The value called `name`, captured from outside where it is not this graph's own; None
+        for an optional input of a function that was not given."""
+        if name in self.values:
+            return self.values[name]
+        if self.parent is None or self.captures is None:
+            raise InvalidModelError(
+                f'{self.where}: {where} uses "{name}", which nothing before it computes'
+            )
+        outer = self.parent.resolve(name, where)
+        value = outer if outer is None else self._capture(outer)
+        self.values[name] = value
+        return value
+
+    def _capture(self, outer: Value) -> Value:
+        tensor = outer.constant
+        if tensor is not None:
+            return self.builder.tensor(tensor, list(outer.names))
+        assert self.captures is not None
+        value = Value(outer.type, list(outer.names))
+        value.content = outer.content
+        self.graph.inputs.append(value)
+        self.body.inputs.append(Invariant(self.captures.index(outer)))
+        return value
+
+    def attribute(self, reference: onnx.AttributeProto) -> onnx.AttributeProto | None:
+        """The attribute that a function's node refers to, under the node's own name for it."""
+        given = (self.attributes or {}).get(reference.ref_attr_name)
+        if given is None:
+            return None
+        result = onnx.AttributeProto()
+        result.CopyFrom(given)
+        result.name = reference.name
+        return result
+
+    def outputs(self, proto: onnx.NodeProto) -> list[Value]:
+        """Fresh values for a node's outputs, with their names and declared types."""
+        values = []
+        for name in proto.output:
+            value = Value(names=[self.prefix + name] if name else [])
+            if name in self.declared:
+                value.declared = value.type = self.declared[name]
+            values.append(value)
+        return values
+
+    def bind(self, proto: onnx.NodeProto, values: list[Value]) -> None:
+        """Makes a node's outputs known by their names."""
+        for name, value in zip(proto.output, values, strict=False):
+            if name:
+                self.values[name] = value
+
+    def bind_results(self, proto: onnx.NodeProto, results: list[Value | None]) -> None:
+        """Makes what a rule gave known by the names of the node's outputs."""
+        for name, value in zip(proto.output, results, strict=False):
+            if not name:
+                continue
+            if value is None:
+                raise InvalidModelError(f'{self.path(proto)}: its output "{name}" has no meaning')
+            if value.names or value.producer is None:
+                value = self.builder.op("Identity", value)
+            value.names = [self.prefix + name]
+            declared = self.declared.get(name)
+            if declared is not None:
+                value.declared = meet(value.declared, declared)
+                value.type = meet(value.type, declared)
+            self.values[name] = value

@@ -1,0 +1,70 @@
+"""Between TypeProto and neutral types."""
+
+from __future__ import annotations
+
+import onnx
+
+from bridge.neutral.types import (
+    ANY,
+    BY_ONNX,
+    UNKNOWN,
+    Dim,
+    OptionalType,
+    SequenceType,
+    Shape,
+    TensorType,
+    Type,
+)
+
+
+def read_type(proto: onnx.TypeProto) -> Type:
+    """The neutral type; UNKNOWN where the proto says nothing (or names a map or sparse type)."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        return TensorType(BY_ONNX.get(tensor.elem_type), _read_shape(tensor))
+    if kind == "sequence_type":
+        return SequenceType(read_type(proto.sequence_type.elem_type))
+    if kind == "optional_type":
+        return OptionalType(read_type(proto.optional_type.elem_type))
+    return UNKNOWN
+
+
+def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
+    if not tensor.HasField("shape"):
+        return None
+    dims: list[Dim] = []
+    for dim in tensor.shape.dim:
+        kind = dim.WhichOneof("value")
+        if kind == "dim_value" and dim.dim_value >= 0:
+            dims.append(dim.dim_value)
+        elif kind == "dim_param" and dim.dim_param:
+            dims.append(dim.dim_param)
+        else:
+            dims.append(ANY)
+    return tuple(dims)
+
+
+def write_type(type: Type, proto: onnx.TypeProto) -> None:
+    """Fills `proto`; leaves it empty where the element type is unknown."""
+    if isinstance(type, SequenceType):
+        proto.sequence_type.SetInParent()
+        write_type(type.item, proto.sequence_type.elem_type)
+        return
+    if isinstance(type, OptionalType):
+        proto.optional_type.SetInParent()
+        write_type(type.item, proto.optional_type.elem_type)
+        return
+    if type.element is None or type.element.onnx is None:
+        return
+    proto.tensor_type.elem_type = type.element.onnx
+    if type.shape is None:
+        return
+    shape = proto.tensor_type.shape
+    shape.SetInParent()
+    for dim in type.shape:
+        added = shape.dim.add()
+        if isinstance(dim, int):
+            added.dim_value = dim
+        elif isinstance(dim, str):
+            added.dim_param = dim

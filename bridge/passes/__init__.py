@@ -1,0 +1,36 @@
+"""Passes from neutral graph to neutral graph, and which of them a target needs."""
+
+from __future__ import annotations
+
+from bridge.errors import UnsupportedError
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Model
+from bridge.report import Report
+
+
+def prepare(model: Model, target: Target, report: Report, keep_branches: bool = False) -> Model:
+    """Rewrites a model, in place, until `target` can write every node of it.
+
+    Raises UnsupportedError with every operator that it cannot. `keep_branches` turns off the
+    pruning of branches whose rank nothing outside the If could take.
+    """
+    from bridge.passes.boundary import defaults_to_constants
+    from bridge.passes.dead import remove_dead_code
+    from bridge.passes.expand import expand
+    from bridge.passes.fold import fold
+    from bridge.passes.ranks import settle_ranks
+
+    if target.format == "ir":
+        defaults_to_constants(model, report)
+        if model.format != "ir":
+            fold(model.graph)
+            if not keep_branches:
+                settle_ranks(model, report)
+    findings = expand(model, target)
+    if findings:
+        raise UnsupportedError(str(target), findings)
+    if model.format != target.format:
+        if target.format == "ir":
+            fold(model.graph)
+        remove_dead_code(model.graph)
+    return model

@@ -1,0 +1,36 @@
+"""Removes what no output depends on."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value
+from bridge.passes.rewrite import drop_unused_inputs
+
+
+def remove_dead_code(graph: Graph) -> None:
+    """Removes nodes without a user, and captured inputs that no body uses, innermost first."""
+    used: set[Value] = set(graph.outputs)
+    alive: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not any(value in used for value in node.outputs):
+            continue
+        for body in node.bodies:
+            remove_dead_code(body.graph)
+            _drop_captures(body)
+        if node.bodies:
+            drop_unused_inputs(node, 1 if node.op == "If" else 2)
+        used.update(value for value in node.inputs if value is not None)
+        alive.append(node)
+    alive.reverse()
+    graph.nodes = alive
+
+
+def _drop_captures(body: Body) -> None:
+    used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
+    used.update(body.graph.outputs)
+    kept = [
+        (value, port)
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+        if value in used or not isinstance(port, Invariant)
+    ]
+    body.graph.inputs = [value for value, _ in kept]
+    body.inputs = [port for _, port in kept]

@@ -1,0 +1,105 @@
+"""Rewrites operators that the target lacks into operators it has."""
+
+from __future__ import annotations
+
+from bridge.errors import Unsupported
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.passes.rewrite import Substitution, sink_constants
+from bridge.rules import Refused, Result, expansions
+from bridge.spelling import choose
+from bridge.vocabulary import operators
+
+DEEPEST = 50
+"""Rules within rules, before they are taken for a circle."""
+
+
+def expand(model: Model, target: Target) -> list[Unsupported]:
+    """Rewrites, in place, every node that `target` cannot spell; what is left that it cannot."""
+    expander = Expander(target, model.format)
+    expander.graph(model.graph, "graph")
+    return expander.findings
+
+
+class Expander:
+    """One run of the pass."""
+
+    def __init__(self, target: Target, source: str) -> None:
+        self.target = target
+        self.source = source
+        self.findings: list[Unsupported] = []
+
+    def graph(self, graph: Graph, where: str) -> None:
+        """Expands a graph and the bodies in it."""
+        substitution = Substitution()
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            self.node(node, nodes, substitution, where, 0)
+        graph.nodes = nodes
+        substitution.finish(graph)
+
+    def node(
+        self, node: Node, out: list[Node], substitution: Substitution, where: str, depth: int
+    ) -> None:
+        """Appends to `out` the node, or what takes its place."""
+        if node.op == "Constant":
+            out.append(node)
+            return
+        substitution.apply(node)
+        if node.bodies:
+            sink_constants(node)
+        try:
+            made = self._by_rule(node)
+            if made is None and not node.bodies and not self._native(node):
+                made = self._by_function(node, where)
+        except Refused as refused:
+            self._report(node, where, str(refused))
+            out.append(node)
+            return
+        if made is None:
+            if node.bodies:
+                self._bodies(node, where)
+            elif not self._native(node):
+                self._report(node, where, choose(node, self.target)[1])
+            out.append(node)
+            return
+        if depth > DEEPEST:
+            raise RecursionError(f"rules for {node.op} run in a circle")
+        nodes, results = made
+        for new in nodes:
+            self.node(new, out, substitution, where, depth + 1)
+        for old, result in zip(node.outputs, results, strict=False):
+            if result is not None:
+                substitution.replace(old, result)
+
+    def _native(self, node: Node) -> bool:
+        if node.op not in operators():
+            return self.source == self.target.format
+        return choose(node, self.target)[0] is not None
+
+    def _by_rule(self, node: Node) -> tuple[list[Node], list[Value | None]] | None:
+        for rule in expansions(self.target.format, node.op):
+            nodes: list[Node] = []
+            result: Result = rule(Builder(nodes, node.name, self.target), node)
+            if result is not None:
+                return nodes, [result] if isinstance(result, Value) else list(result)
+        return None
+
+    def _by_function(self, node: Node, where: str) -> tuple[list[Node], list[Value | None]] | None:
+        operator = operators().get(node.op)
+        if operator is None or not operator.onnx:
+            return None
+        from bridge.onnx_format.inference import inline_standard_function
+
+        nodes: list[Node] = []
+        builder = Builder(nodes, node.name, self.target)
+        results = inline_standard_function(builder, node, f"{where} / {node!r}")
+        return None if results is None else (nodes, results)
+
+    def _bodies(self, node: Node, where: str) -> None:
+        branches = ("then_branch", "else_branch") if node.op == "If" else ("body",)
+        for branch, body in zip(branches, node.bodies, strict=True):
+            self.graph(body.graph, f"{where} / {node!r} / {branch}")
+
+    def _report(self, node: Node, where: str, why: str) -> None:
+        self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))

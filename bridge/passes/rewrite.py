@@ -1,0 +1,96 @@
+"""Putting values in the place of others."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import constant_value
+from bridge.neutral.graph import Body, Graph, InputPort, Invariant, Node, Value
+from bridge.neutral.types import meet
+
+
+class Substitution:
+    """Which value stands for which; consumers ask it as they are reached, in order."""
+
+    def __init__(self) -> None:
+        self._map: dict[Value, Value] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._map)
+
+    def of(self, value: Value) -> Value:
+        """The value that stands for `value` now."""
+        while (next := self._map.get(value)) is not None:
+            value = next
+        return value
+
+    def apply(self, node: Node) -> None:
+        """Replaces the inputs of a node."""
+        if self._map:
+            node.inputs = [None if v is None else self.of(v) for v in node.inputs]
+
+    def replace(self, old: Value, new: Value) -> None:
+        """`new` takes the place, the names and what is known of the type of `old`."""
+        new = self.of(new)
+        if new is old:
+            return
+        for name in old.names:
+            if name not in new.names:
+                new.names.append(name)
+        new.type = meet(new.type, old.type)
+        new.declared = meet(new.declared, old.type)
+        if new.content is None:
+            new.content = old.content
+        self._map[old] = new
+
+    def finish(self, graph: Graph) -> None:
+        """Replaces the outputs of a graph."""
+        if self._map:
+            graph.outputs = [self.of(v) for v in graph.outputs]
+
+
+def drop_unused_inputs(node: Node, first: int) -> None:
+    """Removes inputs of a node with bodies, from index `first` on, that no port names any more."""
+    named = {
+        port.input
+        for body in node.bodies
+        for port in body.inputs
+        if getattr(port, "input", None) is not None
+    }
+    keep = [i for i in range(len(node.inputs)) if i < first or i in named]
+    if len(keep) == len(node.inputs):
+        return
+    moved = {old: new for new, old in enumerate(keep)}
+    node.inputs = [node.inputs[i] for i in keep]
+    for body in node.bodies:
+        for port in body.inputs:
+            index = getattr(port, "input", None)
+            if index is not None:
+                port.input = moved[index]  # type: ignore[union-attr]
+
+
+def sink_constants(node: Node) -> None:
+    """Gives each body its own clone of the constants that it captures."""
+    sunk = False
+    for body in node.bodies:
+        sunk = _sink_into(node, body) or sunk
+    if sunk:
+        drop_unused_inputs(node, 1 if node.op == "If" else 2)
+
+
+def _sink_into(node: Node, body: Body) -> bool:
+    values: list[Value] = []
+    ports: list[InputPort] = []
+    constants: list[Node] = []
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+        tensor = outer.constant if outer is not None else None
+        if tensor is None:
+            values.append(value)
+            ports.append(port)
+            continue
+        known = constant_value(tensor)
+        value.type, value.content = known.type, known.content
+        constants.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
+    if constants:
+        body.graph.inputs, body.inputs = values, ports
+        body.graph.nodes[:0] = constants
+    return bool(constants)

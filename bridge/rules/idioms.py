@@ -1,0 +1,113 @@
+"""Short forms of the operators that rules build most: transposing, splitting, sizes of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.types import Element
+
+Dims = Sequence[int | Value]
+"""Dimensions of a shape: numbers, and 1-D i64 values of one or several dimensions."""
+
+
+def transpose(b: Builder, x: Value, *perm: int) -> Value:
+    """`x` with its axes permuted; `x` itself where the order is the same."""
+    if list(perm) == sorted(perm):
+        return x
+    return b.op("Transpose", x, b.constant(list(perm)))
+
+
+def swap_last(b: Builder, x: Value, rank: int) -> Value:
+    """`x`, of `rank`, with its last two axes exchanged."""
+    return transpose(b, x, *range(rank - 2), rank - 1, rank - 2)
+
+
+def unsqueeze(b: Builder, x: Value, *axes: int) -> Value:
+    """`x` with new axes of size 1 at `axes`."""
+    return b.op("Unsqueeze", x, b.constant(list(axes)))
+
+
+def squeeze(b: Builder, x: Value, *axes: int) -> Value:
+    """`x` without `axes`, which have size 1."""
+    return b.op("Squeeze", x, b.constant(list(axes)))
+
+
+def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
+    """`x` in another shape; -1 infers, 0 copies."""
+    return b.op("Reshape", x, shape(b, *dims))
+
+
+def expand(b: Builder, x: Value, *dims: int | Value) -> Value:
+    """`x` broadcast to a shape."""
+    return b.op("Expand", x, shape(b, *dims))
+
+
+def concat(b: Builder, axis: int, *parts: Value) -> Value:
+    """The parts joined along `axis`; the part itself where there is but one."""
+    return parts[0] if len(parts) == 1 else b.op("Concat", *parts, axis=axis)
+
+
+def split(b: Builder, x: Value, axis: int, *sizes: int) -> list[Value]:
+    """Parts of the given sizes along `axis`."""
+    if len(sizes) == 1:
+        return [x]
+    return b.ops("Split", len(sizes), x, b.constant(list(sizes)), axis=axis)
+
+
+def cut(b: Builder, x: Value, axis: int, start: int | Value, end: int | Value) -> Value:
+    """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values."""
+    starts, ends = (
+        [v if isinstance(v, Value) else b.constant([v]) for v in (start, end)]
+    )  # fmt: skip
+    return b.op("Slice", x, starts, ends, b.constant([axis]))
+
+
+def flip(b: Builder, x: Value, axis: int) -> Value:
+    """`x` in reverse order along `axis`."""
+    low = np.iinfo(np.int64).min
+    return b.op(
+        "Slice", x, b.constant([-1]), b.constant([low + 1]), b.constant([axis]), b.constant([-1])
+    )
+
+
+def take(b: Builder, x: Value, axis: int, *indices: int) -> Value:
+    """The elements at `indices` along `axis`, which stays."""
+    return b.op("Gather", x, b.constant(list(indices)), b.constant(axis))
+
+
+def sizes(b: Builder, x: Value, *axes: int) -> Value:
+    """The sizes of `axes` of `x`, 1-D i64; a constant where they are known."""
+    if x.shape is not None and all(isinstance(x.shape[a], int) for a in axes):
+        return b.constant([x.shape[a] for a in axes])
+    return take(b, b.op("Shape", x), 0, *axes)
+
+
+def shape(b: Builder, *dims: int | Value) -> Value:
+    """A shape, 1-D i64, from numbers and 1-D values."""
+    parts: list[Value] = []
+    numbers: list[int] = []
+    for dim in dims:
+        if isinstance(dim, int):
+            numbers.append(dim)
+            continue
+        if numbers:
+            parts.append(b.constant(numbers))
+            numbers = []
+        parts.append(dim)
+    if numbers or not parts:
+        parts.append(b.constant(numbers))
+    return concat(b, 0, *parts)
+
+
+def cast(b: Builder, x: Value, element: Element) -> Value:
+    """`x` as `element`; `x` itself where it is that already."""
+    return x if x.element is element else b.op("Cast", x, to=element)
+
+
+def softmax(b: Builder, x: Value, axis: int = -1) -> Value:
+    """Softmax along one axis."""
+    return b.op("Softmax", x, axis=axis)

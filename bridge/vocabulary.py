@@ -1,0 +1,275 @@
+"""The neutral vocabulary: operators and how each format spells them, read from `mappings/*.toml`.
+
+A row of a mapping file, in full:
+
+    [ReduceSum]                               # the neutral name
+    inputs = ["data", "axes?"]                # ? optional, * variadic (last only)
+    outputs = ["reduced"]                     # the default is one output; ? and * as above
+    attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
+    onnx = [                                  # spellings, one or a list, newest first
+      { since = 13 },
+      { since = 1, as_attributes = { axes = "ints?" } },
+    ]
+    ir = { opset = 1, attributes = { keepdims = "keep_dims" } }
+
+Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type.
+
+Keys of a spelling:
+
+- `type`: the format's name for it, where it differs. `domain` (ONNX): where not the default one.
+- `since` (ONNX): first operator set with this spelling; `until`: last one, where it was removed.
+- `opset` (IR): the operator set it is written with (a number, or a string for an extension);
+  `reads`: others that mean the same.
+- `inputs`: the neutral inputs in this format's order, where that differs.
+- `as_attributes`: neutral inputs that are attributes here: `axes = "ints = []"`, or
+  `axes = { name = "axis", type = "int", default = 0 }`. They must be constants to be written.
+- `attributes`: `neutral = "spelled"`, or `neutral = { name = "spelled", values = { a = "b" } }`
+  (a bool turned round: `values = { true = "false", false = "true" }`);
+  `name = ["pads_begin", "pads_end"]` splits a list in halves; `type` and `default` override.
+- `absent`: neutral attributes this format lacks: they must have their default to be written.
+- `fixed`: attributes that are always written so, and that a node must have so to be read here.
+- `elements`: `{ input = ["f32", ...] }` element types that the format allows, where it matters.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+REQUIRED: Any = object()
+"""The default of an attribute that has none and must be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute: `type`, and `default` (REQUIRED, or None where it may be absent)."""
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledAttribute:
+    """How a format spells one attribute. `names` has two where a list is written in halves;
+    `values` maps neutral strings (or bools) to the format's."""
+
+    names: tuple[str, ...]
+    type: str
+    default: Any = REQUIRED
+    values: dict[Any, Any] | None = None
+
+    def neutral_value(self, spelled: Any) -> Any:
+        for neutral, name in (self.values or {}).items():
+            if name == spelled:
+                return neutral
+        return spelled
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One way in which one format writes an operator; the module's docstring explains it."""
+
+    type: str
+    version: int | str
+    until: int | None = None
+    domain: str = ""
+    reads: tuple[int | str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    as_attributes: dict[str, SpelledAttribute] = field(default_factory=dict)
+    attributes: dict[str, SpelledAttribute] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    fixed: dict[str, Any] = field(default_factory=dict)
+    elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A word of the vocabulary: signature and spellings, newest first."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Attribute]
+    defaults: dict[str, Any]
+    onnx: tuple[Spelling, ...]
+    ir: tuple[Spelling, ...]
+    file: str
+
+    def input_index(self, name: str) -> int:
+        for index, declared in enumerate(self.inputs):
+            if declared.rstrip("?*") == name:
+                return index
+        raise KeyError(f"{self.name} has no input {name}")
+
+
+def _directory() -> Path:
+    installed = Path(__file__).parent / "mappings"
+    return installed if installed.is_dir() else Path(__file__).parent.parent / "mappings"
+
+
+def _attribute(name: str, text: str) -> Attribute:
+    kind, equals, default = text.partition("=")
+    kind = kind.strip()
+    if equals:
+        return Attribute(name, kind, _default(kind, default.strip()))
+    if kind.endswith("?"):
+        return Attribute(name, kind[:-1], None)
+    return Attribute(name, kind)
+
+
+def _default(kind: str, text: str) -> Any:
+    if kind.endswith("s"):
+        items = [item.strip() for item in text.strip("[]").split(",")]
+        return tuple(_default(kind[:-1], item) for item in items if item)
+    match kind:
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+        case "bool":
+            return text == "true"
+        case "element":
+            from bridge.neutral.types import ELEMENTS
+
+            return ELEMENTS[text]
+    return text
+
+
+def _spelled(neutral: Attribute | None, name: str, row: str | dict[str, Any]) -> SpelledAttribute:
+    """A spelled attribute; a string row is a name where the neutral attribute exists (it gives
+    the type), else a type (`as_attributes`)."""
+    if isinstance(row, str):
+        if neutral is not None:
+            return SpelledAttribute((row,), neutral.type, neutral.default)
+        attribute = _attribute(name, row)
+        return SpelledAttribute((name,), attribute.type, attribute.default)
+    names = row.get("name", name)
+    kind = row.get("type", neutral.type if neutral else None)
+    if neutral is None:
+        attribute = _attribute(name, kind)
+        kind, default = attribute.type, attribute.default
+    else:
+        default = neutral.default
+    if "default" in row:
+        default = row["default"]
+        default = tuple(default) if isinstance(default, list) else default
+    values = row.get("values")
+    if values is not None:
+        if neutral is not None and neutral.type == "bool":
+            values = {key == "true": value for key, value in values.items()}
+        if kind == "bool":
+            values = {key: value == "true" for key, value in values.items()}
+        if "default" not in row:
+            default = values.get(default, default)
+    return SpelledAttribute(
+        (names,) if isinstance(names, str) else tuple(names), kind, default, values
+    )
+
+
+def _spelling(
+    name: str, inputs: tuple[str, ...], attributes: dict[str, Attribute], row: dict[str, Any]
+) -> Spelling:
+    known = {
+        "type", "since", "until", "opset", "reads", "domain", "inputs", "as_attributes",
+        "attributes", "absent", "fixed", "elements",
+    }  # fmt: skip
+    if unknown := set(row) - known:
+        raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
+    as_attributes = {
+        key: _spelled(None, key, value) for key, value in row.get("as_attributes", {}).items()
+    }
+    own = tuple(row.get("inputs", ())) or tuple(
+        i for i in inputs if i.rstrip("?*") not in as_attributes
+    )
+    absent = tuple(row.get("absent", ()))
+    rows = row.get("attributes", {})
+    if unknown := (set(rows) | set(absent)) - set(attributes):
+        raise ValueError(f"mappings: {name}: no attributes {sorted(unknown)}")
+    spelled = {
+        key: _spelled(attribute, key, rows.get(key, key))
+        for key, attribute in attributes.items()
+        if key not in absent
+    }
+    return Spelling(
+        type=row.get("type", name),
+        version=row["opset"] if "opset" in row else row.get("since", 1),
+        until=row.get("until"),
+        domain=row.get("domain", ""),
+        reads=tuple(row.get("reads", ())),
+        inputs=own,
+        as_attributes=as_attributes,
+        attributes=spelled,
+        absent=absent,
+        fixed=row.get("fixed", {}),
+        elements={k: tuple(v) for k, v in row.get("elements", {}).items()},
+    )
+
+
+def _operator(name: str, row: dict[str, Any], file: str) -> Operator:
+    if unknown := set(row) - {"inputs", "outputs", "attributes", "onnx", "ir"}:
+        raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
+    inputs = tuple(row.get("inputs", ()))
+    attributes = {k: _attribute(k, v) for k, v in row.get("attributes", {}).items()}
+
+    def spellings(format: str) -> tuple[Spelling, ...]:
+        rows = row.get(format, [])
+        rows = rows if isinstance(rows, list) else [rows]
+        return tuple(_spelling(name, inputs, attributes, r) for r in rows)
+
+    return Operator(
+        name=name,
+        inputs=inputs,
+        outputs=tuple(row.get("outputs", ("output",))),
+        attributes=attributes,
+        defaults={k: a.default for k, a in attributes.items() if a.default is not REQUIRED},
+        onnx=spellings("onnx"),
+        ir=spellings("ir"),
+        file=file,
+    )
+
+
+@cache
+def operators() -> dict[str, Operator]:
+    """Every operator of the vocabulary by its neutral name."""
+    table: dict[str, Operator] = {}
+    for path in sorted(_directory().glob("*.toml")):
+        with path.open("rb") as file:
+            rows = tomllib.load(file)
+        for name, row in rows.items():
+            if name in table:
+                raise ValueError(f"mappings: {name} is in {table[name].file} and in {path.stem}")
+            table[name] = _operator(name, row, path.stem)
+    return table
+
+
+@cache
+def onnx_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
+    """Operators by ONNX's domain and type, newest spelling first."""
+    table: dict[tuple[str, str], list[tuple[Operator, Spelling]]] = {}
+    for operator in operators().values():
+        for spelling in operator.onnx:
+            table.setdefault((spelling.domain, spelling.type), []).append((operator, spelling))
+    for rows in table.values():
+        rows.sort(key=lambda row: -int(row[1].version))
+    return table
+
+
+@cache
+def ir_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
+    """Operators by IR's layer type and operator set ("opset1", ..., or an extension's name)."""
+    table: dict[tuple[str, str], list[tuple[Operator, Spelling]]] = {}
+    for operator in operators().values():
+        for spelling in operator.ir:
+            for version in (spelling.version, *spelling.reads):
+                key = (spelling.type, ir_opset(version))
+                table.setdefault(key, []).append((operator, spelling))
+    return table
+
+
+def ir_opset(version: int | str) -> str:
+    """The `version` attribute of a layer: `opset8` for 8, an extension's name as it is."""
+    return f"opset{version}" if isinstance(version, int) else version

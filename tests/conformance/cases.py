@@ -1,0 +1,54 @@
+"""The node test cases of the ONNX standard, with inputs and expected outputs as plain arrays."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model of the standard and its data sets: (inputs, expected outputs), by position."""
+
+    name: str
+    model: onnx.ModelProto
+    data_sets: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...]
+    rtol: float
+    atol: float
+
+
+@functools.cache
+def cases() -> dict[str, Case]:
+    """Every case by name. The first call takes seconds: the standard computes its cases."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        collected = collect_testcases(None)
+    return {
+        case.name: Case(
+            name=case.name,
+            model=case.model,
+            data_sets=tuple(
+                (tuple(map(_value, inputs)), tuple(map(_value, outputs)))
+                for inputs, outputs in case.data_sets
+            ),
+            rtol=case.rtol,
+            atol=case.atol,
+        )
+        for case in collected
+    }
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    if isinstance(value, list | tuple):
+        return [_value(element) for element in value]
+    return None if value is None else np.asarray(value)

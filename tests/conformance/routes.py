@@ -1,0 +1,244 @@
+"""The routes a case can take from its inputs to its outputs, and what came of it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import bridge
+from bridge.check.compare import compare
+from bridge.check.engines import (
+    EngineError,
+    LacksOperatorError,
+    OnnxRuntime,
+    OpenVino,
+    Reference,
+    Session,
+)
+from bridge.errors import BridgeError, UnsupportedError
+
+from .cases import Case, cases
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case on a route.
+
+    `kind` is one of `right`, `refused` (Bridge says it cannot convert the model), `wrong` (a
+    result differs), `engine` (an engine does not take or run what Bridge wrote), `error` (Bridge
+    raised something it should not), `crash`, `timeout`, or `absent` (the route has nothing to
+    start from). `detail` says why, in one line, or which engine was right.
+    """
+
+    kind: str
+    detail: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The ledger's wording: the kind, and the detail without measured numbers."""
+        return f"{self.kind}: {re.sub(r' [(]abs .*', '', self.detail)}"
+
+
+class _WrongError(Exception):
+    pass
+
+
+class _AbsentError(Exception):
+    pass
+
+
+def run(name: str, route: str) -> Outcome:
+    """Send one case down one route, in this process."""
+    with tempfile.TemporaryDirectory(prefix="bridge-conformance-") as scratch:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return Outcome("right", ROUTES[route](cases()[name], Path(scratch)))
+        except _WrongError as error:
+            return Outcome("wrong", _one_line(error))
+        except _AbsentError as error:
+            return Outcome("absent", _one_line(error))
+        except EngineError as error:
+            return Outcome("engine", _one_line(error))
+        except BridgeError as error:
+            return Outcome("refused", _one_line(error))
+        except Exception as error:
+            return Outcome("error", f"{type(error).__name__}: {_one_line(error)}{_origin(error)}")
+
+
+def _origin(error: Exception) -> str:
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    for frame in reversed(frames):
+        path = Path(frame.tb_frame.f_code.co_filename)
+        if "bridge" in path.parts:
+            return f" ({'/'.join(path.parts[-2:])}, {frame.tb_frame.f_code.co_name})"
+    return ""
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, UnsupportedError):
+        text = "; ".join(dict.fromkeys(f"{f.operator}: {f.why}" for f in error.findings))
+    else:
+        text = str(error)
+    text = re.sub(r"bridge-conformance-\w+", "", text)
+    return re.sub(r"\s+", " ", text).strip()[:300]
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def _onnx_to_ir(case: Case, scratch: Path) -> str:
+    """ONNX → IR, run by OpenVINO, against the standard's outputs."""
+    target = scratch / "model.xml"
+    bridge.convert(case.model, target)
+    _against_standard(case, _openvino().load(target))
+    return _openvino().name
+
+
+def _onnx_to_ir_to_onnx(case: Case, scratch: Path) -> str:
+    """ONNX → IR → ONNX, run by onnxruntime, against the standard's outputs."""
+    middle, target = scratch / "model.xml", scratch / "model.onnx"
+    bridge.convert(case.model, middle)
+    bridge.convert(middle, target)
+    session, engine = _load_onnx(target)
+    _against_standard(case, session)
+    return engine
+
+
+def _ir_to_onnx(case: Case, scratch: Path) -> str:
+    """OpenVINO's own IR file → ONNX, run by onnxruntime, against OpenVINO on that file."""
+    source, target = scratch / "openvino.xml", scratch / "model.onnx"
+    try:
+        _write_ir(case.model, source)
+        original = _openvino().load(source)
+        feeds = [_feeds(case, original, inputs) for inputs, _ in case.data_sets]
+        expectations = [original.run(feed) for feed in feeds]
+    except Exception as error:
+        raise _AbsentError(str(error)) from error
+    bridge.convert(source, target)
+    session, engine = _load_onnx(target)
+    for feed, expected in zip(feeds, expectations, strict=True):
+        if len(feed) != len(session.inputs):
+            raise _WrongError(f"{len(session.inputs)} inputs, expected {len(feed)}")
+        renamed = {
+            port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)
+        }
+        actual = session.run(renamed)
+        _same(case, list(expected.values()), actual)
+    return engine
+
+
+def _openvino_alone(case: Case, scratch: Path) -> str:
+    """ONNX → OpenVINO's own converter, against the standard's outputs. For information."""
+    session = _openvino().load(case.model)
+    _against_standard(case, session, by_position=len(session.inputs) == len(case.model.graph.input))
+    return _openvino().name
+
+
+def _onnxruntime_alone(case: Case, scratch: Path) -> str:
+    """The case as it stands in onnxruntime: shows that feeding and comparing are right."""
+    session, engine = _load_onnx(case.model)
+    _against_standard(case, session)
+    return engine
+
+
+ROUTES: dict[str, Callable[[Case, Path], str]] = {
+    "onnx-ir": _onnx_to_ir,
+    "onnx-ir-onnx": _onnx_to_ir_to_onnx,
+    "ir-onnx": _ir_to_onnx,
+    "openvino": _openvino_alone,
+    "onnxruntime": _onnxruntime_alone,
+}
+TESTED = ("onnx-ir", "onnx-ir-onnx", "ir-onnx")
+
+# ------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _openvino() -> OpenVino:
+    return OpenVino(threads=1)
+
+
+@functools.cache
+def _onnxruntime() -> OnnxRuntime:
+    return OnnxRuntime(threads=1)
+
+
+@functools.cache
+def _reference() -> Reference:
+    return Reference()
+
+
+def _write_ir(model: onnx.ModelProto, path: Path) -> None:
+    import openvino
+
+    openvino.save_model(
+        openvino.Core().read_model(model.SerializeToString()), path, compress_to_fp16=False
+    )
+
+
+def _load_onnx(source: Path | onnx.ModelProto) -> tuple[Session, str]:
+    """onnxruntime, or onnx.reference where onnxruntime lacks an operator or type."""
+    model = onnx.load(source) if isinstance(source, Path) else source
+    if isinstance(source, Path):
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except Exception as error:
+            raise _WrongError(f"not valid ONNX: {error}") from error
+    try:
+        return _onnxruntime().load(source), _onnxruntime().name
+    except LacksOperatorError:
+        return _reference().load(model), _reference().name
+
+
+def _feeds(case: Case, session: Session, inputs: Sequence[Any]) -> dict[str, Any]:
+    """The case's inputs by the names under which the session asks for them, in its order."""
+    given = {info.name: value for info, value in zip(case.model.graph.input, inputs, strict=True)}
+    feeds = {}
+    for port in session.inputs:
+        names = [name for name in (port.name, *sorted(port.aliases)) if name in given]
+        if not names:
+            raise _WrongError(f"the model asks for an input '{port.name}' that the case has not")
+        feeds[port.name] = given[names[0]]
+    return feeds
+
+
+def _against_standard(case: Case, session: Session, by_position: bool = False) -> None:
+    """Run the case's data sets. `by_position` lets input names go, which OpenVINO sometimes does;
+    what Bridge converts has to keep them."""
+    names = [info.name for info in case.model.graph.output]
+    for inputs, expected in case.data_sets:
+        if by_position:
+            own = (port.name for port in session.inputs)
+            actual = session.run(dict(zip(own, inputs, strict=True)))
+        else:
+            actual = session.run(_feeds(case, session, inputs))
+        for name, port in zip(names, session.outputs, strict=False):
+            if name != port.name and name not in port.aliases:
+                raise _WrongError(f"output '{name}' is called '{port.name}'")
+        _same(case, expected, actual)
+
+
+def _same(case: Case, expected: Sequence[Any], actual: dict[str, Any]) -> None:
+    if len(expected) != len(actual):
+        raise _WrongError(f"{len(actual)} outputs, expected {len(expected)}")
+    for wanted, (name, found) in zip(expected, actual.items(), strict=True):
+        # The standard's own runner allows two bfloat16 units in the last place.
+        bfloat16 = getattr(getattr(wanted, "dtype", None), "name", "") == "bfloat16"
+        rtol = max(case.rtol, 2**-6) if bfloat16 else case.rtol
+        difference = compare(wanted, found, rtol, case.atol)
+        if not difference.ok:
+            raise _WrongError(f"output '{name}': {difference}")

@@ -1,0 +1,42 @@
+"""The standard's node cases, in both directions, against the ledger of what is not right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from . import ledger
+from .cases import cases
+from .routes import TESTED
+from .runner import Worker
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+
+CHUNKS = 40
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+@pytest.mark.parametrize("route", TESTED)
+@pytest.mark.parametrize("chunk", range(CHUNKS // len(TESTED)))
+def test_outcomes_are_what_the_ledger_says(worker: Worker, chunk: int, route: str) -> None:
+    names = sorted(cases())[chunk :: CHUNKS // len(TESTED)]
+    outcomes = {(name, route): worker.run(name, route) for name in names}
+    lines = ledger.disagreements(ledger.read(), outcomes)
+    assert not lines, (
+        "\n"
+        + "\n".join(lines)
+        + ("\nIf this is as it should be: python -m tests.conformance --update")
+    )
+
+
+def test_every_line_of_the_ledger_is_a_case() -> None:
+    unknown = [pair for pair in ledger.read() if pair[0] not in cases() or pair[1] not in TESTED]
+    assert not unknown
