@@ -17,8 +17,8 @@ IR_FILES = sorted(FOLDER.glob("*.xml"))
 
 INPUT_SETS = 8
 _SIZES = (2, 3, 1, 4)
-_FEED = re.compile(r"^\W*feed (\S+) (-?[\d.]+?)\.\.(-?[\d.]+)\s*$", re.MULTILINE)
-_DIMS = re.compile(r"^\W*dims (\S+) = ([\d, ]+)$", re.MULTILINE)
+_FEED = re.compile(r"^\W*feed (\S+) (-?[\d.]+?)\.\.(-?[\d.]+)(?: -->)?$", re.MULTILINE)
+_DIMS = re.compile(r"^\W*dims (\S+) = ([\d, ]+?)(?: -->)?$", re.MULTILINE)
 _ONE_WAY = re.compile(r"^\W*one-way: ", re.MULTILINE)
 
 

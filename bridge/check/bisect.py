@@ -14,14 +14,17 @@ _AT_ONCE = 100  # values exposed in one run, so that memory stays small
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first inner value that differs, how many were compared before it, and what made it."""
+    """The first inner value that differs, and how many before it in the graph agree."""
 
     name: str
     difference: Difference
     before: int
 
     def __str__(self) -> str:
-        return f"the first value that differs is '{self.name}' ({self.difference}); {self.before} before it agree"
+        return (
+            f"the first value that differs is '{self.name}' ({self.difference}); "
+            f"{self.before} before it agree"
+        )
 
 
 Expose = Callable[[Sequence[str]], tuple[Session, Session]]

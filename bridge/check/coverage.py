@@ -16,7 +16,7 @@ import numpy as np
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.instrument import OWN, IfSite
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType
 
 Branch = tuple[int, bool]
@@ -50,9 +50,9 @@ def explore(
     """
     result = Exploration()
     wanted = {(site.index, branch) for site in sites for branch in (True, False)}
-    numbers = _numbers(model)
+    numbers = _Numbers.of(model)
     rng = np.random.default_rng(base.seed)
-    found: list[Recipe] = [base]
+    found = _beginnings(base, model, numbers)
     for attempt in range(budget):
         if len(result.feeds) >= samples and not wanted - set(result.reached):
             break
@@ -60,7 +60,7 @@ def explore(
             recipe = replace(base, seed=base.seed + attempt)
         else:
             recipe = found[int(rng.integers(len(found)))]
-            for _ in range(int(rng.integers(1, 4))):
+            for _ in range(int(rng.integers(1, 5))):
                 recipe = _changed(recipe, model, base, numbers, rng)
         feeds = make_inputs(model, recipe)
         try:
@@ -80,46 +80,91 @@ def explore(
     return result
 
 
-def _numbers(model: Model) -> list[float]:
-    """Numbers that may matter to the model's conditions: its small constants, and 0."""
-    numbers: set[float] = {0.0}
-    for node in model.graph.walk():
-        if node.op == "Constant":
-            tensor = node.attributes["value"]
-            if tensor.size <= 8 and tensor.element.kind in ("int", "uint", "float"):
-                numbers.update(float(x) for x in tensor.array().reshape(-1))
-    return sorted(x for x in numbers if np.isfinite(x))
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual"})
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers from the model's small constants: those it compares with, and all of them."""
+
+    compared: Sequence[float]
+    all: Sequence[float]
+
+    @classmethod
+    def of(cls, model: Model) -> _Numbers:
+        every, compared = {0.0}, {0.0}
+        for node in model.graph.walk():
+            for value in node.inputs:
+                tensor = value.constant if value is not None else None
+                if tensor is None or tensor.size > 8 or tensor.element.kind not in _NUMERIC:
+                    continue
+                numbers = [float(x) for x in tensor.array().reshape(-1) if np.isfinite(float(x))]
+                every.update(numbers)
+                if node.op in _COMPARISONS:
+                    compared.update(numbers)
+        return cls(sorted(compared), sorted(every))
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One of the numbers, or a neighbour of it; half the time one that is compared with."""
+        some = self.compared if rng.integers(2) else self.all
+        return some[int(rng.integers(len(some)))] + float(rng.choice([0, 0, -1, 1]))
+
+
+_NUMERIC = frozenset({"int", "uint", "float"})
+
+
+def _beginnings(base: Recipe, model: Model, numbers: _Numbers) -> list[Recipe]:
+    """`base`, and `base` with an integer input at a number that the model compares with."""
+    integers = [
+        v.name
+        for v in model.graph.inputs
+        if v.element is not None and v.element.kind in ("int", "uint", "bool")
+    ]
+    fills = [
+        {name: number} for name in integers for number in numbers.compared if name not in base.fills
+    ]
+    return [base, *(replace(base, fills={**base.fills, **fill}) for fill in fills[:_BEGINNINGS])]
+
+
+_BEGINNINGS = 32
 
 
 def _changed(
-    recipe: Recipe, model: Model, base: Recipe, numbers: list[float], rng: np.random.Generator
+    recipe: Recipe, model: Model, base: Recipe, numbers: _Numbers, rng: np.random.Generator
 ) -> Recipe:
     """A recipe that differs from `recipe` in one choice; what `base` fixes stays."""
-    number = numbers[int(rng.integers(len(numbers)))] + float(rng.integers(-1, 2))
-    kind = rng.integers(0, 4)
-    values = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
-    if not values or kind == 0:
+    inputs = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
+    free = sorted({key for value in inputs for key in _free_sizes(value)} - set(base.sizes))
+    kinds = [
+        "seed",
+        *(["size"] * 2 if free else []),
+        *(["fill", "fill", "scale"] if inputs else []),
+    ]
+    kind = kinds[int(rng.integers(len(kinds)))]
+    if kind == "seed":
         return replace(recipe, seed=int(rng.integers(1 << 31)))
-    value = values[int(rng.integers(len(values)))]
-    if kind == 1:
-        keys = [
-            dim if isinstance(dim, str) else f"{value.name}.{axis}"
-            for axis, dim in enumerate(value.shape or ())
-            if not isinstance(dim, int)
-        ]
-        free = [key for key in keys if key not in base.sizes]
-        if not free:
-            return recipe
-        size = int(number) if rng.integers(2) else int(rng.integers(1, 9))
-        size = min(max(size, 0), _LARGEST_SIZE)
+    if kind == "size":
+        some = (numbers.draw(rng), float(rng.integers(1, 9)), 2 ** rng.uniform(0, 11))
+        # An empty tensor is no fair input: onnxruntime ends the process in some kernels.
+        size = min(max(int(some[int(rng.integers(3))]), 1), _LARGEST_SIZE)
         return replace(recipe, sizes={**recipe.sizes, free[int(rng.integers(len(free)))]: size})
+    value = inputs[int(rng.integers(len(inputs)))]
     if value.element is None or value.element.name == "string" or value.name in base.fills:
         return recipe
-    if kind == 2:
-        return replace(recipe, fills={**recipe.fills, value.name: number})
+    if kind == "fill":
+        return replace(recipe, fills={**recipe.fills, value.name: numbers.draw(rng)})
     factor = float(rng.choice([-1.0, 0.01, 10.0, 1000.0]))
     fills = {name: x for name, x in recipe.fills.items() if name != value.name}
     return replace(recipe, fills=fills, scales={**recipe.scales, value.name: factor})
+
+
+def _free_sizes(value: Value) -> list[str]:
+    """The keys in `Recipe.sizes` of a value's dimensions that are not numbers."""
+    return [
+        dim if isinstance(dim, str) else f"{value.name}.{axis}"
+        for axis, dim in enumerate(value.shape or ())
+        if not isinstance(dim, int)
+    ]
 
 
 # ------------------------------------------------------------------------------------------------

@@ -124,6 +124,8 @@ class _Maker:
         self.consumers = _consumers(model.graph)
         self.sizes: dict[str, int] = dict(recipe.sizes)
         self.length = int(self.rng.integers(1, 4))  # of all sequences
+        # Dimensions without a symbol are often the same one, a batch say.
+        self.common = int(self.rng.integers(1, 5))
 
     def make(self, value: Value) -> Any:
         """A value for one input of the graph."""
@@ -142,9 +144,13 @@ class _Maker:
         if value.name in self.recipe.scales:
             array = array * self.recipe.scales[value.name]
         if value.name in self.recipe.fills:
-            array = np.full_like(array, self.recipe.fills[value.name], array.dtype)
+            array = np.full(array.shape, self.recipe.fills[value.name])
+        if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
+            bits = min(type.element.bits, 53)  # a cast of what does not fit is not defined
+            top = float((1 << (bits - type.element.is_signed)) - 1)
+            array = np.clip(array, -top if type.element.is_signed else 0.0, top)
         with np.errstate(all="ignore"):
-            return array.astype(type.element.dtype)
+            return np.asarray(array).astype(type.element.dtype)
 
     def _tensor(
         self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
@@ -173,8 +179,10 @@ class _Maker:
             return dim
         key = dim if isinstance(dim, str) else key
         if key not in self.sizes:
-            drawn = max(int(self.rng.integers(2, 5)), low(dim))
-            self.sizes[key] = min(drawn, high(dim) or drawn)
+            drawn = int(self.rng.integers(1, 5))
+            if not isinstance(dim, str) and self.rng.integers(3):
+                drawn = self.common
+            self.sizes[key] = min(max(drawn, low(dim)), high(dim) or drawn)
         return self.sizes[key]
 
     def _range(self, node: Node, index: int) -> tuple[int, int] | None:

@@ -1,10 +1,293 @@
-"""Ifs whose branches differ in rank (placeholder until the pass lands)."""
+"""Ifs whose branches differ in rank, where a consumer takes one rank alone.
+
+OpenVINO's CPU plugin cannot run a tensor of unknown rank. Every value gets the set of ranks that
+it can have. What operators demand narrows the sets, forwards and backwards through the ports of
+Ifs. A branch in which a value is left without any rank would make the model fail wherever it is
+taken, in ONNX too; it is pruned and the other takes the place of the If.
+"""
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Model
+from collections.abc import Iterator
+
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.inference import infer_graph
+from bridge.passes.dead import remove_dead_code
+from bridge.passes.fold import fold, inline_branch
+from bridge.passes.rewrite import Substitution
 from bridge.report import Report
+
+MOST_SWEEPS = 50
+
+_KEEPING = {
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "BatchNormalization",
+    "BitwiseNot", "Cast", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf",
+    "Exp", "Floor", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization",
+    "HardSigmoid", "HardSwish", "Hardmax", "Identity", "InstanceNormalization", "IsInf", "IsNaN",
+    "LRN", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "LpPool",
+    "MaxPool", "Mish", "Neg", "Not", "PRelu", "Pad", "QuantizeLinear", "DequantizeLinear",
+    "RMSNormalization", "Reciprocal", "Relu", "Resize", "ReverseSequence", "Round", "Selu",
+    "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Slice", "Softmax", "Softplus", "Softsign", "Sqrt",
+    "Swish", "Tan", "Tanh", "ThresholdedRelu", "Tile", "Trilu",
+}  # fmt: skip
+"""Operators whose output has the rank of input 0."""
+
+_FIXED: dict[str, tuple[int, ...]] = {
+    "LSTM": (3, 3, 3, 2, 1, 3, 3, 2),
+    "GRU": (3, 3, 3, 2, 1, 3),
+    "RNN": (3, 3, 3, 2, 1, 3),
+    "Gemm": (2, 2),
+}
+"""Ranks that an operator's inputs must have."""
+
+Relation = tuple[Value, Value, int]
+"""(a, b, k): the rank of a is that of b plus k."""
+
+
+class _Impossible(Exception):
+    """A value has no rank left."""
 
 
 def settle_ranks(model: Model, report: Report) -> None:
-    """Prunes branches that would make the model fail."""
+    """Prunes, in place, branches that no consumer could take; notes each in the report.
+
+    Ranks that the file declares decide only where the operators leave a choice.
+    """
+    if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
+        return
+    remove_dead_code(model.graph)
+    for trust in (False, True):
+        while _prune_once(model, report, trust):
+            infer_graph(model.graph)
+            fold(model.graph)
+            infer_graph(model.graph)
+        if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
+            return
+
+
+def _differs(node: Node) -> bool:
+    ranks: dict[int, int | None] = {}
+    for body in node.bodies:
+        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+            assert isinstance(port, Yield) and port.output is not None
+            if ranks.setdefault(port.output, value.rank) != value.rank or value.rank is None:
+                return True
+    return False
+
+
+def _prune_once(model: Model, report: Report, trust: bool) -> bool:
+    solver = _Solver(trust)
+    try:
+        solver.solve(model.graph)
+    except _Impossible:
+        # The model fails whatever it is given; that is not for this pass to hide.
+        return False
+    if not solver.dead:
+        return False
+    _inline(model.graph, solver.dead, report, "graph")
+    return True
+
+
+def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str) -> None:
+    substitution = Substitution()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        branches = [i for i in range(len(node.bodies)) if (node, i) not in dead]
+        for index, body in enumerate(node.bodies):
+            if index in branches:
+                _inline(body.graph, dead, report, f"{where} / {node!r}")
+        if node.op == "If" and len(branches) == 1:
+            substitution.apply(node)
+            gone = "else_branch" if branches[0] == 0 else "then_branch"
+            names = ", ".join(v.name for v in node.outputs)
+            report.pruned.append(
+                f"{where} / {node!r}: its {gone} gives a rank that no consumer of {names} takes"
+            )
+            inline_branch(node, node.bodies[branches[0]], nodes, substitution)
+        else:
+            substitution.apply(node)
+            nodes.append(node)
+    graph.nodes = nodes
+    substitution.finish(graph)
+
+
+class _Solver:
+    """Narrows the sets of possible ranks until nothing changes. No entry means any rank."""
+
+    def __init__(self, trust: bool) -> None:
+        self.trust = trust
+        self.sets: dict[Value, frozenset[int]] = {}
+        self.dead: set[tuple[Node, int]] = set()
+        self.changed = False
+
+    def solve(self, graph: Graph) -> None:
+        for _ in range(MOST_SWEEPS):
+            self.changed = False
+            self.forward(graph)
+            self.backward(graph)
+            if not self.changed:
+                return
+
+    def of(self, value: Value) -> frozenset[int] | None:
+        known = self.sets.get(value)
+        if known is not None:
+            return known
+        from_if = value.producer is not None and value.producer.op == "If"
+        if value.rank is not None and (self.trust or not from_if):
+            return frozenset((value.rank,))
+        return None
+
+    def narrow(self, value: Value, to: frozenset[int] | None) -> None:
+        if to is None:
+            return
+        known = self.of(value)
+        new = to if known is None else known & to
+        if not new:
+            raise _Impossible
+        if self.sets.get(value) != new:
+            self.sets[value] = new
+            self.changed = True
+
+    def forward(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            if node.bodies:
+                self._forward_bodies(node)
+            else:
+                self._relate(node)
+
+    def backward(self, graph: Graph) -> None:
+        for node in reversed(graph.nodes):
+            if node.bodies:
+                self._backward_bodies(node)
+            else:
+                self._relate(node)
+
+    def _relate(self, node: Node) -> None:
+        for a, b, k in _relations(node):
+            below, above = self.of(b), self.of(a)
+            self.narrow(a, None if below is None else frozenset(r + k for r in below))
+            self.narrow(b, None if above is None else frozenset(r - k for r in above if r >= k))
+        for value, rank in _demands(node):
+            self.narrow(value, frozenset((rank,)))
+
+    def _live(self, node: Node) -> Iterator[int]:
+        for index in range(len(node.bodies)):
+            if (node, index) not in self.dead:
+                yield index
+
+    def _kill(self, node: Node, index: int) -> None:
+        if node.op == "If":
+            self.dead.add((node, index))
+            self.changed = True
+            if all((node, i) in self.dead for i in range(len(node.bodies))):
+                raise _Impossible
+
+    def _forward_bodies(self, node: Node) -> None:
+        for index in list(self._live(node)):
+            body = node.bodies[index]
+            try:
+                for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+                    outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+                    if outer is not None:
+                        self.narrow(value, self.of(outer))
+                self.forward(body.graph)
+            except _Impossible:
+                self._kill(node, index)
+        if node.op == "If":
+            for position, value in enumerate(node.outputs):
+                self.narrow(value, self._union(node, position))
+
+    def _union(self, node: Node, position: int) -> frozenset[int] | None:
+        """The ranks that output `position` of an If has in any branch that is left."""
+        union: frozenset[int] = frozenset()
+        for index in self._live(node):
+            body = node.bodies[index]
+            for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+                if isinstance(port, Yield) and port.output == position:
+                    known = self.of(value)
+                    if known is None:
+                        return None
+                    union |= known
+        return union
+
+    def _backward_bodies(self, node: Node) -> None:
+        for index in list(self._live(node)):
+            body = node.bodies[index]
+            try:
+                if node.op == "If":
+                    for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+                        assert isinstance(port, Yield) and port.output is not None
+                        self.narrow(value, self.of(node.outputs[port.output]))
+                self.backward(body.graph)
+            except _Impossible:
+                self._kill(node, index)
+        if node.op == "If":
+            # A Loop may run no iteration, so what its body demands binds nothing outside.
+            self._demand_captures(node)
+
+    def _demand_captures(self, node: Node) -> None:
+        """A captured value must suit one of the branches that are left."""
+        demands: dict[Value, frozenset[int] | None] = {}
+        for count, index in enumerate(self._live(node)):
+            body = node.bodies[index]
+            here: dict[Value, frozenset[int] | None] = {}
+            for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+                assert isinstance(port, Invariant)
+                outer = node.inputs[port.input]
+                assert outer is not None
+                here[outer] = self.of(value)
+            if count == 0:
+                demands = here
+                continue
+            both: dict[Value, frozenset[int] | None] = {}
+            for outer, ranks in demands.items():
+                other = here.get(outer)
+                if ranks is not None and other is not None:
+                    both[outer] = ranks | other
+            demands = both
+        for outer, ranks in demands.items():
+            self.narrow(outer, ranks)
+
+
+def _relations(node: Node) -> Iterator[Relation]:
+    first = node.inputs[0] if node.inputs else None
+    if first is None:
+        return
+    out = node.outputs[0]
+    if node.op in _KEEPING:
+        yield out, first, 0
+    elif node.op in ("Conv", "ConvTranspose"):
+        weights = node.inputs[1]
+        assert weights is not None
+        yield first, weights, 0
+        yield out, first, 0
+    elif node.op in ("Squeeze", "Unsqueeze"):
+        axes = integers(node.input(1))
+        if axes is not None:
+            yield out, first, len(axes) if node.op == "Unsqueeze" else -len(axes)
+    elif node.op == "Concat":
+        for value in node.inputs:
+            if value is not None:
+                yield out, value, 0
+    elif node.op == "Gather":
+        indices = node.inputs[1]
+        if indices is not None and indices.rank is not None and not node.attributes["batch_dims"]:
+            yield out, first, indices.rank - 1
+    elif node.op in ("GatherElements", "ScatterElements"):
+        indices = node.inputs[1]
+        assert indices is not None
+        yield first, indices, 0
+        yield out, (first if node.op == "ScatterElements" else indices), 0
+    elif node.op.startswith("Reduce") and node.attributes.get("keepdims"):
+        yield out, first, 0
+
+
+def _demands(node: Node) -> Iterator[tuple[Value, int]]:
+    for value, rank in zip(node.inputs, _FIXED.get(node.op, ()), strict=False):
+        if value is not None:
+            yield value, rank
+    if node.op == "Transpose":
+        order = integers(node.input(1))
+        if order is not None and node.inputs[0] is not None:
+            yield node.inputs[0], len(order)

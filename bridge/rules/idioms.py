@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
-from bridge.neutral.types import Element
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import I64, Element, size_of
+from bridge.rules import Refused
 
 Dims = Sequence[int | Value]
 """Dimensions of a shape: numbers, and 1-D i64 values of one or several dimensions."""
@@ -37,7 +39,18 @@ def squeeze(b: Builder, x: Value, *axes: int) -> Value:
 
 
 def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
-    """`x` in another shape; -1 infers, 0 copies."""
+    """`x` in another shape; -1 infers, 0 copies. A constant stays one, with the same bytes."""
+    tensor = x.constant
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    if tensor is not None and tensor.size and len(numbers) == len(dims) and 0 not in numbers:
+        known = size_of([n for n in numbers if n > 0])
+        return b.tensor(
+            Tensor(
+                tensor.element,
+                tuple(n if n > 0 else tensor.size // known for n in numbers),
+                tensor.source,
+            )
+        )
     return b.op("Reshape", x, shape(b, *dims))
 
 
@@ -103,6 +116,18 @@ def shape(b: Builder, *dims: int | Value) -> Value:
     return concat(b, 0, *parts)
 
 
+def size(b: Builder, x: Value, axis: int) -> Value:
+    """The size of one axis of `x`, an i64 scalar."""
+    if x.shape is not None and isinstance(x.shape[axis], int):
+        return b.constant(x.shape[axis])
+    return b.op("Gather", b.op("Shape", x), b.constant(axis), b.constant(0))
+
+
+def positions(b: Builder, x: Value, axis: int) -> Value:
+    """0, 1, 2, ... along an axis of `x`, 1-D i64."""
+    return b.op("Range", b.constant(0), size(b, x, axis), b.constant(1))
+
+
 def cast(b: Builder, x: Value, element: Element) -> Value:
     """`x` as `element`; `x` itself where it is that already."""
     return x if x.element is element else b.op("Cast", x, to=element)
@@ -111,3 +136,45 @@ def cast(b: Builder, x: Value, element: Element) -> Value:
 def softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     """Softmax along one axis."""
     return b.op("Softmax", x, axis=axis)
+
+
+def as_i64(b: Builder, x: Value) -> Value:
+    """Integers as i64; a constant stays one."""
+    known = values_of(x)
+    if x.element is I64 or known is None:
+        return cast(b, x, I64)
+    return b.constant(known, I64)
+
+
+def vector(b: Builder, x: Value) -> Value:
+    """A scalar, or a vector of one element, as a vector."""
+    known = values_of(x)
+    if known is not None:
+        return b.constant(known.reshape(-1))
+    return x if x.rank == 1 else b.op("Reshape", x, b.constant([-1]))
+
+
+def scalar(b: Builder, x: Value) -> Value:
+    """A vector of one element, or a scalar, as a scalar."""
+    known = values_of(x)
+    if known is not None:
+        return b.constant(known.reshape(()))
+    return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
+
+
+def size(b: Builder, x: Value, axis: int) -> Value:
+    """The size of one axis of `x`, an i64 scalar."""
+    return scalar(b, sizes(b, x, axis))
+
+
+def ranks(node: Node, *indices: int) -> list[int]:
+    """The ranks of the node's inputs; Refused where one is not known."""
+    known = []
+    for index in indices:
+        value = node.inputs[index]
+        if value is None or value.rank is None:
+            raise Refused(
+                f"the rank of its input {index} is not known; declare the graph's input shapes"
+            )
+        known.append(value.rank)
+    return known

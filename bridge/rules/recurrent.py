@@ -29,7 +29,18 @@ from bridge.neutral.graph import (
 )
 from bridge.neutral.types import I32, I64, TensorType, Type, is_static
 from bridge.rules import Refused
-from bridge.rules.idioms import cast, concat, expand, shape, sizes, split, squeeze, transpose
+from bridge.rules.idioms import (
+    cast,
+    concat,
+    expand,
+    positions,
+    shape,
+    size,
+    sizes,
+    split,
+    squeeze,
+    transpose,
+)
 from bridge.rules.idioms import take as gather
 
 
@@ -142,7 +153,7 @@ def to_sequence(
         for s in states
     ]  # fmt: skip
     if lengths is None:
-        lengths = expand(b, cast(b, squeeze(b, sizes(b, major, 1), 0), I32), batch)
+        lengths = expand(b, cast(b, size(b, major, 1), I32), batch)
     y, *last = b.ops(
         op,
         1 + len(states),
@@ -393,9 +404,8 @@ def _loop(
     after = step(inner, layer, direction, current, before, [invariant(p) for p in parameters])
     y = after[0]
     if lengths is not None:
-        steps = squeeze(b, sizes(b, share, 0), 0)
-        time = b.op("Range", b.constant(0), steps, b.constant(1))
-        inside = inner.op("Less", slice_of(time), invariant(cast(b, lengths, I64)))
+        time, end = slice_of(positions(b, share, 0)), invariant(cast(b, lengths, I64))
+        inside = inner.op("Less", time, end)
         inside = inner.op("Unsqueeze", inside, inner.constant([1]))
         y = inner.op("Where", inside, after[0], inner.like(0, after[0]))
         after = [inner.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]

@@ -24,7 +24,8 @@ _contents: dict[str, Content] = {}
 CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
 
-FAMILIES = ("shapes", "slices", "gather", "resize", "math", "nn", "control", "sequences", "misc")
+FAMILIES = ("shapes", "slices", "gather", "resize", "math", "nn", "control", "sequences",
+    "matmul", "recurrent", "random", "signal", "ml", "state")  # fmt: skip
 
 
 def infers(*ops: str) -> Callable[[Inference], Inference]:

@@ -39,7 +39,22 @@ def _elementwise(
                 return None
             length = len(content)
     wide = [content * length if len(content) == 1 else content for content in contents]
-    return tuple(function(*items) for items in zip(*wide, strict=True))
+    result = tuple(function(*items) for items in zip(*wide, strict=True))
+    return result if _holds(node.outputs[0].element, result) else None
+
+
+def _holds(element: Element | None, content: tuple[Number, ...]) -> bool:
+    """Whether a type holds all the numbers, and is wide enough for sizes of axes."""
+    if element is BOOL:
+        return all(x in (0, 1, None) for x in content)
+    if element is None or not element.is_integer:
+        return False
+    low = -(1 << (element.bits - 1)) if element.is_signed else 0
+    high = (1 << (element.bits - 1 if element.is_signed else element.bits)) - 1
+    return all(
+        low <= x <= high if isinstance(x, int) else x is None or element.bits >= 32
+        for x in content
+    )  # fmt: skip
 
 
 def _on_integers(function: Callable[[int, int], int | None]) -> Callable[..., Number]:
@@ -207,7 +222,10 @@ _UNARY: dict[str, Callable[[Number], Number]] = {
 @knows(*_UNARY)
 def content_of_unary(node: Node) -> tuple[Number, ...] | None:
     content = _content(node.inputs[0])
-    return None if content is None else tuple(map(_UNARY[node.op], content))
+    if content is None:
+        return None
+    result = tuple(map(_UNARY[node.op], content))
+    return result if _holds(node.outputs[0].element, result) else None
 
 
 @knows("Cast")
@@ -224,18 +242,6 @@ def content_of_cast(node: Node) -> tuple[Number, ...] | None:
 def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
     content, to = _content(node.inputs[0]), first(node, 1).element
     return content if content is not None and _holds(to, content) else None
-
-
-def _holds(element: Element | None, content: tuple[Number, ...]) -> bool:
-    """Whether an integer type holds all the numbers, and is wide enough for sizes of axes."""
-    if element is None or not element.is_integer:
-        return False
-    low = -(1 << (element.bits - 1)) if element.is_signed else 0
-    high = (1 << (element.bits - 1 if element.is_signed else element.bits)) - 1
-    return all(
-        low <= x <= high if isinstance(x, int) else element.bits >= 32
-        for x in content
-    )  # fmt: skip
 
 
 @knows("Where")
@@ -307,7 +313,8 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
             return content
     elif integers(axes) is None:
         return None
-    return (_REDUCTIONS[node.op](content),)
+    result = (_REDUCTIONS[node.op](content),)
+    return result if _holds(node.outputs[0].element, result) else None
 
 
 @knows("CumSum")
@@ -321,4 +328,5 @@ def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
     for item in items:
         before, total = total, _add(total, item)
         result.append(before if node.attributes["exclusive"] else total)
-    return tuple(result[::-1] if node.attributes["reverse"] else result)
+    total_content = tuple(result[::-1] if node.attributes["reverse"] else result)
+    return total_content if _holds(node.outputs[0].element, total_content) else None

@@ -1,0 +1,7 @@
+"""Shows that a model and its conversion compute the same. Needs the extra `check`."""
+
+from __future__ import annotations
+
+from bridge.check.checker import CheckReport, check
+
+__all__ = ["CheckReport", "check"]

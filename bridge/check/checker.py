@@ -1,0 +1,413 @@
+"""`check`: converts a model if it must, runs all versions of it, and compares what they compute."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bridge
+from bridge.check.bisect import FirstDifference, first_difference
+from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.coverage import Branch, Exploration, Forced, explore, force, to_switch
+from bridge.check.engines import (
+    Engine,
+    EngineError,
+    LacksOperatorError,
+    OnnxRuntime,
+    OpenVino,
+    Reference,
+    Session,
+)
+from bridge.check.inputs import Recipe
+from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
+from bridge.errors import BridgeError, UsageError
+from bridge.neutral.graph import Model
+
+
+@dataclass(frozen=True)
+class Version:
+    """One file of the model and the engine that runs it. `label` says where it comes from."""
+
+    label: str
+    path: Path
+    engine: str
+
+
+@dataclass
+class Result:
+    """How one version's output compares with the first version's, over all inputs: the worst
+    difference, and with which input it is (`sample`)."""
+
+    version: str
+    output: str
+    worst: Difference
+    sample: int
+
+
+@dataclass
+class CheckReport:
+    """What was run, what was compared, and what could not be and why.
+
+    `versions` are the files, the first being what the others are held to. `samples` is the number
+    of inputs that all were compared on, `refused` those that the first version does not take
+    itself (by message). `failures` are versions that did not convert, load or run.
+    """
+
+    source: str
+    rtol: float
+    atol: float
+    versions: list[Version] = field(default_factory=list)
+    samples: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sites: list[IfSite] = field(default_factory=list)
+    reached: dict[Branch, int] = field(default_factory=dict)
+    forced: list[Forced] = field(default_factory=list)
+    first: FirstDifference | str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was compared and all of it agrees, forced branches included."""
+        return (
+            bool(self.results)
+            and not self.failures
+            and all(result.worst.ok for result in self.results)
+            and not any(forced.wrong for forced in self.forced)
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{'OK' if self.ok else 'NOT OK'}: {self.source}"]
+        lines += [f"  {v.label}: {v.engine}" for v in self.versions]
+        lines += [f"  failed: {failure}" for failure in self.failures]
+        lines += [f"  note: {note}" for note in self.notes]
+        lines.append(
+            f"outputs on {self.samples} inputs (rtol {self.rtol:g}, atol {self.atol:g}):"
+            if self.samples
+            else "nothing was compared"
+        )
+        for result in self.results:
+            mark = "equal" if result.worst.ok else f"DIFFERENT with input {result.sample}"
+            lines.append(f"  {result.version}, '{result.output}': {mark} ({result.worst})")
+        for message, count in self.refused.items():
+            lines.append(f"  {count} inputs the model itself does not take: {_short(message)}")
+        lines += self._branches()
+        if self.first is not None:
+            lines.append(str(self.first))
+        return "\n".join(lines)
+
+    def _branches(self) -> list[str]:
+        if not self.sites:
+            return []
+        forced = {result.branch: result for result in self.forced}
+        agreed = sum(not result.problem for result in self.forced)
+        total = 2 * len(self.sites)
+        lines = [
+            f"branches: {total} in {len(self.sites)} Ifs; {len(self.reached)} reached by inputs, "
+            f"{agreed} forced, {total - len(self.reached) - agreed} not shown"
+        ]
+        for site in self.sites:
+            for branch in (True, False):
+                key = (site.index, branch)
+                state = forced.get(key)
+                if key in self.reached:
+                    text = f"reached by input {self.reached[key]}"
+                elif state is None:
+                    text = "not reached, and could not be forced"
+                elif state.wrong:
+                    text = f"forced, DIFFERENT: {_short(state.problem)}"
+                elif state.problem:
+                    text = f"not reached by inputs; forced: {_short(state.problem)}"
+                else:
+                    text = "forced, equal"
+                lines.append(f"  {site.where} / {'then' if branch else 'else'}: {text}")
+        return lines
+
+
+def _short(message: str, limit: int = 200) -> str:
+    text = " ".join(message.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def check(
+    source: str | Path,
+    against: str | Path | None = None,
+    *,
+    seed: int = 0,
+    samples: int = 4,
+    rtol: float = 1e-3,
+    atol: float = 1e-5,
+    sizes: Mapping[str, int] | None = None,
+    fills: Mapping[str, float] | None = None,
+    budget: int = 1500,
+    **options: Any,
+) -> CheckReport:
+    """Show that a model and its conversion compute the same, every branch of every If included.
+
+    Without `against`, `source` is converted to the other format and back, and all three are
+    compared; with it, the two files are. `sizes` fixes dimensions by symbol (or `input.axis`),
+    `fills` inputs by a number; `budget` bounds the runs that look for inputs. `options` are those
+    of `bridge.convert`. Types coarser than `rtol` get two units in the last place.
+    """
+    with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
+        path = Path(source)
+        report = CheckReport(str(path), rtol, atol)
+        pair = _Pair(path, Path(against) if against is not None else None, Path(scratch), options)
+        checker = _Checker(pair, report)
+        checker.run(Recipe(seed, dict(sizes or {}), dict(fills or {})), samples, budget)
+        return report
+
+
+@functools.cache
+def _engine(kind: type[Engine]) -> Engine:
+    return kind()
+
+
+def _load(path: Path) -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is."""
+    if path.suffix.lower() == ".xml":
+        engine = _engine(OpenVino)
+        return engine.load(path), f"{engine.name} {engine.version}"
+    try:
+        engine = _engine(OnnxRuntime)
+        return engine.load(path), f"{engine.name} {engine.version}"
+    except LacksOperatorError as error:
+        engine = _engine(Reference)
+        return engine.load(path), f"{engine.name} {engine.version} ({_short(str(error), 80)})"
+    except EngineError:
+        if _engine_is_there(OnnxRuntime):
+            raise
+        engine = _engine(Reference)
+        return engine.load(path), f"{engine.name} {engine.version} (no onnxruntime)"
+
+
+def _engine_is_there(kind: type[Engine]) -> bool:
+    try:
+        _engine(kind)
+    except EngineError:
+        return False
+    return True
+
+
+@dataclass
+class _Pair:
+    """The file that is checked, what it is held against, and how to make the same change to both:
+    the change is made to the neutral graph and goes through the same conversions."""
+
+    source: Path
+    against: Path | None
+    scratch: Path
+    options: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        for path in (self.source, self.against):
+            if path is not None and not path.is_file():
+                raise UsageError(f"{path}: there is no such file")
+        self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
+
+    def converted(self, model: Any, name: str) -> list[tuple[str, Path]]:
+        """`model` in the other format and back again, with what each is called."""
+        there = self.scratch / f"{name}{self.other_suffix}"
+        back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
+        bridge.convert(model, there, **self.options)
+        bridge.convert(there, back)
+        kinds = {".onnx": "ONNX", ".xml": "IR"}
+        here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
+        return [(f"{here} → {other}", there), (f"{here} → {other} → {here}", back)]
+
+    def rewritten(self, path: Path, model: Model, name: str) -> Path:
+        """A changed model in the format that its file has."""
+        target = self.scratch / f"{name}{path.suffix.lower()}"
+        bridge.save(model, target)
+        return target
+
+
+class _Checker:
+    def __init__(self, pair: _Pair, report: CheckReport) -> None:
+        self.pair = pair
+        self.report = report
+
+    def run(self, base: Recipe, samples: int, budget: int) -> None:
+        """Fills the report."""
+        report = self.report
+        sessions = self._sessions()
+        if not sessions:
+            return
+        exploration = self._explore(base, samples, budget, sessions[0][1])
+        report.refused = dict(exploration.refused)
+        report.samples = len(exploration.feeds)
+        if not exploration.feeds:
+            report.failures.append(
+                "no input was found that the model takes; give it sizes that fit (--size)"
+            )
+            return
+        self._compare(sessions, exploration.feeds)
+        missing = [
+            (site.index, branch)
+            for site in report.sites
+            for branch in (True, False)
+            if (site.index, branch) not in report.reached
+        ]
+        if missing and len(sessions) > 1:
+            self._force(missing, exploration.feeds)
+        wrong = [result for result in report.results if not result.worst.ok]
+        if wrong:
+            feeds = exploration.feeds[wrong[0].sample]
+            report.first = self._bisect(feeds)
+
+    def _sessions(self) -> list[tuple[str, Session]]:
+        report, pair = self.report, self.pair
+        files = [("original", pair.source)]
+        if pair.against is not None:
+            files.append((pair.against.name, pair.against))
+        else:
+            try:
+                files += pair.converted(pair.source, "model")
+            except BridgeError as error:
+                report.failures.append(f"conversion: {error}")
+        sessions: list[tuple[str, Session]] = []
+        for label, path in files:
+            try:
+                session, engine = _load(path)
+            except BridgeError as error:
+                report.failures.append(f"{label}: {_short(str(error), 500)}")
+                if not sessions:
+                    return []
+                continue
+            report.versions.append(Version(label, path, engine))
+            sessions.append((label, session))
+        return sessions
+
+    def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> Exploration:
+        report, pair = self.report, self.pair
+        model = bridge.load(pair.source)
+        watched = bridge.load(pair.source)
+        sites = list(if_sites(watched).values())
+        session = original
+        if sites:
+            try:
+                instrument(watched)
+                session, _ = _load(pair.rewritten(pair.source, watched, "watched"))
+                report.sites = sites
+            except BridgeError as error:
+                report.notes.append(f"branches could not be watched: {_short(str(error))}")
+                sites = []
+        exploration = explore(model, session, sites, base, samples, budget)
+        report.reached = exploration.reached
+        return exploration
+
+    def _compare(
+        self, sessions: Sequence[tuple[str, Session]], feeds: Sequence[dict[str, Any]]
+    ) -> None:
+        report = self.report
+        (_, original), *others = sessions
+        worst: dict[tuple[str, str], Result] = {}
+        for sample, feed in enumerate(feeds):
+            expected = original.run(feed)
+            for label, session in others:
+                try:
+                    actual = session.run(self._renamed(feed, session))
+                except EngineError as error:
+                    report.failures.append(f"{label}, input {sample}: {_short(str(error), 500)}")
+                    continue
+                for output, difference in self._differences(expected, actual):
+                    result = Result(label, output, difference, sample)
+                    known = worst.get((label, output))
+                    if known is None or _badness(difference) > _badness(known.worst):
+                        worst[label, output] = result
+        report.results = list(worst.values())
+
+    def _renamed(self, feed: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
+        """The feed under the session's names: by name, or by position where a name is lost."""
+        known = [{port.name, *port.aliases} & set(feed) for port in session.inputs]
+        if all(known) or len(session.inputs) != len(feed):
+            return feed
+        note = "input names differ between the files; inputs were matched by position"
+        if note not in self.report.notes:
+            self.report.notes.append(note)
+        return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
+
+    def _differences(
+        self, expected: Mapping[str, Any], actual: Mapping[str, Any]
+    ) -> list[tuple[str, Difference]]:
+        report = self.report
+        if set(expected) <= set(actual):
+            pairs = [(name, value, actual[name]) for name, value in expected.items()]
+        elif len(expected) == len(actual):
+            note = "output names differ between the files; outputs were matched by position"
+            if note not in report.notes:
+                report.notes.append(note)
+            pairs = [
+                (name, value, found)
+                for (name, value), found in zip(expected.items(), actual.values(), strict=True)
+            ]
+        else:
+            problem = f"outputs {', '.join(actual)}; expected {', '.join(expected)}"
+            return [("outputs", Difference(ok=False, problem=problem))]
+        return [
+            (name, compare(value, found, tolerance(value, report.rtol), report.atol))
+            for name, value, found in pairs
+        ]
+
+    def _force(self, missing: list[Branch], feeds: Sequence[dict[str, Any]]) -> None:
+        report, pair = self.report, self.pair
+        switched = to_switch(report.sites, missing)
+
+        def steered(path: Path) -> Model:
+            model = bridge.load(path)
+            if len(if_sites(model)) != len(report.sites):
+                raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
+            instrument(model, switched)
+            return model
+
+        try:
+            first, _ = _load(pair.rewritten(pair.source, steered(pair.source), "steered"))
+            if pair.against is None:
+                files = pair.converted(steered(pair.source), "steered-too")
+            else:
+                other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
+                files = [(pair.against.name, other)]
+            others = [(label, _load(path)[0]) for label, path in files]
+        except BridgeError as error:
+            report.notes.append(f"branches could not be forced: {_short(str(error))}")
+            return
+
+        def different(expected: dict[str, Any], actual: dict[str, Any]) -> str:
+            found = self._differences(expected, actual)
+            return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
+
+        report.forced = force(report.sites, missing, first, others, feeds, different)
+
+    def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
+        pair = self.pair
+        names = named_values(bridge.load(pair.source))
+        if pair.against is not None:
+            known = set(named_values(bridge.load(pair.against)))
+            names = [name for name in names if name in known]
+
+        def exposed(some: Sequence[str]) -> tuple[Session, Session]:
+            def changed(path: Path) -> Model:
+                model = bridge.load(path)
+                expose(model, some)
+                return model
+
+            first, _ = _load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
+            if pair.against is None:
+                other = pair.converted(changed(pair.source), "exposed-too")[0][1]
+            else:
+                other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
+            return first, _load(other)[0]
+
+        try:
+            return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
+        except BridgeError as error:
+            return f"the search for the first difference stopped: {_short(str(error))}"
+
+
+def _badness(difference: Difference) -> tuple[bool, bool, int, float]:
+    return (not difference.ok, bool(difference.problem), difference.wrong, difference.absolute)

@@ -1,0 +1,76 @@
+"""Writes the neutral graph as OpenVINO IR, version 11."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bridge.errors import UnsupportedError
+from bridge.ir_format.graph_writer import File, GraphWriter
+from bridge.ir_format.names import join_names
+from bridge.ir_format.rt_info import write_rt_info
+from bridge.ir_format.text import attribute
+from bridge.ir_format.weights import WeightsWriter
+from bridge.neutral.graph import Model, Value
+from bridge.neutral.storage import RangeCopier
+
+VERSION = 11
+
+
+def write(model: Model, xml_path: Path, bin_path: Path) -> None:
+    """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
+    node has no spelling in IR or a value no type that OpenVINO knows."""
+    with open(bin_path, "wb") as target, RangeCopier(target) as copier:
+        file = File(WeightsWriter(target, copier), dynamic_types=model.format == "ir")
+        text = _net(model, file)
+    if file.findings:
+        raise UnsupportedError("OpenVINO IR", file.findings)
+    xml_path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _net(model: Model, file: File) -> str:
+    graph = model.graph
+    writer = GraphWriter(file, graph, graph.name or "graph", "\t")
+    names, own = _output_names(model, writer)
+    parameters = model.extras.get("parameters", {})
+    for value in graph.inputs:
+        extras = parameters.get(value, {})
+        writer.parameter(value, extras.get("name", ""), extras)
+    writer.nodes()
+    results = model.extras.get("results", ())
+    known = results if len(results) == len(graph.outputs) else [{}] * len(graph.outputs)
+    for value, name, output_names, extras in zip(graph.outputs, names, own, known, strict=True):
+        layer_name = extras.get("name") or f"{name}/sink_port_0"
+        writer.result(value, layer_name, join_names(output_names), extras)
+    name = attribute(graph.name)
+    return "".join(
+        [
+            f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
+            *writer.text(),
+            write_rt_info(model.extras.get("rt_info", ()), model.metadata),
+            "</net>\n",
+        ]
+    )
+
+
+def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[list[str]]]:
+    """The name of each output, and all names that its Result answers to: also those that the
+    value has beside, unless several outputs share it."""
+    graph = model.graph
+    asked = graph.output_names or [""] * len(graph.outputs)
+    writer.claim_inputs()
+    names = [
+        writer.claim_output(value, name or value.name, f"output_{index}")
+        for index, (value, name) in enumerate(zip(graph.outputs, asked, strict=True))
+    ]
+    writer.claim_others()
+    shared: dict[Value, int] = {}
+    for value in graph.outputs:
+        shared[value] = shared.get(value, 0) + 1
+    inputs = set(graph.inputs)
+    own = [
+        [name]
+        if shared[value] > 1 or value in inputs
+        else list(dict.fromkeys([name, *writer.tensor_names[value]]))
+        for value, name in zip(graph.outputs, names, strict=True)
+    ]
+    return names, own

@@ -1,0 +1,1 @@
+"""Inference: IR's variables."""

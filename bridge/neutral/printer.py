@@ -1,0 +1,81 @@
+"""Graphs as readable text."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.tensor import Tensor
+
+SHOWN = 8
+"""Longest constant whose values are shown."""
+
+
+def show(graph: Graph) -> str:
+    """The graph as text, nested bodies indented:
+
+    graph (%x: f32[2]) -> %y
+      %y: f32[2] = Relu(%x)
+    """
+    names = _Names()
+    lines: list[str] = []
+    _graph(graph, "graph", names, lines, 0)
+    return "\n".join(lines)
+
+
+class _Names:
+    def __init__(self) -> None:
+        self._of: dict[Value, str] = {}
+        self._count: dict[str, int] = {}
+
+    def __call__(self, value: Value | None) -> str:
+        if value is None:
+            return "-"
+        name = self._of.get(value)
+        if name is None:
+            base = value.name
+            count = self._count[base] = self._count.get(base, -1) + 1
+            name = f"%{base}" if base and not count else f"%{base}#{count}"
+            self._of[value] = name
+        return name
+
+
+def _graph(graph: Graph, title: str, names: _Names, lines: list[str], depth: int) -> None:
+    pad = "  " * depth
+    inputs = ", ".join(f"{names(v)}: {v.type}" for v in graph.inputs)
+    head = f"{pad}{title} ({inputs})"
+    lines.append("")
+    at = len(lines) - 1
+    for node in graph.nodes:
+        _node(node, names, lines, depth + 1)
+    lines[at] = f"{head} -> {', '.join(names(v) for v in graph.outputs)}"
+
+
+def _node(node: Node, names: _Names, lines: list[str], depth: int) -> None:
+    pad = "  " * depth
+    outputs = ", ".join(f"{names(v)}: {v.type}" for v in node.outputs)
+    inputs = ", ".join(names(v) for v in node.inputs)
+    attributes = ", ".join(
+        f"{k}={_attribute(v)}" for k, v in sorted(node.attributes.items()) if v is not None
+    )
+    lines.append(
+        f"{pad}{outputs} = {node.op}({inputs}){' {' + attributes + '}' if attributes else ''}"
+    )
+    titles = ("then", "else") if node.op == "If" else ("body",)
+    for title, body in zip(titles, node.bodies, strict=False):
+        _body(body, title, names, lines, depth + 1)
+
+
+def _body(body: Body, title: str, names: _Names, lines: list[str], depth: int) -> None:
+    _graph(body.graph, title, names, lines, depth)
+    pad = "  " * (depth + 1)
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        lines.append(f"{pad}{names(value)} <- {port}")
+    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
+        lines.append(f"{pad}{names(value)} -> {exit}")
+
+
+def _attribute(value: object) -> str:
+    if isinstance(value, Tensor):
+        if value.size <= SHOWN:
+            return f"{value} {value.array().tolist()}"
+        return repr(value)
+    return repr(value)

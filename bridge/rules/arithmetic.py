@@ -1,0 +1,111 @@
+"""Arithmetic that the formats cut differently: Sum and Mean, Div, Mod, Pow, Reciprocal, ..."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32
+from bridge.rules import Result, expands
+from bridge.rules.idioms import cast
+
+
+@expands("Max", "Min", target="ir")
+def extremum(b: Builder, node: Node) -> Result:
+    """IR's Maximum and Minimum take two inputs."""
+    return None if len(node.inputs) == 2 else _chain(b, node.op, node.inputs)
+
+
+@expands("Sum", target="ir")
+def sum_(b: Builder, node: Node) -> Result:
+    """Sum as additions."""
+    return _chain(b, "Add", node.inputs)
+
+
+@expands("Mean", target="ir")
+def mean(b: Builder, node: Node) -> Result:
+    """Mean as additions and a division."""
+    total = _chain(b, "Add", node.inputs)
+    return b.op("Div", total, b.like(len(node.inputs), total))
+
+
+def _chain(b: Builder, op: str, values: list[Value | None]) -> Value:
+    result = values[0]
+    assert result is not None
+    if len(values) == 1:
+        return b.op("Identity", result)
+    for value in values[1:]:
+        result = b.op(op, result, value)
+    return result
+
+
+@expands("Div", target="onnx")
+def floor_division(b: Builder, node: Node) -> Result:
+    """IR's Divide with `m_pythondiv` on signed integers rounds towards negative infinity
+    (Divide-1); ONNX's Div rounds towards zero."""
+    if not node.attributes["floor"]:
+        return None
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element is not None and x.element.kind == "int" and not (_natural(x) and _natural(y)):
+        x = b.op("Sub", x, b.op("Mod", x, y))
+    return b.op("Div", x, y)
+
+
+def _natural(value: Value) -> bool:
+    """Whether no element is known to be, or can be, negative."""
+    content = value.content
+    return content is not None and all(
+        isinstance(x, str) or (isinstance(x, int) and x >= 0) for x in content
+    )
+
+
+@expands("Mod", target="ir")
+def fmod(b: Builder, node: Node) -> Result:
+    """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod."""
+    return b.op("ir::Mod", *node.inputs) if node.attributes["fmod"] else None
+
+
+@expands("ir::Mod", target="onnx")
+def ir_mod(b: Builder, node: Node) -> Result:
+    """IR's Mod is ONNX's with `fmod`."""
+    return b.op("Mod", *node.inputs, fmod=True)
+
+
+@expands("Mod", target="onnx")
+def floating_mod(b: Builder, node: Node) -> Result:
+    """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
+    x, y = node.inputs
+    assert x is not None and y is not None and b.target is not None
+    if node.attributes["fmod"] or x.element is None or not x.element.is_float:
+        return None
+    if b.target.opset >= 28:
+        return None
+    return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
+
+
+@expands("Pow", target="ir")
+def mixed_power(b: Builder, node: Node) -> Result:
+    """ONNX's Pow takes an exponent of another type; its result has the type of the base. IR's
+    Power takes one type."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element is y.element or x.element is None or y.element is None:
+        return None
+    if x.element.is_integer and y.element.is_float:
+        return cast(b, b.op("Pow", cast(b, x, F32), cast(b, y, F32)), x.element)
+    return b.op("Pow", x, cast(b, y, x.element))
+
+
+@expands("Reciprocal", target="ir")
+def reciprocal(b: Builder, node: Node) -> Result:
+    """1 / x."""
+    (x,) = node.inputs
+    assert x is not None
+    return b.op("Div", b.like(1, x), x)
+
+
+@expands("SquaredDifference", target="onnx")
+def squared_difference(b: Builder, node: Node) -> Result:
+    """(a - b)²."""
+    difference = b.op("Sub", *node.inputs)
+    return b.op("Mul", difference, difference)

@@ -1,0 +1,225 @@
+"""Convolutions, transposed and deformable ones too.
+
+IR has groups as a dimension of the filters, no bias, and takes every attribute in full. A transposed
+convolution with an output shape places its padding otherwise in IR: ONNX's SAME_UPPER is IR's
+same_lower, and whatever else ONNX says is IR's same_upper (ConvTranspose's specification; tried).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BF16, F32, Dim
+from bridge.rules import Refused, Result, expands
+from bridge.rules.idioms import cast, reshape, sizes
+
+
+def full_attributes(node: Node, rank: int) -> dict[str, Any]:
+    """auto_pad, dilations, pads and strides of a node with `rank` spatial dimensions, spelled out;
+    pads are 0 where auto_pad makes them."""
+    attributes = node.attributes
+    auto_pad = attributes.get("auto_pad", "NOTSET")
+    pads = attributes.get("pads") if auto_pad == "NOTSET" else None
+    return {
+        "auto_pad": auto_pad,
+        "dilations": attributes.get("dilations") or (1,) * rank,
+        "pads": pads or (0,) * (2 * rank),
+        "strides": attributes.get("strides") or (1,) * rank,
+    }
+
+
+def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
+    """How many spatial dimensions a convolution has; Refused where nothing tells."""
+    if filters.rank is not None:
+        return filters.rank - leading
+    for name, per_axis in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
+        if node.attributes.get(name):
+            return len(node.attributes[name]) // per_axis
+    raise Refused("the rank of its filters is not known; declare the shapes of the graph's inputs")
+
+
+def split_groups(b: Builder, filters: Value, group: int, rank: int) -> Value:
+    """Filters with their first dimension split into (group, rest)."""
+    rest = [sizes(b, filters, i) for i in range(1, rank)]
+    known = [integers(size) for size in rest]
+    dims = [k[0] if k else size for k, size in zip(known, rest, strict=True)]
+    return reshape(b, filters, group, -1, *dims)
+
+
+def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
+    """Filters with their first two dimensions joined, and the number of groups."""
+    shape: Sequence[Dim] | None = filters.shape
+    if shape is None or not isinstance(shape[0], int):
+        raise Refused("the number of groups is not known; give the filters a static shape")
+    rest = [sizes(b, filters, i) for i in range(2, len(shape))]
+    dims = [d if isinstance(d, int) else s for d, s in zip(shape[2:], rest, strict=True)]
+    return reshape(b, filters, -1, *dims), shape[0]
+
+
+def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
+    """`y` plus a vector along its channels; `rank` counts spatial dimensions."""
+    return y if bias is None else b.op("Add", y, reshape(b, bias, 1, -1, *(1,) * rank))
+
+
+@expands("Conv", target="ir")
+def conv_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    rank = spatial_rank(node, filters)
+    group = node.attributes["group"]
+    attributes = full_attributes(node, rank)
+    if group != 1:
+        filters = split_groups(b, filters, group, rank + 2)
+        y = b.op("GroupConvolution", data, filters, **attributes)
+    elif bias is None and node.attributes == {**attributes, "group": 1, "kernel_shape": None}:
+        return None
+    else:
+        y = b.op("Conv", data, filters, **attributes)
+    return add_bias(b, y, bias, rank)
+
+
+@expands("Conv", target="onnx")
+def conv_to_onnx(b: Builder, node: Node) -> Result:
+    attributes = dict(node.attributes)
+    if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
+        return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
+    data = node.inputs[0]
+    assert data is not None and b.target is not None
+    element = data.element
+    if element is None or (element.is_float and not (element is BF16 and b.target.opset < 22)):
+        return None
+    wide = [None if v is None else cast(b, v, F32) for v in node.inputs]
+    return cast(b, b.op("Conv", *wide, **attributes), element)
+
+
+@expands("GroupConvolution", target="onnx")
+def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    data, filters = node.inputs
+    assert filters is not None
+    joined, group = join_groups(b, filters)
+    return b.op("Conv", data, joined, **node.attributes, group=group)
+
+
+@expands("ConvTranspose", target="ir")
+def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    rank = spatial_rank(node, filters)
+    attributes = full_attributes(node, rank)
+    extra = list(node.attributes.get("output_padding") or (0,) * rank)
+    auto_pad = attributes["auto_pad"]
+    output = None
+    if node.attributes.get("output_shape"):
+        output = b.constant(list(node.attributes["output_shape"][-rank:]))
+        attributes["auto_pad"] = "SAME_LOWER" if auto_pad == "SAME_UPPER" else "SAME_UPPER"
+        attributes["pads"] = (0,) * (2 * rank)
+    elif auto_pad != "NOTSET":
+        attributes["auto_pad"] = "NOTSET"
+        if auto_pad != "VALID":
+            attributes["pads"] = _same_pads(node, filters, attributes, extra, auto_pad)
+    group = node.attributes["group"]
+    attributes["output_padding"] = tuple(extra)
+    if group == 1:
+        y = b.op("ConvolutionBackpropData", data, filters, output, **attributes)
+    else:
+        filters = split_groups(b, filters, group, rank + 2)
+        y = b.op("GroupConvolutionBackpropData", data, filters, output, **attributes)
+    return add_bias(b, y, bias, rank)
+
+
+def _same_pads(
+    node: Node, filters: Value, attributes: dict[str, Any], extra: list[int], auto_pad: str
+) -> tuple[int, ...]:
+    """The pads that make a transposed convolution's output stride times its input; where they
+    would be negative, `extra` grows instead."""
+    rank = len(extra)
+    kernel = filters.shape[2:] if filters.shape else node.attributes.get("kernel_shape")
+    if kernel is None or not all(isinstance(k, int) for k in kernel):
+        raise Refused(f"auto_pad {auto_pad} needs the size of the kernel; give kernel_shape")
+    begins, ends = [], []
+    for i in range(rank):
+        reach = (kernel[i] - 1) * attributes["dilations"][i] + 1
+        total = extra[i] + reach - attributes["strides"][i]
+        extra[i] += max(-total, 0)
+        total = max(total, 0)
+        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return (*begins, *ends)
+
+
+@expands("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
+def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
+    data, filters, output = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    group = 1
+    if node.op == "GroupConvolutionBackpropData":
+        filters, group = join_groups(b, filters)
+    rank = spatial_rank(node, filters)
+    attributes = full_attributes(node, rank)
+    extra = tuple(node.attributes.get("output_padding") or (0,) * rank)
+    auto_pad = attributes.pop("auto_pad")
+    attributes |= {"group": group, "output_padding": extra if any(extra) else None}
+    if output is None:
+        return b.op("ConvTranspose", data, filters, **attributes)
+    known = integers(output)
+    if known is not None and auto_pad.startswith("SAME"):
+        attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
+        return b.op("ConvTranspose", data, filters, **{**attributes, "output_shape": known, "pads": None})  # fmt: skip
+    begins = attributes.pop("pads")[:rank]
+    y = b.op("ConvTranspose", data, filters, **attributes)
+    excess = b.op("Sub", sizes(b, y, *range(2, rank + 2)), output)
+    if auto_pad.startswith("SAME"):
+        half = b.op("Div", b.op("Max", excess, b.constant([0])), b.constant([2]))
+        begin = half if auto_pad == "SAME_LOWER" else b.op("Sub", excess, half)
+    else:
+        begin = b.constant(list(begins))
+    none = b.constant([0, 0])
+    pads = b.op("Concat", none, begin, none, b.op("Sub", excess, begin), axis=0)
+    return b.op("Pad", y, b.op("Neg", pads), mode="constant")
+
+
+@expands("DeformConv", target="ir")
+def deform_conv_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, offset = node.inputs[:3]
+    assert filters is not None
+    rank = spatial_rank(node, filters)
+    y = b.op(
+        "DeformableConvolution", data, offset, filters, node.input(4),
+        **full_attributes(node, rank), group=node.attributes["group"],
+        deformable_group=node.attributes["offset_group"], bilinear_interpolation_pad=True,
+    )  # fmt: skip
+    return add_bias(b, y, node.input(3), rank)
+
+
+@expands("DeformableConvolution", target="onnx")
+def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    data, offset, filters = node.inputs[:3]
+    assert data is not None and filters is not None
+    attributes = full_attributes(node, spatial_rank(node, filters))
+    auto_pad = attributes.pop("auto_pad")
+    if auto_pad.startswith("SAME"):
+        attributes["pads"] = same_pads(data, filters.shape[2:], attributes, auto_pad)
+    return b.op(
+        "DeformConv", data, filters, offset, None, node.input(3), **attributes,
+        group=node.attributes["group"], offset_group=node.attributes["deformable_group"],
+    )  # fmt: skip
+
+
+def same_pads(
+    data: Value, kernel: Sequence[Dim], attributes: dict[str, Any], auto_pad: str
+) -> tuple[int, ...]:
+    """The pads that auto_pad SAME_UPPER or SAME_LOWER makes; Refused where sizes are not known."""
+    spatial = data.shape[2:] if data.shape else (None,)
+    if not all(isinstance(dim, int) for dim in (*spatial, *kernel)):
+        raise Refused("auto_pad needs the size of the input here; give the input a static shape")
+    strides, dilations = attributes["strides"], attributes["dilations"]
+    size, reach = np.array(spatial), (np.array(kernel) - 1) * dilations + 1
+    total = np.maximum((-(-size // strides) - 1) * strides + reach - size, 0)
+    begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+    return tuple(int(p) for p in (*begin, *(total - begin)))

@@ -1,0 +1,115 @@
+"""Gather, GatherND, GatherTree, Compress."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Graph,
+    Invariant,
+    Iteration,
+    Node,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.types import I64, TensorType
+from bridge.rules import Refused, expands, reads
+from bridge.rules.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
+
+
+@expands("Gather", target="onnx")
+def gather_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Gather-8 with batch dimensions: GatherND, the axis moved behind them."""
+    data, indices, axis = node.inputs
+    assert data is not None and indices is not None
+    known = integers(axis)
+    if known is None:
+        raise Refused("its axis must be a constant")
+    batch = node.attributes["batch_dims"]
+    if batch == 0:
+        return None
+    rank, index_rank = ranks(node, 0, 1)
+    batch = batch % index_rank if batch < 0 else batch
+    at = known[0] % rank
+    if batch == 0:
+        return b.op("Gather", data, indices, axis)
+    between = at - batch
+    others = [i for i in range(rank) if i != at]
+    moved = transpose(b, data, *others[:batch], at, *others[batch:])
+    found = b.op("GatherND", moved, unsqueeze(b, indices, -1), batch_dims=batch)
+    # Now [batch, indices, between, behind]; the axes between belong in front of the indices.
+    middle = range(index_rank, index_rank + between)
+    behind = range(index_rank + between, rank + index_rank - batch - 1)
+    return transpose(b, found, *range(batch), *middle, *range(batch, index_rank), *behind)
+
+
+@reads("GatherND", format="ir", until=5)
+def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
+    """GatherND-5 joins the batch dimensions into one."""
+    batch = int(node.attributes.get("batch_dims", "0"))
+    if batch < 2:
+        return b.op("GatherND", *node.inputs, batch_dims=batch)
+    found = b.op("GatherND", *node.inputs, batch_dims=batch)
+    shape = b.op("Shape", found)
+    rest = b.op("Slice", shape, b.constant([batch]), b.constant([1 << 62]), b.constant([0]))
+    return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
+
+
+@expands("Compress", target="ir")
+def compress_for_ir(b: Builder, node: Node) -> Value:
+    """The elements whose number NonZero gives."""
+    x, condition = node.inputs[0], node.inputs[1]
+    axis = node.attributes["axis"]
+    if axis is None:
+        x, axis = b.op("Reshape", x, b.constant([-1])), 0
+    chosen = b.op("Squeeze", b.op("NonZero", condition), b.constant([0]))
+    return b.op("Gather", x, chosen, b.constant(axis))
+
+
+@expands("GatherTree", target="onnx")
+def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
+    """GatherTree-1: from the last step back, each beam takes the token of its parent's parent.
+
+    The numbers of the parents go through a Loop; the tokens are gathered at the end. Steps behind
+    a batch's length, and those after its first end token, become the end token.
+    """
+    steps, parents, lengths, end = node.inputs
+    assert steps is not None and parents is not None and lengths is not None and end is not None
+    time, beams = size(b, steps, 0), size(b, steps, 2)
+    zero, one = b.constant(0), b.constant(1)
+    last = b.op("Sub", b.op("Min", as_i64(b, lengths), time), one)
+    times = b.op("Reshape", b.op("Range", zero, time, one), b.constant([-1, 1, 1]))
+    inside = b.op("LessOrEqual", times, b.op("Reshape", last, b.constant([1, -1, 1])))
+    # Behind the length of a batch every beam is its own parent.
+    own = b.op("Range", zero, beams, one)
+    shape = b.op("Shape", steps)
+    chain = b.op("Where", inside, as_i64(b, cast(b, parents, I64)), b.op("Expand", own, shape))
+    beam = b.op("Expand", own, b.op("Slice", shape, b.constant([1]), b.constant([3])))
+    beams_at = _beams(b, flip(b, chain, 0), beam, time)
+    tokens = b.op("GatherElements", steps, flip(b, beams_at, 0), axis=2)
+    end = cast(b, end, steps.element) if end.element is not steps.element else end
+    tokens = b.op("Where", inside, tokens, end)
+    ended = b.op("Cast", b.op("Equal", tokens, end), to=I64)
+    before = b.op("CumSum", ended, b.constant(0), exclusive=True, reverse=False)
+    return b.op("Where", b.op("Greater", before, zero), end, tokens)
+
+
+def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
+    """The beam that every path follows at each step, from the last one back: [time, batch,
+    beams]. `backward` holds the parents, last step first."""
+    nodes: list[Node] = []
+    inner = Builder(nodes, b.name, b.target)
+    at = Value(TensorType(I64, ()))
+    current = Value(beam.type)
+    parents = Value(backward.type)
+    row = inner.op("Gather", parents, at, inner.constant(0))
+    following = inner.op("GatherElements", row, current, axis=1)
+    same = inner.op("Identity", current)
+    body = Body(
+        Graph([at, current, parents], [following, same], nodes, "beams"),
+        [Iteration(), Carried(2, 0), Invariant(3)],
+        [Yield(None), Stacked(0, keepdims=False)],
+    )
+    return b.node("Loop", [time, None, beam, backward], 1, {}, (body,)).outputs[0]

@@ -1,0 +1,175 @@
+"""Shape, Size, Reshape, Squeeze, Flatten, Transpose, Expand, Tile: other forms of one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.types import F32, is_static
+from bridge.rules import Refused, expands, reads
+from bridge.rules.idioms import as_i64, cast, concat, scalar, vector
+from bridge.rules.idioms import ranks as ranks_of
+
+
+@expands("Shape", target="ir")
+def shape_part_for_ir(b: Builder, node: Node) -> Value | None:
+    """ShapeOf gives all sizes."""
+    start, end = node.attributes["start"], node.attributes["end"]
+    if start == 0 and end is None:
+        return None
+    whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
+    last = np.iinfo(np.int64).max if end is None else end
+    return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
+
+
+@expands("Size", target="ir")
+def size_for_ir(b: Builder, node: Node) -> Value:
+    return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
+
+
+@expands("Flatten", target="ir")
+def flatten_for_ir(b: Builder, node: Node) -> Value:
+    """[d0 … dk, …] → [d0 · … · dk-1, the rest]."""
+    x, axis = node.inputs[0], node.attributes["axis"]
+    assert x is not None
+    if axis == 0:
+        return b.op("Reshape", x, b.constant([1, -1]))
+    if axis == 1:
+        return b.op("Reshape", x, b.constant([0, -1]))
+    shape = b.op("Shape", x)
+    front = b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0]))
+    back = b.op(
+        "Slice", shape, b.constant([axis]), b.constant([np.iinfo(np.int64).max]), b.constant([0])
+    )
+    if x.rank is not None and axis == x.rank:
+        return b.op("Reshape", x, b.constant([-1, 1]))
+    dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]
+    return b.op("Reshape", x, concat(b, 0, *dims), allowzero=True)
+
+
+@expands("Squeeze", target="ir")
+def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
+    """Without axes, the axes of size 1 must be known: OpenVINO's CPU needs the rank."""
+    x = node.inputs[0]
+    assert x is not None
+    if node.input(1) is not None or not is_static(x.shape):
+        return None
+    axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+    return b.op("Squeeze", x, b.constant(axes)) if axes else x
+
+
+@expands("Squeeze", target="onnx")
+def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
+    """IR passes over axes that are not of size 1, and takes a scalar for axes."""
+    x, axes = node.inputs[0], node.input(1)
+    assert x is not None
+    if axes is None:
+        return None
+    known = None if x.rank is None else known_axes(axes, x.rank)
+    if known is not None and any(isinstance(x.shape[a], int) and x.shape[a] != 1 for a in known):
+        kept = [a for a in known if not isinstance(x.shape[a], int) or x.shape[a] == 1]
+        return b.op("Squeeze", x, b.constant(kept)) if kept else x
+    if node.attributes["allow_axis_skip"]:
+        if known is None or any(not isinstance(x.shape[a], int) for a in known):
+            raise Refused(
+                "which axes it squeezes depends on the input (allow_axis_skip); "
+                "give the graph's inputs static shapes"
+            )
+        return b.op("Squeeze", x, axes)
+    return b.op("Squeeze", x, vector(b, axes)) if axes.rank == 0 else None
+
+
+@expands("Unsqueeze", target="onnx")
+def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
+    axes = node.inputs[1]
+    assert axes is not None
+    return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
+
+
+@reads("Transpose", format="ir")
+def read_transpose(b: Builder, node: Node) -> Value | None:
+    """An empty order reverses the axes, as no order does in ONNX."""
+    return b.op("Transpose", node.inputs[0]) if integers(node.inputs[1]) == () else None
+
+
+@expands("Transpose", target="ir")
+def transpose_for_ir(b: Builder, node: Node) -> Value | None:
+    x = node.inputs[0]
+    assert x is not None
+    if node.input(1) is not None:
+        return None
+    order = range(x.rank)[::-1] if x.rank is not None else []
+    return b.op("Transpose", x, b.constant(list(order)))
+
+
+@expands("ConstantOfShape", target="ir")
+def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
+    tensor = node.attributes.get("value")
+    value = b.constant(0, F32) if tensor is None else b.constant(tensor.array().reshape(()))
+    return b.op("Expand", value, node.inputs[0])
+
+
+@expands("Broadcast", target="onnx")
+def broadcast_for_onnx(b: Builder, node: Node) -> Value:
+    """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
+    x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
+    assert x is not None and target is not None
+    target = as_i64(b, target)
+    if node.attributes["mode"] != "explicit" or axes is None:
+        return b.op("Expand", x, target)
+    known = integers(axes)
+    length = target.shape[0] if target.shape is not None else None
+    if isinstance(length, int) and known is not None:
+        if not known:
+            return b.op("Expand", x, target)
+        others = [axis for axis in range(length) if axis not in known]
+        return b.op("Expand", b.op("Unsqueeze", x, b.constant(others)) if others else x, target)
+    # Ones everywhere but at the mapped axes, where the input's own sizes go.
+    ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
+    axes = b.op("Unsqueeze", as_i64(b, axes), b.constant([-1]))
+    own = b.op("ScatterND", ones, axes, b.op("Shape", x))
+    return b.op("Expand", b.op("Reshape", x, own), target)
+
+
+@expands("Tile", target="onnx")
+def tile_for_onnx(b: Builder, node: Node) -> Value | None:
+    """IR aligns shape and repeats at the right where one is longer."""
+    x, repeats = node.inputs[0], node.inputs[1]
+    assert x is not None and repeats is not None
+    length = repeats.shape[0] if repeats.shape is not None and repeats.rank == 1 else None
+    if x.rank is None or not isinstance(length, int) or length == x.rank:
+        return None
+    if length < x.rank:
+        ones = b.constant([1] * (x.rank - length))
+        return b.op("Tile", x, concat(b, 0, ones, as_i64(b, repeats)))
+    return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
+
+
+@reads("Tile", format="onnx", until=5)
+def read_tile_1(b: Builder, node: Node) -> Value:
+    """Tile-1 repeats one axis: inputs tiles and axis, scalars."""
+    x, tiles, axis = node.inputs
+    assert x is not None and tiles is not None and axis is not None
+    (rank,) = ranks_of(node, 0)
+    at = integers(axis)
+    if at is None:
+        raise Refused("the axis of Tile-1 must be a constant")
+    parts = [b.constant([1])] * rank
+    parts[at[0] % rank] = as_i64(b, vector(b, tiles))
+    return b.op("Tile", x, concat(b, 0, *parts))
+
+
+@expands("Range", target="onnx")
+def range_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Range-4 has scalars of any types, and says the type of its output."""
+    wanted = node.attributes["output_type"]
+    ends = [value for value in node.inputs if value is not None]
+    if wanted is None and all(end.rank == 0 for end in ends):
+        return None
+    elements = {end.element for end in ends}
+    if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
+        made = b.op("Range", *(scalar(b, end) for end in ends))
+        return cast(b, made, wanted)
+    return b.op("Range", *(scalar(b, cast(b, end, wanted or end.element)) for end in ends))

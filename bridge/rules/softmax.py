@@ -1,0 +1,37 @@
+"""Softmax, LogSoftmax, Hardmax."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.rules import Result, expands, reads
+from bridge.rules.idioms import sizes
+
+
+@reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
+def flattened(b: Builder, node: Node) -> Result:
+    """Before operator set 13 the input is flattened to two dimensions at `axis` (default 1), and
+    the second one is taken as a whole."""
+    (x,) = node.inputs
+    assert x is not None
+    axis = node.attributes.get("axis", 1)
+    if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
+        return b.op(node.op, x, axis=-1)
+    result = b.op(node.op, b.op("Flatten", x, axis=axis), axis=-1)
+    return b.op("Reshape", result, b.op("Shape", x))
+
+
+@expands("Hardmax", target="ir")
+def hardmax(b: Builder, node: Node) -> Result:
+    """1 at the first of the largest elements along the axis, 0 elsewhere."""
+    (x,) = node.inputs
+    assert x is not None
+    axis = node.attributes["axis"]
+    best = b.op("ArgMax", x, axis=axis, keepdims=True)
+    count = b.op("Squeeze", sizes(b, x, axis), b.constant([0]))
+    places = b.op("Range", b.constant(0), count, b.constant(1))
+    if axis != -1:
+        assert x.rank is not None
+        behind = x.rank - 1 - axis % x.rank
+        places = b.op("Unsqueeze", places, b.constant(list(range(1, 1 + behind))))
+    return b.op("Cast", b.op("Equal", places, best), to=x.element)

@@ -1,0 +1,64 @@
+"""The two engines, run plainly, for tests that compare numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+
+onnxruntime.set_default_logger_severity(4)
+
+# Relative and absolute tolerance by the size of a float in bytes. OpenVINO's CPU plugin computes
+# 64-bit floats in 32 bits.
+_TOLERANCE = {2: 2e-3, 4: 2e-5, 8: 2e-5}
+
+
+class OnnxRuntime:
+    """An ONNX model in onnxruntime, graph optimisations off."""
+
+    def __init__(self, model: onnx.ModelProto | Path) -> None:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        source = str(model) if isinstance(model, Path) else model.SerializeToString()
+        self.session = onnxruntime.InferenceSession(
+            source, options, providers=["CPUExecutionProvider"]
+        )
+        self.input_names = [item.name for item in self.session.get_inputs()]
+
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return self.session.run(None, dict(zip(self.input_names, values, strict=True)))
+
+
+class OpenVino:
+    """A model on OpenVINO's CPU plugin, computing in 32-bit floats."""
+
+    def __init__(self, model: openvino.Model | Path) -> None:
+        self.compiled = openvino.Core().compile_model(
+            model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+        )
+
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        request = self.compiled.create_infer_request()
+        for position, value in enumerate(values):
+            request.set_input_tensor(position, openvino.Tensor(value))
+        request.infer()
+        return [tensor.data.copy() for tensor in request.output_tensors]
+
+
+def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+    """Asserts equal count, element types, shapes, and values (floats within tolerance)."""
+    assert len(actual) == len(expected)
+    for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
+        where = f"output {position}"
+        assert got.dtype == want.dtype, where
+        assert got.shape == want.shape, where
+        if np.issubdtype(want.dtype, np.floating):
+            tolerance = _TOLERANCE[want.dtype.itemsize]
+            np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=where)
+        else:
+            np.testing.assert_array_equal(got, want, where)
