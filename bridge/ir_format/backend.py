@@ -33,8 +33,7 @@ def _net(model: Model, file: File) -> str:
     names, own = _output_names(model, writer)
     parameters = model.extras.get("parameters", {})
     for value in graph.inputs:
-        extras = parameters.get(value, {})
-        writer.parameter(value, extras.get("name", ""), extras)
+        writer.parameter(value, parameters.get(value))
     writer.nodes()
     results = model.extras.get("results", ())
     known = results if len(results) == len(graph.outputs) else [{}] * len(graph.outputs)
@@ -57,12 +56,7 @@ def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[li
     value has beside, unless several outputs share it."""
     graph = model.graph
     asked = graph.output_names or [""] * len(graph.outputs)
-    writer.claim_inputs()
-    names = [
-        writer.claim_output(value, name or value.name, f"output_{index}")
-        for index, (value, name) in enumerate(zip(graph.outputs, asked, strict=True))
-    ]
-    writer.claim_others()
+    names = writer.claim_names(asked)
     shared: dict[Value, int] = {}
     for value in graph.outputs:
         shared[value] = shared.get(value, 0) + 1

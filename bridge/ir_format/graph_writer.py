@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ class File:
     weights: WeightsWriter
     dynamic_types: bool
     findings: list[Unsupported] = field(default_factory=list)
-    ports: dict[tuple[Type, str], str] = field(default_factory=dict)
+    ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -62,21 +62,30 @@ class GraphWriter:
         self._used.update(graph.outputs)
         self._next_id = 0
         self._names = UniqueNames(node.name for node in graph.nodes)
-        self._names_of = {
-            s.node: self._names.take(s.node.name, "") if s.node.name else ""
-            for s in self._spelled
-            if s.type != "Const"
-        }
+        self._names_of: dict[Node, str] = {}
 
-    # Tensor names: inputs first, then what the outside asks for, then the rest.
-
-    def claim_inputs(self) -> None:
-        """Gives the graph's inputs their names."""
+    def claim_names(self, asked: Sequence[str] = ()) -> list[str]:
+        """Settles the tensor names, which are unique in a graph: inputs come first, then outputs
+        with the names they are `asked` for by, then the rest. The names of the outputs."""
         for value in self.graph.inputs:
             self._claim(value)
+        outputs = [
+            self._claim_output(value, name or value.name, f"output_{index}")
+            for index, (value, name) in enumerate(zip(self.graph.outputs, asked, strict=False))
+        ]
+        for spelled in self._spelled:
+            for value in spelled.node.outputs:
+                self._claim(value)
+        return outputs
 
-    def claim_output(self, value: Value, name: str, otherwise: str) -> str:
-        """Makes `name` one of a graph output's tensor names; another where it is taken."""
+    def _claim(self, value: Value) -> None:
+        names = self.tensor_names.setdefault(value, [])
+        for name in map(clean, value.names):
+            if name and name not in self._claimed:
+                self._claimed[name] = value
+                names.append(name)
+
+    def _claim_output(self, value: Value, name: str, otherwise: str) -> str:
         base = name = clean(name) or otherwise
         number = 0
         while self._claimed.get(name, value) is not value:
@@ -87,21 +96,6 @@ class GraphWriter:
             self._claimed[name] = value
             names.append(name)
         return name
-
-    def claim_others(self) -> None:
-        """Gives all other values those of their names that are still free."""
-        for spelled in self._spelled:
-            for value in spelled.node.outputs:
-                self._claim(value)
-
-    def _claim(self, value: Value) -> None:
-        names = self.tensor_names.setdefault(value, [])
-        for name in map(clean, value.names):
-            if name and name not in self._claimed:
-                self._claimed[name] = value
-                names.append(name)
-
-    # Nodes in IR's words.
 
     def _spell(self, node: Node) -> _Spelled | None:
         extras = node.extras or {}
@@ -140,17 +134,19 @@ class GraphWriter:
         name = node.name if node is not None else value.name if value is not None else ""
         self.file.findings.append(Unsupported(what, f'{self.where} / {what} "{name}"', why))
 
-    # Layers.
-
-    def parameter(self, value: Value, name: str = "", extras: Mapping[str, Any] = {}) -> int:  # noqa: B006
-        """Appends a Parameter; its id."""
+    def parameter(self, value: Value, extras: Mapping[str, Any] | None = None) -> int:
+        """Appends a Parameter; its id. `extras` may hold the `name` of its layer."""
         type = value.type
-        if not isinstance(type, TensorType) or type.element is None or type.element.ir is None:
-            self.refuse(None, f"OpenVINO has no type for {type}", value)
-            return -1
-        data = {"shape": format_shape(type.shape), "element_type": type.element.ir}
         id = self._take_id()
-        name = self._names.take(name or value.name, f"Parameter_{id}")
+        element = type.element.ir if isinstance(type, TensorType) and type.element else None
+        if element is None and type.element is None and self.file.dynamic_types:
+            element = "dynamic"
+        if not isinstance(type, TensorType) or element is None:
+            self.refuse(None, f"OpenVINO has no type for {type}", value)
+            return id
+        data = {"shape": format_shape(type.shape), "element_type": element}
+        extras = extras or {}
+        name = self._names.take(extras.get("name") or value.name, f"Parameter_{id}")
         self.layer(id, name, "Parameter", "opset1", data, [], [value], extras)
         return id
 
@@ -159,7 +155,7 @@ class GraphWriter:
         value: Value,
         name: str,
         output_names: str = "",
-        extras: Mapping[str, Any] = {},  # noqa: B006
+        extras: Mapping[str, Any] | None = None,
     ) -> int:
         """Appends a Result; its id."""
         id = self._take_id()
@@ -172,6 +168,11 @@ class GraphWriter:
         """Appends the graph's nodes, without Constants that only attributes hold here."""
         from bridge.ir_format.bodies_writer import write_if, write_loop
 
+        # A Constant that was made for a node may have its name; the node keeps it.
+        for spelled in self._spelled:
+            node = spelled.node
+            if node.op != "Constant" and node.name:
+                self._names_of[node] = self._names.take(node.name, "")
         for spelled in self._spelled:
             node = spelled.node
             if node.op == "Constant":
@@ -185,7 +186,7 @@ class GraphWriter:
                 id, name = self.identify(node, spelled.type)
                 self.layer(
                     id, name, spelled.type, spelled.version, spelled.attributes,
-                    spelled.inputs, node.outputs, node.extras or {}, node=node,
+                    spelled.inputs, node.outputs, node.extras, node=node,
                 )  # fmt: skip
 
     def identify(self, node: Node, type: str) -> tuple[int, str]:
@@ -206,9 +207,8 @@ class GraphWriter:
             "size": str(size),
         }
         id = self._take_id()
-        wanted = node.name if node is not None and node.name not in self._taken_by_nodes() else ""
-        name = self._names.take(wanted, f"Const_{id}")
-        extras = (node.extras if node is not None else None) or {}
+        name = self._names.take(node.name if node is not None else "", f"Const_{id}")
+        extras = node.extras if node is not None else None
         self.layer(id, name, "Const", "opset1", data, [], [value], extras, node=node)
 
     def layer(
@@ -220,15 +220,16 @@ class GraphWriter:
         data: Mapping[str, str],
         inputs: Sequence[Value],
         outputs: Sequence[Value],
-        extras: Mapping[str, Any],
+        extras: Mapping[str, Any] | None,
         *,
         further: str = "",
-        before: Iterable[str] = (),
-        after: Iterable[str] = (),
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
         node: Node | None = None,
     ) -> None:
-        """Appends a layer and the edges to its inputs; `before` and `after` the ports stands what
-        layers with bodies have there."""
+        """Appends a layer and the edges to its inputs. `further` are attributes of the layer
+        itself; `before` and `after` the ports stands what layers with bodies have there."""
+        extras = extras or {}
         tab = self.indent + "\t\t"
         lines = self._layers
         lines.append(
@@ -238,26 +239,25 @@ class GraphWriter:
         if data:
             texts = " ".join(f"{key}={attribute(text)}" for key, text in data.items())
             lines.append(f"{tab}<data {texts} />\n")
-        if extras.get("rt_info"):
+        if "rt_info" in extras:
             lines.append(f"{tab}<rt_info>{extras['rt_info']}</rt_info>\n")
         lines.extend(before)
-        ports_info = extras.get("port_rt_info", {})
+        info = extras.get("port_rt_info", {})
         if inputs:
             lines.append(f"{tab}<input>\n")
             for index, value in enumerate(inputs):
-                self._edge(value, id, index, node)
-                info = ports_info.get(("input", index), "")
-                lines.append(self._port(index, value, "", info, node))
+                self._edge(value, id, index)
+                lines.append(self._port(index, value, "", info.get(("input", index))))
             lines.append(f"{tab}</input>\n")
         if outputs:
             lines.append(f"{tab}<output>\n")
-            for index, value in enumerate(outputs):
-                port = len(inputs) + index
+            for port, value in enumerate(outputs, len(inputs)):
+                self._check(value, node)
                 self._ports[value] = id, port
                 names = self.tensor_names.get(value)
                 text = f" names={attribute(join_names(names))}" if names else ""
-                info = ports_info.get(("output", index), "")
-                lines.append(self._port(port, value, text, info, node))
+                own = info.get(("output", port - len(inputs)))
+                lines.append(self._port(port, value, text, own))
             lines.append(f"{tab}</output>\n")
         lines.extend(after)
         lines.append(f"{self.indent}\t</layer>\n")
@@ -274,21 +274,50 @@ class GraphWriter:
         self._next_id += 1
         return self._next_id - 1
 
-    def _edge(self, value: Value, layer: int, port: int, node: Node | None) -> None:
+    def _edge(self, value: Value, layer: int, port: int) -> None:
         source = self._ports.get(value)
-        if source is None:
-            # Its producer is among the findings.
-            return
-        self._edges.append(
-            f'{self.indent}\t<edge from-layer="{source[0]}" from-port="{source[1]}" '
-            f'to-layer="{layer}" to-port="{port}" />\n'
-        )
+        if source is not None:  # else the node that makes it is among the findings
+            self._edges.append(
+                f'{self.indent}\t<edge from-layer="{source[0]}" from-port="{source[1]}" '
+                f'to-layer="{layer}" to-port="{port}" />\n'
+            )
 
-    def _port(self, id: int, value: Value, names: str, rt_info: str, node: Node | None) -> str:
-        rest = self._port_type(value, node)
+    def _check(self, value: Value, node: Node | None) -> None:
+        """Notes an output without a type that OpenVINO knows, where anybody uses it."""
+        type = value.type
+        if value not in self._used:
+            return
+        if not isinstance(type, TensorType):
+            self.refuse(node, f"its output is no tensor but {type}", value)
+        elif type.element is None:
+            if not self.file.dynamic_types:
+                self.refuse(node, "the element type of its output is not known", value)
+        elif type.element.precision is None:
+            self.refuse(node, f"OpenVINO has no element type {type.element}", value)
+
+    def _port(self, id: int, value: Value, names: str, rt_info: str | None) -> str:
+        precision, dims = self._type_text(value.type)
         tab = self.indent + "\t\t\t"
-        if not rest and not rt_info:
-            return f'{tab}<port id="{id}" precision="{self._precision(value, node)}"{names} />\n'
-        info = f"{tab}\t<rt_info>{rt_info}</rt_info>\n" if rt_info else ""
-        precision = self._precision(value, node)
-        return f'{tab}<port id="{id}" precision="{precision}"{names}>\n{rest}{info}{tab}</port>\n'
+        if rt_info:
+            dims += f"{tab}\t<rt_info>{rt_info}</rt_info>\n"
+        start = f'{tab}<port id="{id}" precision="{precision}"{names}'
+        return f"{start}>\n{dims}{tab}</port>\n" if dims else f"{start} />\n"
+
+    def _type_text(self, type: Type) -> tuple[str, str]:
+        """The precision of a port and its dimensions, which are but a hint: symbols and intervals
+        become -1."""
+        known = self.file.ports.get((type, self.indent))
+        if known is not None:
+            return known
+        precision, dims = "dynamic", ""
+        if isinstance(type, TensorType):
+            precision = (type.element and type.element.precision) or precision
+            tab = self.indent + "\t\t\t\t"
+            for dim in type.shape or ():
+                dims += f"{tab}<dim>{dim if isinstance(dim, int) else -1}</dim>\n"
+        self.file.ports[type, self.indent] = precision, dims
+        return precision, dims
+
+
+def _present(inputs: Sequence[Value | None]) -> list[Value]:
+    return [value for value in inputs if value is not None]

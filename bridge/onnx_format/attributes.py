@@ -16,7 +16,7 @@ from bridge.vocabulary import SpelledAttribute, Spelling
 _A = onnx.AttributeProto
 
 
-def read_attribute(proto: onnx.AttributeProto, directory: Path | None, where: str) -> Any:
+def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) -> Any:
     """int, float, str, Tensor, Type, or a tuple of these; a graph stays a GraphProto."""
     match proto.type:
         case _A.INT:
@@ -32,15 +32,15 @@ def read_attribute(proto: onnx.AttributeProto, directory: Path | None, where: st
         case _A.STRINGS:
             return tuple(s.decode("utf-8", "surrogateescape") for s in proto.strings)
         case _A.TENSOR:
-            return read_tensor(proto.t, directory, f"{where}.{proto.name}")
+            return read_tensor(proto.t, file, f"{where}.{proto.name}")
         case _A.SPARSE_TENSOR:
-            return read_sparse(proto.sparse_tensor, directory, f"{where}.{proto.name}")
+            return read_sparse(proto.sparse_tensor, file, f"{where}.{proto.name}")
         case _A.TYPE_PROTO:
             return read_type(proto.tp)
         case _A.GRAPH:
             return proto.g
         case _A.TENSORS:
-            return tuple(read_tensor(t, directory, where) for t in proto.tensors)
+            return tuple(read_tensor(t, file, where) for t in proto.tensors)
     return None
 
 

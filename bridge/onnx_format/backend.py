@@ -11,6 +11,7 @@ from bridge.errors import BridgeError, Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import STRING
 from bridge.onnx_format.attributes import write_attribute
 from bridge.onnx_format.loops import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
@@ -18,6 +19,7 @@ from bridge.onnx_format.node import write_node
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
+from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.spelling import choose
 
 EMBEDDED_LIMIT = 1 << 30
@@ -45,8 +47,8 @@ def write(
                    for n in model.graph.walk() if n.op == "Constant"}  # fmt: skip
         external = sum(t.nbytes for t in tensors.values()) > EMBEDDED_LIMIT
     layout = ExternalData(location) if external else None
-    proto = to_proto(model, opset, layout)
-    path.write_bytes(proto.SerializeToString(deterministic=True))
+    writer = Writer(model, opset, layout, stream=True)
+    write_streamed(writer.model(), writer.streamed, path)
     if layout is not None and layout.tensors:
         layout.write(data_path)
         return True
@@ -56,7 +58,9 @@ def write(
 class Writer:
     """Writes one model. `name_of` gives a value's name and notes that it is used."""
 
-    def __init__(self, model: Model, opset: int, external: ExternalData | None) -> None:
+    def __init__(
+        self, model: Model, opset: int, external: ExternalData | None, stream: bool = False
+    ) -> None:
         self.source = model
         self.target = Target("onnx", opset)
         self.external = external
@@ -64,6 +68,8 @@ class Writer:
         self.used: set[Value] = set()
         self.domains: dict[str, int] = {}
         self.shared: dict[int, str] = {}
+        self.stream = stream
+        self.streamed: list[tuple[str, Tensor]] = []
         self.where: list[str] = []
 
     def model(self) -> onnx.ModelProto:
@@ -104,24 +110,31 @@ class Writer:
                 self.names.give(value, wish or value.name or f"output_{index}")
 
     def _share_constants(self) -> list[tuple[str, Tensor]]:
-        """Names the tensors that more than one graph uses: they are initializers of the top one."""
-        home: dict[int, Graph] = {}
-        order: dict[int, tuple[str, Tensor]] = {}
-        stack = [self.source.graph]
+        """Names the tensors that are initializers of the top graph though a body uses them: those
+        that more than one graph uses, and large ones, which are streamed from there."""
+        top = self.source.graph
+        homes: dict[int, Graph] = {}
+        first: dict[int, Node] = {}
+        many: set[int] = set()
+        stack = [top]
         while stack:
             graph = stack.pop()
             for node in graph.nodes:
                 if node.op == "Constant":
                     tensor = node.attributes["value"]
-                    if home.setdefault(id(tensor), graph) is not graph:
-                        wish = node.outputs[0].name or node.name or "constant"
-                        order.setdefault(id(tensor), (wish, tensor))
+                    key = id(tensor)
+                    first.setdefault(key, node)
+                    nested = graph is not top and tensor.nbytes >= LARGE
+                    if nested or homes.setdefault(key, graph) is not graph:
+                        many.add(key)
                 for body in node.bodies:
                     stack.append(body.graph)
         result = []
-        for key, (wish, tensor) in order.items():
-            name = self.shared[key] = self.names.take(wish)
-            result.append((name, tensor))
+        for key, node in first.items():
+            if key in many:
+                wish = node.outputs[0].name or node.name or "constant"
+                name = self.shared[key] = self.names.take(wish)
+                result.append((name, node.attributes["value"]))
         return result
 
     def name_of(self, value: Value) -> str:
@@ -191,6 +204,8 @@ class Writer:
     def _initializer(self, proto: onnx.GraphProto, name: str, tensor: Tensor) -> None:
         if self.external is not None and self.external.takes(tensor):
             self.external.reference(tensor, proto.initializer.add(name=name))
+        elif self.stream and tensor.element is not STRING and tensor.nbytes >= LARGE:
+            self.streamed.append((name, tensor))
         else:
             write_tensor(tensor, proto.initializer.add(name=name))
 

@@ -213,7 +213,7 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
             attribute = scope.attribute(attribute)
             if attribute is None:
                 continue
-        value = read_attribute(attribute, reader.directory, where)
+        value = read_attribute(attribute, reader.file, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
                 found = value

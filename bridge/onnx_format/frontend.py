@@ -17,6 +17,7 @@ from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type
+from bridge.onnx_format.wire import read_skeleton
 from bridge.rules import readers
 from bridge.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
@@ -30,7 +31,7 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     External tensors are looked for beside the file; they stay file ranges. Raises
     InvalidModelError for what is no ONNX model or contradicts itself.
     """
-    directory: Path | None = None
+    file: Path | None = None
     where = "the model"
     if isinstance(source, onnx.ModelProto):
         proto = source
@@ -39,14 +40,14 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
             data = bytes(source)
         else:
             where = str(source)
-            directory = Path(source).resolve().parent
+            file = Path(source).resolve()
             try:
-                data = Path(source).read_bytes()
+                data = read_skeleton(file)
             except OSError as error:
                 raise InvalidModelError(f"{where}: cannot be read: {error.strerror}") from error
         proto = _parse(data, where)
     _require(proto, where)
-    return Reader(proto, directory).model()
+    return Reader(proto, file).model()
 
 
 def _parse(data: bytes, where: str) -> onnx.ModelProto:
@@ -70,9 +71,9 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
 class Reader:
     """Reads one ModelProto."""
 
-    def __init__(self, proto: onnx.ModelProto, directory: Path | None) -> None:
+    def __init__(self, proto: onnx.ModelProto, file: Path | None) -> None:
         self.proto = proto
-        self.directory = directory
+        self.file = file
         self.functions = Functions(proto.functions)
         self.opsets = {
             "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version
@@ -141,11 +142,11 @@ class Reader:
         for tensor in proto.initializer:
             yield (
                 tensor.name,
-                read_tensor(tensor, self.directory, f'{where} / initializer "{tensor.name}"'),
+                read_tensor(tensor, self.file, f'{where} / initializer "{tensor.name}"'),
             )
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
-            yield name, read_sparse(sparse, self.directory, f'{where} / initializer "{name}"')
+            yield name, read_sparse(sparse, self.file, f'{where} / initializer "{name}"')
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
@@ -164,7 +165,7 @@ class Reader:
                 attribute = scope.attribute(attribute)
                 if attribute is None:
                     continue
-            raw[attribute.name] = read_attribute(attribute, self.directory, where)
+            raw[attribute.name] = read_attribute(attribute, self.file, where)
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         version = scope.opsets.get(domain)
         if version is None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import onnx
 
+from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING
 from bridge.onnx_format.tensors import write_external
+from bridge.onnx_format.wire import copy_tensor
 
 ALIGNMENT = 4096
 """Offsets are multiples of a page, so that the file can be mapped (ONNX, External Data)."""
@@ -41,8 +43,9 @@ class ExternalData:
 
     def write(self, path: Path) -> None:
         """Writes the file, a bounded piece at a time."""
-        with open(path, "wb") as file:
+        end = 0
+        with path.open("wb") as file, RangeCopier(file) as copier:
             for offset, tensor in self.tensors:
-                file.seek(offset)
-                for piece in tensor.chunks():
-                    file.write(piece)
+                file.write(bytes(offset - end))
+                copy_tensor(tensor, file, copier)
+                end = offset + tensor.nbytes

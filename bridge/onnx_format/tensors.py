@@ -12,6 +12,7 @@ import onnx
 from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import FileRange, Tensor, pack
 from bridge.neutral.types import BY_ONNX, STRING, Element
+from bridge.onnx_format.wire import SELF
 
 _FIELDS = {
     "f32": ("float_data", "float32"), "f64": ("double_data", "float64"),
@@ -21,9 +22,9 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def read_tensor(proto: onnx.TensorProto, directory: Path | None, where: str) -> Tensor:
-    """The tensor, without copying its bytes: they stay in the message or in the external file,
-    which is sought in `directory`."""
+def read_tensor(proto: onnx.TensorProto, file: Path | None, where: str) -> Tensor:
+    """The tensor, without copying its bytes: they stay in the message, in the model `file`, or in
+    an external file beside it."""
     element = BY_ONNX.get(proto.data_type)
     if element is None:
         raise InvalidModelError(f"{where}: element type {proto.data_type} is not known")
@@ -31,7 +32,7 @@ def read_tensor(proto: onnx.TensorProto, directory: Path | None, where: str) -> 
     if any(dim < 0 for dim in shape):
         raise InvalidModelError(f"{where}: has a negative dimension {shape}")
     if proto.data_location == onnx.TensorProto.EXTERNAL:
-        return _external(proto, element, shape, directory, where)
+        return _external(proto, element, shape, file, where)
     if element is STRING:
         strings = [s.decode("utf-8", "surrogateescape") for s in proto.string_data]
         array = np.array(strings, dtype=object)
@@ -76,19 +77,20 @@ def _external(
     proto: onnx.TensorProto,
     element: Element,
     shape: tuple[int, ...],
-    directory: Path | None,
+    file: Path | None,
     where: str,
 ) -> Tensor:
     entries = {entry.key: entry.value for entry in proto.external_data}
     location = entries.get("location", "")
     if not location:
         raise InvalidModelError(f"{where}: is external but names no file")
-    if directory is None:
+    if file is None:
         raise InvalidModelError(
             f"{where}: its data is in the external file {location}; give the model as a path, or "
             "load the external data first"
         )
-    path = os.path.normpath(directory / location)
+    directory = file.parent
+    path = file if location == SELF else Path(os.path.normpath(directory / location))
     if os.path.isabs(location) or os.path.relpath(path, directory).startswith(".."):
         raise InvalidModelError(f"{where}: the external file {location} is outside {directory}")
     tensor = Tensor(element, shape, b"")
@@ -107,10 +109,10 @@ def _external(
     return tensor
 
 
-def read_sparse(proto: onnx.SparseTensorProto, directory: Path | None, where: str) -> Tensor:
+def read_sparse(proto: onnx.SparseTensorProto, file: Path | None, where: str) -> Tensor:
     """A sparse tensor, made dense (ONNX: indices are linear, 1-D, or one row per value, 2-D)."""
-    values = read_tensor(proto.values, directory, where)
-    indices = read_tensor(proto.indices, directory, where).array()
+    values = read_tensor(proto.values, file, where)
+    indices = read_tensor(proto.indices, file, where).array()
     shape = tuple(proto.dims)
     dense = np.zeros(shape, values.element.dtype)
     if indices.ndim == 1:

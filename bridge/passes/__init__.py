@@ -26,11 +26,13 @@ def prepare(model: Model, target: Target, report: Report, keep_branches: bool = 
             fold(model.graph)
             if not keep_branches:
                 settle_ranks(model, report)
+    if model.format != target.format:
+        remove_dead_code(model.graph, trim=True)
     findings = expand(model, target)
     if findings:
         raise UnsupportedError(str(target), findings)
     if model.format != target.format:
         if target.format == "ir":
             fold(model.graph)
-        remove_dead_code(model.graph)
+        remove_dead_code(model.graph, trim=target.format == "onnx")
     return model

@@ -279,8 +279,12 @@ def _relations(node: Node) -> Iterator[Relation]:
         assert indices is not None
         yield first, indices, 0
         yield out, (first if node.op == "ScatterElements" else indices), 0
-    elif node.op.startswith("Reduce") and node.attributes.get("keepdims"):
-        yield out, first, 0
+    elif node.op.startswith("Reduce"):
+        axes = integers(node.input(1))
+        if node.attributes.get("keepdims"):
+            yield out, first, 0
+        elif axes:
+            yield out, first, -len(axes)
 
 
 def _demands(node: Node) -> Iterator[tuple[Value, int]]:

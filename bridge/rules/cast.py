@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference.math import promoted
-from bridge.neutral.types import BY_ONNX, STRING, Element
+from bridge.neutral.types import BY_IR, BY_ONNX, F32, STRING
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import cast
 
@@ -22,52 +22,47 @@ def named_type(b: Builder, node: Node) -> Result:
     return b.op("Cast", node.inputs[0], to=BY_ONNX[onnx.TensorProto.DataType.Value(name)])
 
 
+@reads("Convert", format="ir")
+def read_convert(b: Builder, node: Node) -> Result:
+    """Convert-1 does not saturate to types of 8 bits."""
+    to = BY_IR.get(node.attributes["destination_type"])
+    if to is None or to.name not in _LARGEST:
+        return None
+    return b.op("Cast", node.inputs[0], to=to, saturate=False)
+
+
 @expands("CastLike", target="ir")
-@expands("CastLike", target="onnx")
 def cast_like(b: Builder, node: Node) -> Result:
-    """Cast, where the type is known and the operator does not say it as well."""
+    """Cast, where saturation matters."""
     x, like = node.inputs
-    assert like is not None and b.target is not None
-    if like.element is None:
+    assert like is not None
+    if like.element is None or (node.attributes["saturate"] and like.element.name not in _LARGEST):
         return None
-    if (
-        b.target.format == "ir"
-        and node.attributes["saturate"]
-        and like.element.name not in _LARGEST
-    ):
-        return None
-    if b.target.format == "onnx" and b.target.opset >= 15:
-        return None
-    keys = ("saturate", "round_mode")
-    return b.op("Cast", x, to=like.element, **{k: node.attributes[k] for k in keys})
+    return b.op("Cast", x, to=like.element, saturate=node.attributes["saturate"])
 
 
 @expands("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
-    """IR's Convert takes no strings; it does not saturate to types of 8 bits."""
-    x = node.inputs[0]
+    """IR's Convert takes no strings, does not saturate, and rounds to f8e8m0 in one way."""
+    x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
-    to: Element = node.attributes["to"]
-    for element in (to, x.element):
+    for element in (x.element, to):
         if element is STRING:
-            raise Refused(
-                "OpenVINO converts neither to nor from strings; take them out of the model"
-            )
+            raise Refused("OpenVINO converts neither from nor to strings")
         if element is not None and element.ir is None:
             raise Refused(f"OpenVINO has no element type {element}")
-    saturate, up = node.attributes["saturate"], node.attributes["round_mode"] == "up"
-    if saturate and up and to.name not in _LARGEST:
-        return None
-    if not up:
-        if to.name == "f8e8m0":
-            raise Refused(
-                f"OpenVINO rounds to f8e8m0 in one way; round_mode must be up, not {node.attributes['round_mode']}"
-            )
-        return b.op("Cast", x, to=to, saturate=saturate)
-    if not saturate:
-        # Out of range, Convert gives what ONNX wants without saturation: NaN, or an infinity.
-        return b.op("Cast", x, to=to)
-    return None
+    mode = node.attributes["round_mode"]
+    if to.name == "f8e8m0" and mode != "up":
+        raise Refused(f"OpenVINO rounds up to f8e8m0, not {mode}")
+    if to.name not in _LARGEST:
+        defaults = node.attributes["saturate"] and mode == "up"
+        return None if defaults else b.op("Cast", x, to=to)
+    if node.attributes["saturate"]:
+        wide = cast(b, x, F32)
+        most = b.constant(_LARGEST[to.name])
+        inside = b.op("Clip", wide, b.op("Neg", most), most)
+        x = b.op("Where", b.op("IsNaN", wide), wide, inside)
+    return b.op("ir::Convert", x, to=to)
 
 
 @expands("ConvertPromoteTypes", target="onnx")
@@ -82,10 +77,8 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
 @expands("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
     """IR cannot take bits for those of another type."""
-    x = node.inputs[0]
+    x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
-    if x.element is node.attributes["to"]:
+    if x.element is to:
         return b.op("Identity", x)
-    raise Refused(
-        f"OpenVINO cannot take the bits of {x.element} for those of {node.attributes['to']}"
-    )
+    raise Refused(f"OpenVINO cannot take the bits of {x.element} for those of {to}")

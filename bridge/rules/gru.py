@@ -8,7 +8,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.rules import Result, expands
-from bridge.rules.idioms import concat, cut, split, unsqueeze
+from bridge.rules.idioms import concat, cut, split, unsqueeze, zeros
 from bridge.rules.recurrent import (
     Layer,
     activate,
@@ -21,7 +21,6 @@ from bridge.rules.recurrent import (
     summed_bias,
     to_loop,
     to_sequence,
-    zeros,
 )
 
 

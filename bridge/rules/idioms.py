@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, size_of
@@ -116,6 +116,14 @@ def shape(b: Builder, *dims: int | Value) -> Value:
     return concat(b, 0, *parts)
 
 
+def zeros(b: Builder, like: Value, *dims: int | Value) -> Value:
+    """Zeros of the element type of `like`."""
+    known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
+    if all(k is not None for k in known):
+        return b.like(np.zeros([n for k in known if k is not None for n in k]), like)
+    return expand(b, b.like(0, like), *dims)
+
+
 def size(b: Builder, x: Value, axis: int) -> Value:
     """The size of one axis of `x`, an i64 scalar."""
     if x.shape is not None and isinstance(x.shape[axis], int):
@@ -160,11 +168,6 @@ def scalar(b: Builder, x: Value) -> Value:
     if known is not None:
         return b.constant(known.reshape(()))
     return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
-
-
-def size(b: Builder, x: Value, axis: int) -> Value:
-    """The size of one axis of `x`, an i64 scalar."""
-    return scalar(b, sizes(b, x, axis))
 
 
 def ranks(node: Node, *indices: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.rules import Result, expands
-from bridge.rules.idioms import split, unsqueeze
+from bridge.rules.idioms import split, unsqueeze, zeros
 from bridge.rules.recurrent import (
     Layer,
     activate,
@@ -19,7 +19,6 @@ from bridge.rules.recurrent import (
     summed_bias,
     to_loop,
     to_sequence,
-    zeros,
 )
 
 ONNX_GATES = "iofc"

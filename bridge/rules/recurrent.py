@@ -34,12 +34,12 @@ from bridge.rules.idioms import (
     concat,
     expand,
     positions,
-    shape,
     size,
     sizes,
     split,
     squeeze,
     transpose,
+    zeros,
 )
 from bridge.rules.idioms import take as gather
 
@@ -170,14 +170,6 @@ def to_sequence(
     if layer.batch_first:
         return [transpose(b, y, 0, 2, 1, 3), *last]
     return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
-
-
-def zeros(b: Builder, like: Value, *dims: int | Value) -> Value:
-    """Zeros of the element type of `like`."""
-    known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
-    if all(k is not None for k in known):
-        return b.like(np.zeros([n for k in known if k is not None for n in k]), like)
-    return b.op("Expand", b.like(0, like), shape(b, *dims))
 
 
 def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden: int) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.rules import Result, expands, reads
-from bridge.rules.idioms import sizes
+from bridge.rules.idioms import positions, ranks, unsqueeze
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
@@ -28,10 +28,8 @@ def hardmax(b: Builder, node: Node) -> Result:
     assert x is not None
     axis = node.attributes["axis"]
     best = b.op("ArgMax", x, axis=axis, keepdims=True)
-    count = b.op("Squeeze", sizes(b, x, axis), b.constant([0]))
-    places = b.op("Range", b.constant(0), count, b.constant(1))
+    places = positions(b, x, axis)
     if axis != -1:
-        assert x.rank is not None
-        behind = x.rank - 1 - axis % x.rank
-        places = b.op("Unsqueeze", places, b.constant(list(range(1, 1 + behind))))
+        (rank,) = ranks(node, 0)
+        places = unsqueeze(b, places, *range(1, rank - axis % rank))
     return b.op("Cast", b.op("Equal", places, best), to=x.element)

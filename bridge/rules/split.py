@@ -37,9 +37,8 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
         return b.ops("VariadicSplit", count, x, at, b.constant(parts))
     # The last part is the smaller one: ceil(size / count) for the others.
     whole = sizes(b, x, axis)
-    part = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
-    steps = b.constant(np.arange(count + 1))
-    edges = b.op("Min", b.op("Mul", part, steps), whole)
+    each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
+    edges = b.op("Min", b.op("Mul", each, b.constant(np.arange(count + 1))), whole)
     return b.ops(
         "VariadicSplit",
         count,
@@ -103,6 +102,6 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             open_ended = b.op("Equal", lengths, b.constant([-1]))
             closed = b.op("Where", open_ended, b.constant([0]), lengths)
             taken = b.op("ReduceSum", closed, b.constant([0]), keepdims=True)
-            rest = b.op("Sub", sizes(b, x, axis), taken)
-            lengths = b.op("Where", open_ended, rest, lengths)
+            left = b.op("Sub", sizes(b, x, axis), taken)
+            lengths = b.op("Where", open_ended, left, lengths)
     return b.ops("Split", len(node.outputs), x, vector(b, lengths), axis=axis)

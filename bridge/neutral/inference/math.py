@@ -60,7 +60,7 @@ def where(node: Node) -> list[TensorType]:
     return [TensorType(x.element or y.element, broadcast(condition.shape, x.shape, y.shape))]
 
 
-@infers("Cast", "BitCast")
+@infers("BitCast", "Cast", "ir::Convert")
 def cast(node: Node) -> list[TensorType]:
     return [TensorType(node.attributes["to"], first(node).shape)]
 

@@ -102,11 +102,7 @@ def einsum(node: Node) -> list[TensorType]:
         right = ("..." if "..." in left else "") + right
     before, ellipsis, after = right.partition("...")
     middle = dots if ellipsis else ()
-    return [
-        TensorType(
-            element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after))
-        )
-    ]
+    return [TensorType(element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after)))]
 
 
 infers("SwiGLU")(same)

@@ -30,7 +30,7 @@ infers(
 def window_size(
     dim: Dim, kernel: int, stride: int, dilation: int, pads: tuple[int, int], rounding: str
 ) -> Dim:
-    """Positions of a window along a dimension; `rounding` as in AveragePool."""
+    """Positions of a window along a dimension; `rounding` as in AvgPool."""
     if not isinstance(dim, int):
         return ANY
     room = dim + sum(pads) - (dilation * (kernel - 1) + 1)
@@ -206,7 +206,7 @@ def _pooled(node: Node) -> TensorType:
     )  # fmt: skip
 
 
-@infers("AveragePool", "LpPool")
+@infers("AveragePool", "AvgPool", "LpPool")
 def pool(node: Node) -> list[Type]:
     return [_pooled(node)]
 

@@ -1,0 +1,83 @@
+"""`bridge check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bridge.cli.options import Debug, Quiet
+from bridge.cli.output import echo, progress
+from bridge.errors import UsageError
+
+
+def check(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to hold others to.")],
+    other: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OTHER]",
+            help="The model to compare with; without it, MODEL is converted there and back.",
+        ),
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs to draw.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="What the inputs are drawn from.")] = 0,
+    rtol: Annotated[float, typer.Option(metavar="X", help="Relative tolerance.")] = 1e-3,
+    atol: Annotated[float, typer.Option(metavar="X", help="Absolute tolerance.")] = 1e-5,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIM=N",
+            help="Fix a dimension, by its symbol or as INPUT.AXIS; may be repeated.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Run a model and its conversion on the same inputs and compare every output.
+
+    Inputs are sought that take each branch of each If; branches that none reaches are forced, in
+    both models alike. Exits with 1 when something differs. Needs the extra "check".
+
+    \b
+    Examples:
+      bridge check model.onnx
+      bridge check model.onnx model.xml --samples 10
+      bridge check model.xml --size batch=2
+    """
+    require_engines(model, other)
+    sizes = dict(map(_size, size or ()))
+    run_check(
+        model, other, quiet, samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes
+    )  # fmt: skip
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, equals, number = text.rpartition("=")
+    if not (name and equals and number.isdecimal()):
+        raise UsageError(f"--size {text}: is not DIM=N; write for example batch=2 or x.0=2")
+    return name, int(number)
+
+
+def require_engines(model: Path, other: Path | None) -> None:
+    """Raises UsageError where an engine that the check cannot do without is not installed."""
+    from importlib.util import find_spec
+
+    needs_openvino = other is None or ".xml" in (model.suffix.lower(), other.suffix.lower())
+    if needs_openvino and find_spec("openvino") is None:
+        raise UsageError(
+            "checking an IR needs OpenVINO: pip install 'onnx-openvino-bridge[check]'"
+        )
+
+
+def run_check(model: Path, other: Path | None, quiet: bool, **options: Any) -> None:
+    """Checks and prints the report (when quiet: only a bad one); exits with 1 if it is bad."""
+    import bridge
+
+    with progress(f"checking {model}", quiet):
+        report = bridge.check(model, other, **options)
+    if not (quiet and report.ok):
+        echo(str(report))
+    if not report.ok:
+        raise typer.Exit(1)

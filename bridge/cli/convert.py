@@ -1,0 +1,138 @@
+"""`bridge convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridge.cli.options import Debug, Quiet, input_shapes
+from bridge.cli.output import echo, progress, size_of
+from bridge.errors import UsageError
+
+
+def convert(
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="The model to read: .onnx, or .xml for IR.")
+    ],
+    destination: Annotated[
+        Path,
+        typer.Argument(metavar="DESTINATION", help="What to write; its suffix says the format."),
+    ],
+    opset: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="ONNX operator set to write (default: the source's own if it is ONNX, else 21).",
+        ),
+    ] = None,
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=[DIM,...]",
+            help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
+            "size, a range like 1..8, or a symbol.",
+        ),
+    ] = None,
+    compress_to_fp16: Annotated[
+        bool, typer.Option("--compress-to-fp16", help="Store f32 constants as f16 (IR only).")
+    ] = False,
+    keep_branches: Annotated[
+        bool,
+        typer.Option("--keep-branches", help="Never prune a branch of an If (IR only)."),
+    ] = False,
+    external_data: Annotated[
+        bool | None,
+        typer.Option(
+            help="Store constants beside the model (ONNX only; default: when they pass 1 GiB)."
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.bin", help="The weights of an IR source, where they have another name."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Run both models afterwards and compare what they compute."),
+    ] = False,
+    quiet: Quiet = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", help="Verify the graph after each pass; show the traceback of an error."
+        ),
+    ] = False,
+) -> None:
+    """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
+
+    What stood at DESTINATION is replaced when the conversion is whole, else left as it was.
+
+    \b
+    Examples:
+      bridge convert model.onnx model.xml
+      bridge convert model.xml model.onnx --opset 17
+      bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx model.xml --check
+    """
+    import bridge
+
+    _refuse_misplaced(destination, opset, compress_to_fp16, keep_branches, external_data)
+    if check:
+        from bridge.cli.check import require_engines
+
+        if weights is not None:
+            raise UsageError("--check needs the weights beside the .xml, under its name")
+        require_engines(source, destination)
+    shapes = input_shapes(input_shape or ())
+    with progress(f"converting {source}", quiet):
+        report = bridge.convert(
+            source,
+            destination,
+            opset=opset,
+            input_shapes=shapes,
+            compress_to_fp16=compress_to_fp16,
+            keep_branches=keep_branches,
+            external_data=external_data,
+            weights=weights,
+        )
+    if not quiet:
+        files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
+        echo(f"wrote {' and '.join(files)}")
+        for line in report.pruned:
+            echo(f"pruned: {line}")
+        for line in report.notes:
+            echo(f"note: {line}")
+    if check:
+        from bridge.cli.check import run_check
+
+        sizes = {
+            f"{name}.{axis}": dim
+            for name, shape in shapes.items()
+            for axis, dim in enumerate(shape)
+            if isinstance(dim, int)
+        }
+        run_check(source, destination, quiet, sizes=sizes)
+
+
+def _refuse_misplaced(
+    destination: Path,
+    opset: int | None,
+    compress_to_fp16: bool,
+    keep_branches: bool,
+    external_data: bool | None,
+) -> None:
+    """Raises UsageError for an option that means nothing for the destination's format."""
+    from bridge.api import format_of
+
+    if format_of(destination) == "onnx":
+        misplaced = {"--compress-to-fp16": compress_to_fp16, "--keep-branches": keep_branches}
+        kind = "IR (.xml)"
+    else:
+        misplaced = {"--opset": opset is not None, "--external-data": external_data is not None}
+        kind = "ONNX (.onnx)"
+    for option, given in misplaced.items():
+        if given:
+            raise UsageError(f"{option} is for writing {kind}, the destination is {destination}")

@@ -1,0 +1,42 @@
+"""`bridge inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridge.cli.options import Debug
+from bridge.cli.output import echo
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The model: .onnx, or .xml for IR.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.bin", help="The weights of an IR, under another name."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Show inputs, outputs, operators, and the tree of Ifs and Loops with their ports.
+
+    Operators have the names of Bridge's vocabulary, which 'bridge ops' lists.
+
+    \b
+    Examples:
+      bridge inspect model.onnx
+      bridge inspect model.xml --json
+    """
+    import bridge
+    from bridge.show.description import describe
+    from bridge.show.text import as_text
+
+    description = describe(bridge.load(file, weights), str(file))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(description, indent=2))
+    else:
+        echo(as_text(description))

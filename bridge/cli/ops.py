@@ -1,0 +1,55 @@
+"""`bridge ops`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bridge.cli.output import echo, table
+from bridge.errors import UsageError
+
+
+def ops(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Only these operators; * stands for anything."),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
+    ] = False,
+) -> None:
+    """List the operators, their versions in both formats, and how each is converted.
+
+    \b
+    In the last two columns:
+      row      a row of mappings/ spells it
+      rule     a rule in bridge/rules/ rewrites it
+      body     the ONNX standard's own function body takes its place
+      passes   it is code of its own: control flow, sequences
+      -        it cannot be converted in this direction
+      (blank)  the format to convert from has no such operator
+
+    \b
+    Examples:
+      bridge ops
+      bridge ops Conv 'Reduce*'
+      bridge ops --missing
+    """
+    from fnmatch import fnmatchcase
+    from itertools import groupby
+
+    from bridge.show.coverage import coverage
+
+    found = [
+        line
+        for line in coverage()
+        if (not names or any(fnmatchcase(line.name.lower(), name.lower()) for name in names))
+        and (not missing or "-" in (line.to_ir, line.to_onnx))
+    ]
+    if not found and names:
+        raise UsageError(f"no operator is called {', '.join(names)}; 'bridge ops' lists all")
+    for family, lines in groupby(found, key=lambda line: line.family):
+        rows = [(line.name, line.onnx, line.ir, line.to_ir, line.to_onnx) for line in lines]
+        table(("operator", "ONNX", "IR", "ONNX → IR", "IR → ONNX"), rows, f"{family}:")
+        echo("")

@@ -1,0 +1,95 @@
+"""What the commands print: errors, sizes, tables, and progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+
+from bridge.errors import BridgeError
+
+
+def printable(text: str) -> str:
+    """`text` without what could upset a terminal: names in a model can hold any character."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def echo(text: str) -> None:
+    """Prints to standard output."""
+    typer.echo(printable(text))
+
+
+def report_error(error: BridgeError, debug: bool) -> None:
+    """Prints an error that Bridge raised on purpose, as one block."""
+    _block("Error", str(error), error, debug)
+
+
+def report_defect(error: Exception, debug: bool) -> None:
+    """Prints an error that Bridge did not foresee, as one block that asks to report it."""
+    text = f"{type(error).__name__}: {error}".rstrip(": ")
+    if not debug:
+        text += "\nThis is a defect of Bridge; please report it with the model, if you may share it."
+        text += "\n--debug shows the traceback."
+    _block("Internal error", text, error, debug)
+
+
+def _block(title: str, text: str, error: Exception, debug: bool) -> None:
+    if debug:
+        typer.echo(printable("".join(traceback.format_exception(error))), err=True)
+    typer.secho(f"{title}: ", fg="red", bold=True, err=True, nl=False)
+    typer.echo(printable(text), err=True)
+
+
+def size_of(count: int) -> str:
+    """A number of bytes for people: `815 B`, `1.2 MB`."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            break
+        size /= 1000
+    else:
+        unit = "GB"
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+@contextmanager
+def progress(text: str, quiet: bool = False) -> Iterator[None]:
+    """Shows on a terminal that something goes on."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Prints a table: drawn on a terminal, else with columns aligned by spaces."""
+    if sys.stdout.isatty():
+        _drawn(head, rows, title)
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    if title:
+        echo(title)
+    for row in (head, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        echo("  ".join(cells).rstrip())
+
+
+def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for name in head:
+        drawn.add_column(name)
+    for row in rows:
+        drawn.add_row(*map(printable, row))
+    Console(markup=False, highlight=False).print(drawn)

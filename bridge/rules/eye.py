@@ -1,0 +1,56 @@
+"""Eye, EyeLike and Trilu: matrices by the distance from the diagonal."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BOOL
+from bridge.rules import expands
+from bridge.rules.idioms import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
+
+
+@expands("EyeLike", target="ir")
+def eye_like_for_ir(b: Builder, node: Node) -> Value:
+    x = node.inputs[0]
+    assert x is not None
+    element = node.attributes["dtype"] or x.element
+    rows, columns = size(b, x, 0), size(b, x, 1)
+    return b.op("Cast", _diagonal(b, rows, columns, b.constant(node.attributes["k"])), to=element)
+
+
+@expands("Eye", target="onnx")
+def eye_for_onnx(b: Builder, node: Node) -> Value:
+    """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
+    rows, columns, k, batch = (node.input(i) for i in range(4))
+    assert rows is not None and columns is not None and k is not None
+    rows, columns, k = (scalar(b, as_i64(b, v)) for v in (rows, columns, k))
+    matrix = b.op("Cast", _diagonal(b, rows, columns, k), to=node.attributes["output_type"])
+    if batch is None:
+        return matrix
+    sides = concat(b, 0, reshape(b, rows, 1), reshape(b, columns, 1))
+    return b.op("Expand", matrix, concat(b, 0, as_i64(b, batch), sides))
+
+
+def _diagonal(b: Builder, rows: Value, columns: Value, k: Value) -> Value:
+    return b.op("Equal", _distance(b, rows, columns), k)
+
+
+def _distance(b: Builder, rows: Value, columns: Value) -> Value:
+    """column - row of every element of a matrix, i64."""
+    zero, one = b.constant(0), b.constant(1)
+    row = b.op("Range", zero, rows, one)
+    return b.op("Sub", b.op("Range", zero, columns, one), unsqueeze(b, row, 1))
+
+
+@expands("Trilu", target="ir")
+def trilu_for_ir(b: Builder, node: Node) -> Value:
+    """Keeps what is on the one side of a diagonal."""
+    x, k = node.inputs[0], node.input(1)
+    assert x is not None
+    ranks(node, 0)
+    diagonal = b.constant(0) if k is None else scalar(b, k)
+    side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"
+    keep = b.op(side, _distance(b, size(b, x, -2), size(b, x, -1)), diagonal)
+    if x.element is BOOL:
+        return b.op("And", x, keep)
+    return b.op("Where", keep, x, b.like(0, x))

@@ -1,0 +1,176 @@
+"""Fourier transforms: DFT of ONNX; DFT, IDFT, RDFT and IRDFT of IR.
+
+ONNX transforms one axis per node and keeps a last axis of size 1 (real) or 2 (complex); IR
+transforms several, its real signals have no such axis, and its axes count without it.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I64
+from bridge.rules import Refused, Result, expands
+from bridge.rules.idioms import (
+    cast,
+    concat,
+    cut,
+    flip,
+    size,
+    sizes,
+    squeeze,
+    unsqueeze,
+    zeros,
+)
+
+# Into IR ----------------------------------------------------------------------------------------
+
+
+@expands("DFT", target="ir")
+def dft_to_ir(b: Builder, node: Node) -> Result:
+    """DFT, IDFT, RDFT for `onesided`, IRDFT for both `onesided` and `inverse`."""
+    x, length, axis_value = (node.input(i) for i in range(3))
+    assert x is not None
+    if x.shape is None or x.shape[-1] not in (1, 2):
+        raise Refused("whether its input is real or complex is unknown; declare the input's shape")
+    known = (-2,) if axis_value is None else integers(axis_value)
+    if known is None:
+        raise Refused("its axis must be a constant in OpenVINO IR")
+    axis = known[0] % len(x.shape)
+    real = x.shape[-1] == 1
+    inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
+    if length is not None:
+        length = _vector(b, length)
+    if inverse and onesided:
+        return unsqueeze(b, _real_inverse(b, _complex(b, x), axis, length), -1)
+    if length is not None:
+        x = _resized(b, x, axis, length)
+    axes = b.constant([axis])
+    if not onesided:
+        return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
+    if real:
+        return b.op("RDFT", squeeze(b, x, -1), axes)
+    half = b.op("Add", b.op("Div", sizes(b, x, axis), b.constant([2])), b.constant([1]))
+    return cut(b, b.op("ir::DFT", x, axes), axis, 0, half)
+
+
+def _vector(b: Builder, x: Value) -> Value:
+    """An integer scalar or vector of one element as a 1-D i64 value."""
+    known = integers(x)
+    if known is not None:
+        return b.constant(list(known))
+    return b.op("Reshape", cast(b, x, I64), b.constant([1]))
+
+
+def _complex(b: Builder, x: Value) -> Value:
+    """A signal with real and imaginary parts."""
+    return concat(b, -1, x, b.op("Sub", x, x)) if x.shape[-1] == 1 else x
+
+
+def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
+    """`x` with zeros added or elements cut at the end of `axis`, so that it has `length`.
+
+    Not by signal_size: OpenVINO's CPU plugin has no RDFT with one that is larger than the signal.
+    """
+    old, new = x.shape[axis], integers(length)
+    if new is not None and old == new[0]:
+        return x
+    grows = new is not None and isinstance(old, int) and old < new[0]
+    if new is None or not isinstance(old, int) or grows:
+        missing = b.op("Max", b.op("Sub", length, sizes(b, x, axis)), b.constant([0]))
+        dims = [missing if a == axis else sizes(b, x, a) for a in range(len(x.shape))]
+        x = concat(b, axis, x, zeros(b, x, *dims))
+        if grows:
+            return x
+    return cut(b, x, axis, 0, length)
+
+
+def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Value:
+    """The real signal of `length` (default: 2 * (bins - 1)) of half a spectrum, without the axis
+    of real and imaginary parts.
+
+    IRDFT serves the default length. For others the other half is made here: OpenVINO's IRDFT
+    pads with what it finds in memory.
+    """
+    bins = x.shape[axis]
+    known = integers(length)
+    if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
+        return b.op("IRDFT", x, b.constant([axis]))
+    two, one = b.constant([2]), b.constant([1])
+    half = b.op("Add", b.op("Div", length, two), one)
+    first = _resized(b, x, axis, half)
+    mirrored = flip(b, cut(b, first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
+    conjugate = b.op("Mul", mirrored, b.like([1.0, -1.0], x))
+    whole = concat(b, axis, first, conjugate)
+    signal = b.op("IDFT", whole, b.constant([axis]))
+    return squeeze(b, cut(b, signal, -1, 0, 1), -1)
+
+
+# Into ONNX --------------------------------------------------------------------------------------
+
+
+@expands("ir::DFT", "IDFT", target="onnx")
+def complex_to_onnx(b: Builder, node: Node) -> Result:
+    """One DFT per axis."""
+    x = node.inputs[0]
+    assert x is not None
+    inverse = node.op == "IDFT"
+    for axis, length in _steps(b, node, x, complex=True):
+        x = _dft(b, x, length, axis, inverse=inverse)
+    return x
+
+
+@expands("RDFT", target="onnx")
+def real_to_onnx(b: Builder, node: Node) -> Result:
+    """A one-sided DFT of the last of the axes, then one DFT for each of the others."""
+    x = node.inputs[0]
+    assert x is not None
+    steps = _steps(b, node, x, complex=False)
+    last, length = steps.pop()
+    x = _dft(b, unsqueeze(b, x, -1), length, last, onesided=True)
+    for axis, length in steps:
+        x = _dft(b, x, length, axis)
+    return x
+
+
+@expands("IRDFT", target="onnx")
+def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
+    """One inverse DFT for each axis but the last, then a one-sided one for that."""
+    x = node.inputs[0]
+    assert x is not None
+    steps = _steps(b, node, x, complex=True)
+    last, length = steps.pop()
+    for axis, other in steps:
+        x = _dft(b, x, other, axis, inverse=True)
+    return squeeze(b, _dft(b, x, length, last, inverse=True, onesided=True), -1)
+
+
+def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
+    """IR's axes and sizes as ONNX's axis and dft_length (None: as long as the signal)."""
+    axes = integers(node.input(1))
+    if axes is None:
+        raise Refused("its axes must be constants in ONNX")
+    sizes_value = node.input(2)
+    known = integers(sizes_value)
+    result: list[tuple[int, Value | None]] = []
+    for index, axis in enumerate(axes):
+        length = None
+        if known is not None and known[index] != -1:
+            length = b.constant(known[index])
+        elif known is None and sizes_value is not None:
+            length = _length(b, node, x, axis - 1 if complex and axis < 0 else axis, index)
+        # Negative axes count from the axis of real and imaginary parts in ONNX.
+        result.append((axis - 1 if axis < 0 else axis, length))
+    return result
+
+
+def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
+    """Element `index` of signal_size, or the size of the axis where that is -1."""
+    given = b.op("Gather", cast(b, node.inputs[2], I64), b.constant(index), b.constant(0))
+    whole = size(b, x, axis)
+    if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
+        whole = b.op("Mul", b.op("Sub", whole, b.constant(1)), b.constant(2))
+    return b.op("Where", b.op("Equal", given, b.constant(-1)), whole, given)
+
+
+def _dft(b: Builder, x: Value, length: Value | None, axis: int, **flags: bool) -> Value:
+    return b.op("DFT", x, length, b.constant(axis), **flags)

@@ -1,0 +1,54 @@
+"""OneHot: ONNX has the two values in one input, IR in two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I32, I64
+from bridge.rules import expands
+from bridge.rules.idioms import as_i64, cast, concat, reshape, scalar
+
+
+@expands("OneHot", target="ir")
+def one_hot_for_ir(b: Builder, node: Node) -> Value:
+    """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
+    indices, depth, values = node.inputs
+    assert indices is not None and depth is not None and values is not None
+    indices = indices if indices.element in (I32, I64) else cast(b, indices, I64)
+    known = values_of(values)
+    if known is not None:
+        off, on = (b.constant(known[i]) for i in (0, 1))
+    else:
+        off, on = (b.op("Gather", values, b.constant(i), b.constant(0)) for i in (0, 1))
+    known = values_of(indices)
+    mode = "ignore_negative" if known is not None and (known >= 0).all() else "normalize"
+    return b.op(
+        "ir::OneHot",
+        indices,
+        scalar(b, as_i64(b, depth)),
+        on,
+        off,
+        axis=node.attributes["axis"],
+        negative_indices_mode=mode,
+    )
+
+
+@expands("ir::OneHot", target="onnx")
+def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
+    """In ONNX negative indices count from the end: those that IR ignores become too large."""
+    indices, depth, on, off = node.inputs
+    assert indices is not None and depth is not None and on is not None and off is not None
+    indices, depth = as_i64(b, indices), scalar(b, as_i64(b, depth))
+    if node.attributes["negative_indices_mode"] == "ignore_negative":
+        known = values_of(indices)
+        if known is None or (known < 0).any():
+            indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
+    on, off = scalar(b, on), scalar(b, off)
+    ends = [values_of(off), values_of(on)]
+    if ends[0] is not None and ends[1] is not None:
+        values = b.constant(np.stack([ends[0], ends[1]]))
+    else:
+        values = concat(b, 0, reshape(b, off, 1), reshape(b, on, 1))
+    return b.op("OneHot", indices, depth, values, axis=node.attributes["axis"])

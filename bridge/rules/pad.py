@@ -1,0 +1,134 @@
+"""Pad: ONNX has one input for both ends and may name axes, IR one for each end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.types import BOOL
+from bridge.rules import Refused, expands, reads
+from bridge.rules.idioms import as_i64, cast, concat, ranks, scalar, size
+
+
+@reads("Pad", format="onnx", until=10)
+def read_pad_2(b: Builder, node: Node) -> Value:
+    """Pad-1 and Pad-2 have everything as attributes."""
+    x = node.inputs[0]
+    assert x is not None
+    pads = node.attributes.get("pads", node.attributes.get("paddings"))
+    value = b.constant(np.float32(node.attributes.get("value", 0.0)))
+    mode = node.attributes.get("mode", "constant")
+    return b.op(
+        "Pad", x, b.constant(list(pads)), cast(b, value, x.element or value.element), mode=mode
+    )
+
+
+@expands("Pad", target="ir")
+def pad_for_ir(b: Builder, node: Node) -> Value:
+    x, pads, value, axes = (node.input(i) for i in range(4))
+    assert x is not None and pads is not None
+    if axes is not None:
+        pads = _for_all_axes(b, x, pads, axes)
+    begin, end = _halves(b, pads)
+    mode = node.attributes["mode"]
+    if mode == "wrap":
+        return _by_index(b, node, begin, end, _wrapped)
+    if mode != "constant" or value is None:
+        return b.op("ir::Pad", x, begin, end, pad_mode=mode)
+    if x.element is BOOL:
+        return cast(b, _pad_bools(b, x, begin, end, scalar(b, value)), BOOL)
+    return b.op("ir::Pad", x, begin, end, scalar(b, value), pad_mode=mode)
+
+
+def _pad_bools(b: Builder, x: Value, begin: Value, end: Value, value: Value) -> Value:
+    from bridge.neutral.types import U8
+
+    return b.op("ir::Pad", cast(b, x, U8), begin, end, cast(b, value, U8), pad_mode="constant")
+
+
+def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
+    known = integers(pads)
+    if known is not None:
+        half = len(known) // 2
+        return b.constant(list(known[:half])), b.constant(list(known[half:]))
+    begin, end = b.ops("Split", 2, pads, axis=0)
+    return begin, end
+
+
+def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
+    """Pads of some axes as pads of all of them, zero for the others."""
+    if x.rank is None:
+        raise Refused("the rank of its input is not known; declare the graph's input shapes")
+    known, at = integers(pads), known_axes(axes, x.rank)
+    if at is None:
+        raise Refused("its axes must be constants")
+    if known is not None:
+        both = np.zeros((2, x.rank), np.int64)
+        both[:, list(at)] = np.array(known).reshape(2, -1)
+        return b.constant(both.reshape(-1))
+    places = [*at, *(axis + x.rank for axis in at)]
+    zeros = b.constant([0] * (2 * x.rank))
+    return b.op("ScatterElements", zeros, b.constant(places), as_i64(b, pads), b.constant(0))
+
+
+@expands("ir::Pad", target="onnx")
+def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
+    x, begin, end, value = (node.input(i) for i in range(4))
+    assert x is not None and begin is not None and end is not None
+    mode = node.attributes["pad_mode"]
+    if mode == "symmetric":
+        return _by_index(b, node, begin, end, _mirrored)
+    ends = [values_of(pads) for pads in (begin, end)]
+    if ends[0] is not None and ends[1] is not None:
+        if mode != "constant" and min(ends[0].min(initial=0), ends[1].min(initial=0)) < 0:
+            # Only the constant mode of ONNX crops for negative pads before it pads.
+            x, ends = _cropped(b, x, ends[0], ends[1])
+        pads = b.constant(np.concatenate(ends).astype(np.int64))
+    else:
+        pads = concat(b, 0, as_i64(b, begin), as_i64(b, end))
+    if mode != "constant" or value is None:
+        return b.op("Pad", x, pads, mode=mode)
+    value = scalar(b, value)
+    return b.op("Pad", x, pads, cast(b, value, x.element or value.element))
+
+
+def _cropped(
+    b: Builder, x: Value, begin: np.ndarray, end: np.ndarray
+) -> tuple[Value, list[np.ndarray | None]]:
+    starts = np.maximum(-begin, 0)
+    ends = np.where(end < 0, end, np.iinfo(np.int64).max)
+    axes = b.constant(np.arange(len(begin)))
+    x = b.op("Slice", x, b.constant(starts.astype(np.int64)), b.constant(ends), axes)
+    return x, [np.maximum(begin, 0), np.maximum(end, 0)]
+
+
+def _by_index(b: Builder, node: Node, begin: Value, end: Value, place: object) -> Value:
+    """Pads by gathering, axis for axis, the elements whose place `place` computes."""
+    x = node.inputs[0]
+    assert x is not None and callable(place)
+    (rank,) = ranks(node, 0)
+    known = [integers(begin), integers(end)]
+    for axis in range(rank):
+        if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
+            continue
+        count = size(b, x, axis)
+        at, first = b.constant(axis), b.constant(0)
+        start = b.op("Neg", b.op("Gather", as_i64(b, begin), at, first))
+        stop = b.op("Add", count, b.op("Gather", as_i64(b, end), at, first))
+        places = b.op("Range", start, stop, b.constant(1))
+        x = b.op("Gather", x, place(b, places, count), at)
+    return x if x is not node.inputs[0] else b.op("Identity", x)
+
+
+def _wrapped(b: Builder, places: Value, count: Value) -> Value:
+    return b.op("Mod", places, count)
+
+
+def _mirrored(b: Builder, places: Value, count: Value) -> Value:
+    """… 1 0 | 0 1 2 … n-1 | n-1 n-2 …"""
+    period = b.op("Mul", count, b.constant(2))
+    places = b.op("Mod", places, period)
+    back = b.op("Sub", b.op("Sub", period, b.constant(1)), places)
+    return b.op("Min", places, back)

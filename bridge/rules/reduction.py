@@ -1,0 +1,163 @@
+"""Reductions: where the axes come from, empty axes, and reductions that only one format has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.math import reduced
+from bridge.neutral.types import BOOL, I32
+from bridge.rules import Refused, Result, expands, reads
+from bridge.rules.idioms import as_i64, cast, vector
+
+IR = (
+    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum",
+)  # fmt: skip
+ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+
+
+@reads(*IR, format="ir")
+def read_reduction(b: Builder, node: Node) -> Result:
+    """IR reduces nothing where the axes are empty; its axes may be a scalar and of any integer
+    type."""
+    data, axes = node.inputs
+    assert axes is not None
+    keep = node.attributes.get("keep_dims", "false").lower() in ("true", "1")
+    return b.op(
+        node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
+        noop_with_empty_axes=not integers(axes),
+    )  # fmt: skip
+
+
+def _elementwise(b: Builder, op: str, x: Value) -> Value:
+    """What a reduction does to each element by itself."""
+    match op:
+        case "ReduceL1" | "ReduceL2":
+            return b.op("Abs", x)
+        case "ReduceLogSum":
+            return b.op("Log", x)
+        case "ReduceSumSquare":
+            return b.op("Mul", x, x)
+    return b.op("Identity", x)
+
+
+@expands(*ALL, target="ir")
+@expands(*ALL, target="onnx")
+def empty_axes(b: Builder, node: Node) -> Result:
+    """A reduction that is known to reduce nothing, or to reduce something, needs no
+    `noop_with_empty_axes`."""
+    data, axes = node.input(0), node.input(1)
+    assert data is not None
+    known = integers(axes)
+    if not node.attributes["noop_with_empty_axes"] or (axes is not None and known is None):
+        return None
+    if not known:
+        return _elementwise(b, node.op, data)
+    return b.op(node.op, data, axes, keepdims=node.attributes["keepdims"])
+
+
+@expands(*ALL, target="ir")
+def all_axes(b: Builder, node: Node) -> Result:
+    """IR has the axes as an input, even where they are all."""
+    data, axes = node.input(0), node.input(1)
+    assert data is not None
+    if axes is not None and integers(axes) != ():
+        return None
+    keep = node.attributes["keepdims"]
+    if data.rank is None:
+        count = b.op("Squeeze", b.op("Shape", b.op("Shape", data)), b.constant([0]))
+        every = b.op("Range", b.constant(0), count, b.constant(1))
+    elif data.rank == 0:
+        return _elementwise(b, node.op, data)
+    else:
+        every = b.constant(list(range(data.rank)))
+    return b.op(node.op, data, every, keepdims=keep)
+
+
+@expands(*ALL, target="ir")
+def computed_axes(b: Builder, node: Node) -> Result:
+    """What IR calls empty axes is what ONNX calls so with `noop_with_empty_axes`."""
+    if not node.attributes["noop_with_empty_axes"]:
+        return None
+    return b.op(node.op, *node.inputs, keepdims=node.attributes["keepdims"])
+
+
+_OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
+
+
+@expands(*_OF_NOTHING, target="ir")
+def nothing_to_reduce(b: Builder, node: Node) -> Result:
+    """The reduction of no elements is what the standard says, where a size of 0 is known; OpenVINO
+    gives the largest finite numbers, and 0 for the mean."""
+    (x, axes) = node.inputs[0], integers(node.input(1))
+    assert x is not None
+    if x.shape is None or x.element is None or not axes or not x.element.is_float:
+        return None
+    if not any(x.shape[a] == 0 for a in axes):
+        return None
+    shape = reduced(node, x.shape)
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        return None
+    return b.constant(np.full(shape, _OF_NOTHING[node.op]), x.element)
+
+
+@expands("ReduceMax", "ReduceMin", target="ir")
+def of_booleans(b: Builder, node: Node) -> Result:
+    """ONNX's maximum and minimum of booleans are IR's logical reductions."""
+    x = node.inputs[0]
+    assert x is not None
+    if x.element is not BOOL:
+        return None
+    op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
+    return b.op(op, *node.inputs, **node.attributes)
+
+
+@expands("ReduceLogicalAnd", "ReduceLogicalOr", target="onnx")
+def logical(b: Builder, node: Node) -> Result:
+    """The minimum and maximum of booleans; of numbers before operator set 20."""
+    x, axes = node.input(0), node.input(1)
+    assert x is not None and b.target is not None
+    op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
+    if b.target.opset >= 20:
+        return b.op(op, x, axes, **node.attributes)
+    return cast(b, b.op(op, cast(b, x, I32), axes, **node.attributes), BOOL)
+
+
+@expands("ReduceLogSum", target="ir")
+def log_sum(b: Builder, node: Node) -> Result:
+    """log(sum(x))."""
+    return b.op("Log", b.op("ReduceSum", *node.inputs, **node.attributes))
+
+
+@expands("ReduceSumSquare", target="ir")
+def sum_square(b: Builder, node: Node) -> Result:
+    """sum(x²)."""
+    x, axes = node.input(0), node.input(1)
+    return b.op("ReduceSum", b.op("Mul", x, x), axes, **node.attributes)
+
+
+@expands("ReduceLogSumExp", target="ir")
+def log_sum_exp(b: Builder, node: Node) -> Result:
+    """log(sum(exp(x - m))) + m for the maximum m, so that no exponential is infinite."""
+    x, axes = node.input(0), node.input(1)
+    most = b.op("ReduceMax", x, axes, keepdims=True)
+    rest = b.op("ReduceSum", b.op("Exp", b.op("Sub", x, most)), axes, **node.attributes)
+    if not node.attributes["keepdims"]:
+        most = b.op("ReduceMax", x, axes, keepdims=False)
+    return b.op("Add", b.op("Log", rest), most)
+
+
+@expands(*IR, target="onnx")
+def axes_as_attribute(b: Builder, node: Node) -> Result:
+    """Before operator set 18 ONNX wants the axes of most reductions to be constants."""
+    assert b.target is not None
+    axes = node.input(1)
+    if b.target.opset >= 18 or node.op == "ReduceSum" or axes is None:
+        return None
+    if integers(axes) is None:
+        raise Refused(
+            "its axes are computed, which ONNX allows since operator set 18; write a newer one"
+        )
+    return None

@@ -1,0 +1,68 @@
+"""Bucketize, SearchSorted, Roll."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, F64, I64, Element
+from bridge.rules import Refused, expands
+from bridge.rules.idioms import as_i64, cast, positions, size, unsqueeze, vector
+
+
+def _count(b: Builder, holds: Value, element: Element) -> Value:
+    """How often a condition holds along the last axis."""
+    return cast(
+        b, b.op("ReduceSum", cast(b, holds, I64), b.constant([-1]), keepdims=False), element
+    )
+
+
+def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    """Both in one element type, for a comparison."""
+    if x.element is y.element:
+        return x, y
+    elements = (x.element, y.element)
+    if not any(e is not None and e.is_float for e in elements):
+        return cast(b, x, I64), cast(b, y, I64)
+    wide = F64 if any(e is F64 or (e is not None and e.bits == 64) for e in elements) else F32
+    return cast(b, x, wide), cast(b, y, wide)
+
+
+@expands("Bucketize", target="onnx")
+def bucketize_for_onnx(b: Builder, node: Node) -> Value:
+    """Bucketize-3: how many bounds are below the value (or not above it)."""
+    x, buckets = node.inputs
+    assert x is not None and buckets is not None
+    x, buckets = _alike(b, x, buckets)
+    beyond = "Greater" if node.attributes["with_right_bound"] else "GreaterOrEqual"
+    return _count(b, b.op(beyond, unsqueeze(b, x, -1), buckets), node.attributes["output_type"])
+
+
+@expands("SearchSorted", target="onnx")
+def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
+    """SearchSorted-15: how many of the sequence are below the value (or not above it)."""
+    sequence, values = node.inputs
+    assert sequence is not None and values is not None
+    below = "LessOrEqual" if node.attributes["right_mode"] else "Less"
+    if sequence.rank is None:
+        raise Refused("the rank of its sequence is not known; declare the graph's input shapes")
+    if sequence.rank > 1:
+        sequence = unsqueeze(b, sequence, -2)
+    holds = b.op(below, sequence, unsqueeze(b, values, -1))
+    return _count(b, holds, node.attributes["output_type"])
+
+
+@expands("Roll", target="onnx")
+def roll_for_onnx(b: Builder, node: Node) -> Value:
+    """Roll-7: along each axis, element i comes from i - shift."""
+    x, shift, axes = node.inputs
+    assert x is not None and shift is not None and axes is not None
+    known = integers(axes)
+    if known is None:
+        raise Refused("its axes must be constants")
+    shifts = vector(b, as_i64(b, shift))
+    single = shift.rank == 0 or (shift.shape is not None and shift.shape == (1,))
+    for index, axis in enumerate(known):
+        by = b.op("Gather", shifts, b.constant(0 if single else index), b.constant(0))
+        places = b.op("Mod", b.op("Sub", positions(b, x, axis), by), size(b, x, axis))
+        x = b.op("Gather", x, places, b.constant(axis))
+    return x if known else b.op("Identity", x)

@@ -1,0 +1,1 @@
+"""What `bridge inspect` and `bridge ops` show."""
