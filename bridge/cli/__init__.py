@@ -29,8 +29,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, check, inspect, ops):
-    app.command()(command)
+app.command(short_help="Convert a model to the format that the destination's suffix names.")(
+    convert
+)
+app.command(short_help="Show that a model and its conversion compute the same.")(check)
+app.command(short_help="Show a model's inputs, outputs, operators and nested graphs.")(inspect)
+app.command(short_help="List the operators and how each is converted.")(ops)
 
 
 def _print_version(wanted: bool) -> None:

@@ -66,9 +66,7 @@ def require_engines(model: Path, other: Path | None) -> None:
 
     needs_openvino = other is None or ".xml" in (model.suffix.lower(), other.suffix.lower())
     if needs_openvino and find_spec("openvino") is None:
-        raise UsageError(
-            "checking an IR needs OpenVINO: pip install 'onnx-openvino-bridge[check]'"
-        )
+        raise UsageError("checking an IR needs OpenVINO: pip install 'onnx-openvino-bridge[check]'")
 
 
 def run_check(model: Path, other: Path | None, quiet: bool, **options: Any) -> None:

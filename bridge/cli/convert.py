@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridge.cli.options import Debug, Quiet, input_shapes
+from bridge.cli.options import Quiet, input_shapes
 from bridge.cli.output import echo, progress, size_of
 from bridge.errors import UsageError
 

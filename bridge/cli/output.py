@@ -33,7 +33,9 @@ def report_defect(error: Exception, debug: bool) -> None:
     """Prints an error that Bridge did not foresee, as one block that asks to report it."""
     text = f"{type(error).__name__}: {error}".rstrip(": ")
     if not debug:
-        text += "\nThis is a defect of Bridge; please report it with the model, if you may share it."
+        text += (
+            "\nThis is a defect of Bridge; please report it with the model, if you may share it."
+        )
         text += "\n--debug shows the traceback."
     _block("Internal error", text, error, debug)
 
@@ -47,14 +49,12 @@ def _block(title: str, text: str, error: Exception, debug: bool) -> None:
 
 def size_of(count: int) -> str:
     """A number of bytes for people: `815 B`, `1.2 MB`."""
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            break
-        size /= 1000
-    else:
-        unit = "GB"
-    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+    if count < 1000:
+        return f"{count} B"
+    size, unit = count / 1000, 0
+    while size >= 999.95 and unit < 2:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.1f} {('kB', 'MB', 'GB')[unit]}"
 
 
 @contextmanager

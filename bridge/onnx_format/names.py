@@ -89,7 +89,7 @@ def unique_node_names(graph: Graph) -> dict[Node, str]:
     taken: set[str] = set()
     result: dict[Node, str] = {}
     for node in graph.nodes:
-        if not node.name:
+        if not node.name or node.op == "Constant":
             continue
         name, number = node.name, 0
         while name in taken:

@@ -47,7 +47,9 @@ def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
 def _add(index: RuleIndex, decorator: ast.expr, tables: dict[str, ast.expr]) -> None:
     if not isinstance(decorator, ast.Call) or not isinstance(decorator.func, ast.Name):
         return
-    keywords = {k.arg: k.value.value for k in decorator.keywords if isinstance(k.value, ast.Constant)}
+    keywords = {
+        k.arg: k.value.value for k in decorator.keywords if isinstance(k.value, ast.Constant)
+    }
     names = {name for argument in decorator.args for name in _names(argument, tables)}
     if decorator.func.id == "expands":
         index.expanded.update((str(keywords["target"]), name) for name in names)

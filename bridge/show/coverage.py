@@ -1,0 +1,96 @@
+"""How each operator is converted: what `bridge ops` and the README's tables show.
+
+Nothing here imports onnx or numpy: rows come from `mappings/`, rules from their decorators.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bridge.show.function_bodies import FUNCTION_BODIES
+from bridge.show.rule_index import rule_index
+from bridge.vocabulary import Operator, Spelling, operators
+
+MISSING = "-"
+ABSENT = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One operator: versions in each format ("" where a format lacks it), and how it is converted
+    in each direction: words of `bridge ops --help`."""
+
+    family: str
+    name: str
+    onnx: str
+    ir: str
+    to_ir: str
+    to_onnx: str
+
+
+_CONTROL = (
+    Line("control flow", "Constant", "1, 11, 12, 13", "1", "passes", "passes"),
+    Line("control flow", "If", "1, 11, 13", "8", "passes", "passes"),
+    Line("control flow", "Loop", "1, 11, 13", "5", "passes", "passes"),
+    Line("control flow", "Scan", "8, 9, 11", "", "passes", ABSENT),
+    Line("control flow", "SequenceMap", "17", "", "body", ABSENT),
+    Line("control flow", "TensorIterator", "", "1", ABSENT, "passes"),
+)
+
+
+def coverage() -> list[Line]:
+    """Every operator of both formats, by family and name."""
+    lines = [*_CONTROL, *map(_line, operators().values()), *_read_by_rules_only()]
+    return sorted(lines, key=lambda line: (line.family, line.name.lower(), line.name))
+
+
+def _line(operator: Operator) -> Line:
+    onnx, ir = operator.onnx, operator.ir
+    return Line(
+        operator.file.replace("_", " "),
+        operator.name,
+        _versions(_onnx_version(s) for s in onnx),
+        _versions(str(v).removeprefix("opset") for s in ir for v in (s.version, *s.reads)),
+        _direction(operator, "ir", ir) if onnx else ABSENT,
+        _direction(operator, "onnx", onnx) if ir else ABSENT,
+    )
+
+
+def _onnx_version(spelling: Spelling) -> str:
+    until = f"-{spelling.until}" if spelling.until is not None else ""
+    domain = f"{spelling.domain} " if spelling.domain else ""
+    return f"{domain}{spelling.version}{until}"
+
+
+def _versions(texts: Iterable[str]) -> str:
+    def key(text: str) -> list[str | int]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
+
+    return ", ".join(sorted(set(texts), key=key))
+
+
+def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
+    ways = []
+    if spellings:
+        ways.append("row")
+    if (target, operator.name) in rule_index().expanded:
+        ways.append("rule")
+    if not ways and operator.name in FUNCTION_BODIES:
+        ways.append("body")
+    return " ".join(ways) or MISSING
+
+
+def _read_by_rules_only() -> Iterator[Line]:
+    """Types of either format that have no row: a rule reads them as other operators."""
+    spelled = {
+        "onnx": {s.type for o in operators().values() for s in o.onnx},
+        "ir": {s.type for o in operators().values() for s in o.ir},
+    }
+    for format, type in rule_index().read:
+        if type not in spelled[format]:
+            if format == "onnx":
+                yield Line("read as others", type, "any", "", "rule", ABSENT)
+            else:
+                yield Line("read as others", type, "", "any", ABSENT, "rule")

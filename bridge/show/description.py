@@ -1,0 +1,157 @@
+"""A model described by plain lists and dictionaries, as `bridge inspect --json` prints it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Condition,
+    Graph,
+    InputPort,
+    Invariant,
+    Iteration,
+    Model,
+    Node,
+    OutputPort,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.types import OptionalType, SequenceType, Shape, TensorType, Type
+
+Json = dict[str, Any]
+
+
+def describe(model: Model, file: str) -> Json:
+    """The model as JSON-like data.
+
+    `operators` counts all nodes, those of nested graphs included, without constants. Each entry
+    of `control_flow` is an If or Loop with its inputs, outputs and bodies; a body has its ports
+    and a `control_flow` of its own.
+    """
+    graph = model.graph
+    nodes = list(graph.walk())
+    tensors = {id(n.attributes["value"]): n.attributes["value"]
+               for n in nodes if n.op == "Constant"}  # fmt: skip
+    counts = Counter(node.op for node in nodes if node.op != "Constant")
+    defaults = {value for value in model.defaults}
+    result: Json = {"file": file, "format": model.format}
+    if model.opset is not None:
+        result["opset"] = model.opset
+        result["domains"] = dict(sorted(model.opsets.items()))
+    names = graph.output_names or [""] * len(graph.outputs)
+    result |= {
+        "inputs": [
+            {"name": value.name, **_type(value.type), "has_default": value in defaults}
+            for value in graph.inputs
+        ],
+        "outputs": [
+            {"name": name or value.name, **_type(value.type)}
+            for name, value in zip(names, graph.outputs, strict=True)
+        ],
+        "operators": dict(sorted(counts.items())),
+        "constants": {"count": len(tensors), "bytes": sum(t.nbytes for t in tensors.values())},
+        "control_flow": _control_flow(graph),
+    }
+    return result
+
+
+def _type(type: Type) -> Json:
+    match type:
+        case TensorType():
+            return {
+                "kind": "tensor",
+                "element": type.element.name if type.element else None,
+                "shape": _shape(type.shape),
+            }
+        case SequenceType():
+            return {"kind": "sequence", "item": _type(type.item)}
+        case OptionalType():
+            return {"kind": "optional", "item": _type(type.item)}
+
+
+def _shape(shape: Shape) -> list[int | str] | None:
+    """Sizes, and symbols or intervals as text; None where not even the rank is known."""
+    return None if shape is None else [d if isinstance(d, int) else str(d) for d in shape]
+
+
+def _name(value: Value | None) -> str | None:
+    """The value's name, or one made of what produces it."""
+    if value is None:
+        return None
+    if value.name or value.producer is None:
+        return value.name
+    index = value.producer.outputs.index(value)
+    return f"{value.producer.name or value.producer.op}:{index}"
+
+
+def _control_flow(graph: Graph) -> list[Json]:
+    return [_node(node) for node in graph.nodes if node.bodies]
+
+
+def _node(node: Node) -> Json:
+    roles = ("then_branch", "else_branch") if node.op == "If" else ("body",)
+    return {
+        "operator": node.op,
+        "name": node.name,
+        "inputs": [_name(value) for value in node.inputs],
+        "outputs": [{"name": _name(value), **_type(value.type)} for value in node.outputs],
+        "bodies": [_body(node, role, body) for role, body in zip(roles, node.bodies, strict=True)],
+    }
+
+
+def _body(node: Node, role: str, body: Body) -> Json:
+    graph = body.graph
+    return {
+        "role": role,
+        "nodes": sum(inner.op != "Constant" for inner in graph.nodes),
+        "inputs": [
+            {"name": _name(value), **_type(value.type), **_input_port(node, body, port)}
+            for value, port in zip(graph.inputs, body.inputs, strict=True)
+        ],
+        "outputs": [
+            {"name": _name(value), **_type(value.type), **_output_port(node, port)}
+            for value, port in zip(graph.outputs, body.outputs, strict=True)
+        ],
+        "control_flow": _control_flow(graph),
+    }
+
+
+def _input_port(node: Node, body: Body, port: InputPort) -> Json:
+    match port:
+        case Invariant(index):
+            return {"port": "invariant", "from": _name(node.inputs[index])}
+        case Carried(index, output):
+            start = None if index is None else _name(node.inputs[index])
+            return {"port": "carried", "from": start, "next": _name(body.graph.outputs[output])}
+        case Sliced():
+            return {"port": "sliced", "from": _name(node.inputs[port.input]), **_slices(port)}
+        case Iteration():
+            return {"port": "iteration"}
+
+
+def _output_port(node: Node, port: OutputPort) -> Json:
+    match port:
+        case Yield(int(index)):
+            return {"port": "yield", "to": _name(node.outputs[index])}
+        case Yield():
+            return {"port": "next"}
+        case Stacked():
+            return {"port": "stacked", "to": _name(node.outputs[port.output]), **_slices(port)}
+        case Condition():
+            return {"port": "condition"}
+
+
+def _slices(port: Sliced | Stacked) -> Json:
+    return {
+        "axis": port.axis,
+        "start": port.start,
+        "stride": port.stride,
+        "end": port.end,
+        "part_size": port.part_size,
+        "keepdims": port.keepdims,
+    }

@@ -1,0 +1,100 @@
+"""The description of a model as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def as_text(description: Json) -> str:
+    """What `bridge inspect` prints: a paragraph for each part, nested bodies indented."""
+    return "\n".join(_lines(description))
+
+
+def _lines(model: Json) -> Iterator[str]:
+    constants = model["constants"]
+    yield f"{model['file']}: {_format(model)}"
+    for part in ("inputs", "outputs"):
+        yield f"{part}:"
+        yield from _columns(
+            [(value["name"], _type(value) + _default(value)) for value in model[part]]
+        )
+    yield "operators:"
+    yield from _columns([(name, str(count)) for name, count in model["operators"].items()])
+    yield f"constants: {constants['count']} ({constants['bytes']:,} bytes)"
+    if model["control_flow"]:
+        yield "control flow:"
+        yield from _control_flow(model["control_flow"], "  ")
+
+
+def _format(model: Json) -> str:
+    if model["format"] == "ir":
+        return "OpenVINO IR"
+    others = "".join(f", {domain} {version}" for domain, version in model["domains"].items())
+    return f"ONNX, operator set {model['opset']}{others}"
+
+
+def _default(value: Json) -> str:
+    return " (has a default)" if value.get("has_default") else ""
+
+
+def _type(value: Json) -> str:
+    if value["kind"] != "tensor":
+        return f"{value['kind']}({_type(value['item'])})"
+    shape = "*" if value["shape"] is None else ",".join(map(str, value["shape"]))
+    return f"{value['element'] or '?'}[{shape}]"
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, text in rows:
+        yield f"  {name.ljust(width)}  {text}"
+
+
+def _control_flow(nodes: Sequence[Json], pad: str) -> Iterator[str]:
+    for node in nodes:
+        name = f' "{node["name"]}"' if node["name"] else ""
+        yield f"{pad}{node['operator']}{name}"
+        if node["operator"] == "If":
+            yield f"{pad}  condition: {node['inputs'][0]}"
+        else:
+            trips, condition = node["inputs"][:2]
+            yield f"{pad}  trip count: {trips or 'unlimited'}, condition: {condition or 'none'}"
+        for body in node["bodies"]:
+            yield f"{pad}  {body['role']} ({body['nodes']} nodes)"
+            for value in body["inputs"]:
+                yield f"{pad}    in  {value['name']}: {_type(value)}{_source(value)}"
+            for value in body["outputs"]:
+                yield f"{pad}    out {value['name']}: {_type(value)}{_sink(value)}"
+            yield from _control_flow(body["control_flow"], pad + "    ")
+
+
+def _source(value: Json) -> str:
+    match value["port"]:
+        case "invariant":
+            return f" <- {value['from']}"
+        case "carried":
+            return f" <- {value['from'] or 'true'}, then {value['next']}"
+        case "sliced":
+            return f" <- slices of {value['from']}, {_slices(value)}"
+    return " <- number of the iteration"
+
+
+def _sink(value: Json) -> str:
+    match value["port"]:
+        case "yield":
+            return f" -> {value['to']}"
+        case "stacked":
+            return f" -> joined into {value['to']}, {_slices(value)}"
+        case "condition":
+            return " -> whether to go on"
+    return " -> next iteration"
+
+
+def _slices(port: Json) -> str:
+    text = f"axis {port['axis']}"
+    if (port["start"], port["end"], port["stride"]) != (0, -1, 1):
+        text += f", {port['start']} to {port['end']} by {port['stride']}"
+    return text + (f", {port['part_size']} at a time" if port["part_size"] != 1 else "")
