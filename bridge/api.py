@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 Source = Any
-"""A path of an `.onnx` or `.xml` file, the bytes of an ONNX model, an `onnx.ModelProto`, or a
-`Model` that `load` gave."""
+"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model, an
+`onnx.ModelProto`, or a `Model` that `load` gave."""
 
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
@@ -36,6 +36,11 @@ def format_of(path: Path) -> str:
     raise UsageError(f"{path}: is neither .onnx nor .xml; the suffix says which format it is")
 
 
+def _source_format(path: Path) -> str:
+    """Like `format_of`; ONNX models in text can be read too, though not written."""
+    return "onnx" if path.suffix.lower() in (".onnxtxt", ".textproto") else format_of(path)
+
+
 def load(source: Source, weights: str | Path | None = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
@@ -46,7 +51,7 @@ def load(source: Source, weights: str | Path | None = None) -> Model:
 
         return read_onnx(source)
     path = Path(source)
-    kind = format_of(path)
+    kind = _source_format(path)
     if not path.is_file():
         raise InvalidModelError(f"{path}: there is no such file")
     if kind == "onnx":
@@ -68,11 +73,22 @@ def _opset(model: Model, opset: int | None) -> int:
     if opset is None:
         if model.format == "onnx" and model.opset is not None:
             return max(model.opset, OLDEST_OPSET)
-        return DEFAULT_OPSET
+        return max(DEFAULT_OPSET, _opset_of_elements(model))
     from bridge.onnx_format.backend import check_opset
 
     check_opset(opset)
     return opset
+
+
+_ELEMENT_SINCE = {"f4e2m1": 23, "f8e8m0": 24, "u2": 25}
+"""The ONNX operator sets that first have these element types, where newer than the default."""
+
+
+def _opset_of_elements(model: Model) -> int:
+    elements = {
+        v.element for node in model.graph.walk() for v in (*node.inputs, *node.outputs) if v
+    }
+    return max((_ELEMENT_SINCE.get(e.name, 0) for e in elements if e is not None), default=0)
 
 
 def convert(
@@ -85,6 +101,7 @@ def convert(
     keep_branches: bool = False,
     external_data: bool | None = None,
     weights: str | Path | None = None,
+    debug: bool = False,
 ) -> Report:
     """Converts a model to the format that the destination's suffix names.
 
@@ -93,16 +110,21 @@ def convert(
     `None` for any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches`
     never prunes a branch of an If. `external_data` stores ONNX constants beside the model (None:
     when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not beside it.
+    `debug` verifies the graph after each pass.
 
     Raises a BridgeError that says what, where and what to do; what stood at the destination is
     then untouched.
     """
     target = Path(destination)
     kind = format_of(target)
+    _require_place(target)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     model = _loaded(source, weights)
+    _keep_sources(model, Path(report.source) if report.source else target, target)
     _override(model, input_shapes)
-    return _save(model, target, kind, report, opset, compress_to_fp16, keep_branches, external_data)
+    return _save(
+        model, target, kind, report, opset, compress_to_fp16, keep_branches, external_data, debug
+    )
 
 
 def _override(model: Model, shapes: Mapping[str, Sequence[Any]] | None) -> None:
@@ -127,6 +149,7 @@ def _save(
     compress_to_fp16: bool,
     keep_branches: bool,
     external: bool | None,
+    debug: bool,
 ) -> Report:
     from bridge.neutral.builder import Target
     from bridge.passes import prepare
@@ -135,43 +158,72 @@ def _save(
         from bridge.onnx_format.backend import write as write_onnx
 
         number = _opset(model, opset)
-        prepare(model, Target("onnx", number), report, keep_branches)
-        data = target.with_name(target.name + ".data")
+        prepare(model, Target("onnx", number), report, keep_branches, debug)
+        data = _companion(target)
         with _whole(target, data) as (part, part_data):
             wrote = write_onnx(model, part, part_data, data.name, number, external)
         report.files = [target, data] if wrote else [target]
         return report
     from bridge.ir_format.backend import write as write_ir
 
-    prepare(model, Target("ir"), report, keep_branches)
+    prepare(model, Target("ir"), report, keep_branches, debug)
     if compress_to_fp16:
         from bridge.passes.compress import compress
 
         compress(model)
-    weights = target.with_suffix(".bin")
+    weights = _companion(target)
     with _whole(target, weights) as (part, part_weights):
         write_ir(model, part, part_weights)
     report.files = [target, weights]
     return report
 
 
+def _require_place(target: Path) -> None:
+    """Raises UsageError where no file can be called `target`."""
+    if not target.parent.is_dir():
+        raise UsageError(f"{target.parent}: there is no such directory to write to")
+    for path in (target, _companion(target)):
+        if path.is_dir():
+            raise UsageError(f"{path}: is a directory; choose another name for the destination")
+
+
+def _keep_sources(model: Model, source: Path, target: Path) -> None:
+    """Raises UsageError where writing `target` would overwrite constants of another model."""
+    from bridge.neutral.tensor import FileRange
+
+    if source.exists() and target.exists() and source.samefile(target):
+        return
+    tensors = [n.attributes["value"] for n in model.graph.walk() if n.op == "Constant"]
+    files = {t.source.path for t in tensors if isinstance(t.source, FileRange)}
+    for written in (target, _companion(target)):
+        if written.exists() and any(written.samefile(file) for file in files):
+            raise UsageError(
+                f"{written}: would be overwritten, but it holds the constants of {source}; choose "
+                "another name or directory for the destination"
+            )
+
+
+def _companion(target: Path) -> Path:
+    """Where constants of a model go that are not in its own file."""
+    if format_of(target) == "onnx":
+        return target.with_name(f"{target.name}.data")
+    return target.with_suffix(".bin")
+
+
 @contextmanager
 def _whole(*targets: Path) -> Iterator[list[Path]]:
-    """Temporary paths beside the targets, renamed onto them when the block ends well."""
-    directory = targets[0].parent
-    if not directory.is_dir():
-        raise UsageError(f"{directory}: there is no such directory")
+    """Temporary paths beside the targets, renamed onto them when the block ends well. What the
+    system refuses meanwhile (no permission, no space left) is a UsageError."""
     try:
-        holder = tempfile.TemporaryDirectory(prefix=".bridge-", dir=directory)
+        with tempfile.TemporaryDirectory(prefix=".bridge-", dir=targets[0].parent) as name:
+            parts = [Path(name) / target.name for target in targets]
+            yield parts
+            # The file that names the others comes last.
+            for part, target in reversed(list(zip(parts, targets, strict=True))):
+                if part.exists():
+                    os.replace(part, target)
     except OSError as error:
-        raise UsageError(f"{directory}: cannot be written: {error.strerror}") from error
-    with holder as name:
-        parts = [Path(name) / target.name for target in targets]
-        yield parts
-        # The file that names the others comes last.
-        for part, target in reversed(list(zip(parts, targets, strict=True))):
-            if part.exists():
-                os.replace(part, target)
+        raise UsageError(f"{targets[0]}: cannot be written: {error.strerror}") from error
 
 
 def to_onnx(source: Source, **options: Any) -> onnx.ModelProto:

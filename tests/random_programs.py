@@ -369,7 +369,8 @@ def reduction(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
     yield lambda: block.emit("ReduceSum", [var], replace(total, shape=()), keepdims=0)
     ones = (1,) * len(var.shape)
     yield lambda: block.emit("ReduceSum", [var], replace(total, shape=ones), keepdims=1)
-    if var.shape:
+    # onnxruntime keeps the reduced axis of a tensor without elements, whatever keepdims says.
+    if var.shape and var.is_fixed and 0 not in var.shape:
         yield lambda: block.emit(
             "ReduceSum",
             [var, block.literal(np.asarray([-1], np.int64))],
@@ -535,9 +536,9 @@ def clamp_output(body: Block, var: Var, state: Var, taken: set[str]) -> Var:
     return var
 
 
-def stacked(body: Block, taken: set[str]) -> Var:
-    """A value of fixed shape for a scan output."""
-    var = body.pick(lambda x: x.is_fixed and len(x.shape) < 3)
+def stacked(body: Block, taken: set[str], fits: Callable[[Var], bool]) -> Var:
+    """A value of rank 2 at most for a scan output."""
+    var = body.pick(lambda x: len(x.shape) < 3 and fits(x))
     if var is None:
         var = body.constant("f32", (2,), False)
     if var.name in taken or not body.owned(var):
@@ -548,6 +549,14 @@ def stacked(body: Block, taken: set[str]) -> Var:
 
 def can_carry(var: Var) -> bool:
     return None not in var.shape
+
+
+def has_elements(var: Var) -> bool:
+    """Whether there surely are elements.
+
+    onnxruntime crashes where a Scan stacks rows without elements along another axis than the first.
+    """
+    return var.is_fixed and 0 not in var.shape
 
 
 def add_loop(block: Block) -> None:
@@ -585,7 +594,7 @@ def add_loop(block: Block) -> None:
         go_on = body.emit("Identity", [still], still)
     taken.add(go_on.name)
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
-    rows = [stacked(body, taken) for _ in range(stack_count)]
+    rows = [stacked(body, taken, lambda x: x.is_fixed) for _ in range(stack_count)]
     inputs = [step, still, *states]
     declared = [replace(c, shape=s.shape) for c, s in zip(carried, states, strict=True)]
     graph = body.graph("body", inputs, [go_on, *declared, *rows])
@@ -601,7 +610,7 @@ def add_loop(block: Block) -> None:
 
 def add_scan(block: Block) -> None:
     """A Scan over one or two values of equal length, any axis, either direction."""
-    first = block.pick(lambda x: bool(x.shape) and x.is_fixed and 0 not in x.shape)
+    first = block.pick(lambda x: bool(x.shape) and has_elements(x))
     if first is None:
         new_constant(block)
         return
@@ -609,7 +618,7 @@ def add_scan(block: Block) -> None:
     length = first.shape[axis]
     scanned, axes = [first], [axis - len(first.shape) if block.flip() else axis]
     if block.flip():
-        other = block.pick(lambda x: x.is_fixed and length in x.shape and 0 not in x.shape)
+        other = block.pick(lambda x: length in x.shape and has_elements(x))
         assert other is not None  # the first one is such a value
         scanned.append(other)
         axes.append(other.shape.index(length))
@@ -629,7 +638,7 @@ def add_scan(block: Block) -> None:
     body.fill(3)
     taken: set[str] = set()
     carried = [next_state(body, state, False, taken) for state in states]
-    rows = [stacked(body, taken) for _ in range(stack_count)]
+    rows = [stacked(body, taken, has_elements) for _ in range(stack_count)]
     graph = body.graph("body", [*states, *slices], [*carried, *rows])
     block.counter = body.counter
 

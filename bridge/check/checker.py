@@ -26,6 +26,7 @@ from bridge.check.inputs import Recipe
 from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
+from bridge.onnx_format import text
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,8 @@ class _Pair:
         for path in (self.source, self.against):
             if path is not None and not path.is_file():
                 raise UsageError(f"{path}: there is no such file")
+        self.source = _binary(self.source, self.scratch)
+        self.against = None if self.against is None else _binary(self.against, self.scratch)
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
 
     def converted(self, model: Any, name: str) -> list[tuple[str, Path]]:
@@ -225,6 +228,15 @@ class _Pair:
         target = self.scratch / f"{name}{path.suffix.lower()}"
         bridge.save(model, target)
         return target
+
+
+def _binary(path: Path, scratch: Path) -> Path:
+    """The file, or what a model in text is as the `.onnx` that engines take."""
+    if path.suffix.lower() not in text.SUFFIXES:
+        return path
+    model = scratch / f"{path.stem}.onnx"
+    model.write_bytes(text.read_text(path, str(path)).SerializeToString())
+    return model
 
 
 class _Checker:

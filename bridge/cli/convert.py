@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +15,10 @@ from bridge.errors import UsageError
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="The model to read: .onnx, or .xml for IR.")
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="The model to read: .onnx, .onnxtxt, or .xml for IR."
+        ),
     ],
     destination: Annotated[
         Path,
@@ -97,6 +101,7 @@ def convert(
             keep_branches=keep_branches,
             external_data=external_data,
             weights=weights,
+            debug=debug,
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
@@ -108,13 +113,24 @@ def convert(
     if check:
         from bridge.cli.check import run_check
 
-        sizes = {
-            f"{name}.{axis}": dim
-            for name, shape in shapes.items()
-            for axis, dim in enumerate(shape)
-            if isinstance(dim, int)
-        }
-        run_check(source, destination, quiet, sizes=sizes)
+        run_check(source, destination, quiet, sizes=_sizes(source, shapes))
+
+
+def _sizes(source: Path, shapes: Mapping[str, Sequence[Any]]) -> dict[str, int]:
+    """The sizes that the inputs' new shapes give to dimensions of the source, as a check takes
+    them: by the dimension's symbol, or as `input.axis` where it has none."""
+    if not shapes:
+        return {}
+    import bridge
+
+    sizes = {}
+    for value in bridge.load(source).graph.inputs:
+        new = shapes.get(value.name, ())
+        old = value.shape or (None,) * len(new)
+        for axis, (before, after) in enumerate(zip(old, new, strict=False)):
+            if isinstance(after, int):
+                sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
+    return sizes
 
 
 def _refuse_misplaced(

@@ -60,10 +60,9 @@ def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[li
     shared: dict[Value, int] = {}
     for value in graph.outputs:
         shared[value] = shared.get(value, 0) + 1
-    inputs = set(graph.inputs)
     own = [
         [name]
-        if shared[value] > 1 or value in inputs
+        if shared[value] > 1
         else list(dict.fromkeys([name, *writer.tensor_names[value]]))
         for value, name in zip(graph.outputs, names, strict=True)
     ]

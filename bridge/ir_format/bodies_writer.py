@@ -26,21 +26,25 @@ _BODY_INDENT = "\t\t\t"
 
 
 class _BodyWriter:
-    """A body while it is written. Each distinct value that leaves it has one Result."""
+    """A body while it is written. In a Loop each distinct value that leaves it has one Result
+    (`shared`); an If wants a Result of its own for each output."""
 
-    def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
+    def __init__(
+        self, outer: GraphWriter, body: Body, where: str, tag: str, shared: bool
+    ) -> None:
         indent = outer.indent + _BODY_INDENT
         self.tag = tag
         self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()
+        self._shared = shared
         self._results: dict[Value, int] = {}
         self.results = [self.result(value) for value in body.graph.outputs]
 
     def result(self, value: Value) -> int:
         """The id of the Result that gives out `value`."""
-        if value not in self._results:
+        if value not in self._results or not self._shared:
             name = f"{value.name}/sink_port_0" if value.name else ""
             self._results[value] = self.writer.result(value, name)
         return self._results[value]
@@ -80,7 +84,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
     maps: list[list[str]] = []
     texts: list[str] = []
     for body, own, tag in zip(node.bodies, keys, ("then_body", "else_body"), strict=True):
-        inner = _BodyWriter(writer, body, where, tag)
+        inner = _BodyWriter(writer, body, where, tag, shared=False)
         entries = [
             _entry("input", external[key], parameter)
             for key, parameter in sorted(zip(own, inner.parameters, strict=True))
@@ -113,7 +117,7 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         inputs.append(node.input(0) or _constant(writer, np.array(-1, np.int64), I64))
         inputs.append(node.input(1) or _constant(writer, np.array(True), BOOL))
     id, name = writer.identify(node, type)
-    inner = _BodyWriter(writer, body, f'{writer.where} / {type} "{name}"', "body")
+    inner = _BodyWriter(writer, body, f'{writer.where} / {type} "{name}"', "body", shared=True)
     entries: list[str] = []
     special: list[str] = []
     back_edges: list[str] = []

@@ -21,7 +21,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
 from bridge.rules import Refused, readers
 from bridge.spelling import unspell
-from bridge.vocabulary import Spelling, ir_spellings
+from bridge.vocabulary import REQUIRED, Spelling, ir_spellings
 
 VERSIONS = (10, 11)
 
@@ -47,7 +47,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     results = reader.build(graph, layers, parameters, where)
     graph.outputs = list(results.values())
     by_id = {layer.id: layer for layer in layers}
-    graph.output_names = _output_names([by_id[id] for id in results], by_id, version)
+    graph.output_names = _output_names(graph, [by_id[id] for id in results], by_id, version)
     entries, metadata = read_rt_info(net)
     return Model(
         graph,
@@ -79,12 +79,18 @@ def _parse(path: Path) -> Xml:
         raise InvalidModelError(f"{path}: is no whole XML file: {error.msg}") from None
 
 
-def _output_names(results: list[Layer], layers: dict[int, Layer], version: int) -> list[str]:
+def _output_names(
+    graph: Graph, results: list[Layer], layers: dict[int, Layer], version: int
+) -> list[str]:
+    """The name of each output, distinct. All names that a Result answers to become names of its
+    value too; of several, one that no graph input has is preferred."""
+    taken = {name for value in graph.inputs for name in value.names}
     names: list[str] = []
-    for result in results:
+    for value, result in zip(graph.outputs, results, strict=True):
         source, index = result.sources[0]
         producer = layers[source]
         own = split_names(result.xml.get("output_names", ""))
+        value.names.extend(name for name in own if name not in value.names)
         candidates = [*own, *producer.outputs[index].names]
         if version == 10:
             # Before version 11 OpenVINO named an output after the layer that makes it.
@@ -92,7 +98,7 @@ def _output_names(results: list[Layer], layers: dict[int, Layer], version: int) 
             candidates.append(producer.name + suffix)
         candidates.append(result.name)
         free = [name for name in candidates if name and name not in names]
-        names.append(free[0] if free else "")
+        names.append(next((name for name in free if name not in taken), free[0] if free else ""))
     return names
 
 
@@ -146,18 +152,14 @@ class Reader:
         except Refused as refusal:
             why = str(refusal)
         for operator, spelling in ir_spellings().get((layer.type, layer.version), ()):
-            try:
-                attributes, further = _attributes(layer, spelling)
-                if attributes is None or not _takes(spelling, len(inputs)):
-                    continue
-                outputs = values_of_ports(layer.outputs)
-                unspell(
-                    builder, operator, spelling, inputs, attributes, outputs, layer.name,
-                    extras_of(layer, further),
-                )  # fmt: skip
-            except (ValueError, KeyError) as error:
-                reason = error.args[0] if error.args else error
-                raise InvalidModelError(f"{where} / {layer}: {reason}") from None
+            attributes, further = _attributes(layer, spelling, where)
+            if attributes is None or not _takes(spelling, len(inputs)):
+                continue
+            outputs = values_of_ports(layer.outputs)
+            unspell(
+                builder, operator, spelling, inputs, attributes, outputs, layer.name,
+                extras_of(layer, further),
+            )  # fmt: skip
             return outputs
         return _raw(nodes, layer, inputs, where, why)
 
@@ -202,7 +204,9 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value]) -> list[Value]
     return values
 
 
-def _attributes(layer: Layer, spelling: Spelling) -> tuple[dict[str, Any] | None, dict[str, str]]:
+def _attributes(
+    layer: Layer, spelling: Spelling, where: str
+) -> tuple[dict[str, Any] | None, dict[str, str]]:
     """The attributes by a spelling, None where its fixed ones differ; and those it lacks."""
     further = dict(layer.data)
     for name, value in spelling.fixed.items():
@@ -213,11 +217,14 @@ def _attributes(layer: Layer, spelling: Spelling) -> tuple[dict[str, Any] | None
     for spelled in (*spelling.attributes.values(), *spelling.as_attributes.values()):
         for name in spelled.names:
             text = further.pop(name, None)
-            if text is not None:
-                try:
-                    attributes[name] = parse(text, spelled.type)
-                except ValueError as error:
-                    raise ValueError(f"attribute {name}: {error}") from None
+            if text is None:
+                if spelled.default is REQUIRED:
+                    raise InvalidModelError(f"{where} / {layer}: lacks the attribute {name}")
+                continue
+            try:
+                attributes[name] = parse(text, spelled.type)
+            except ValueError as error:
+                raise InvalidModelError(f"{where} / {layer}: {name}: {error}") from None
     return attributes, further
 
 

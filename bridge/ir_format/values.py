@@ -23,7 +23,9 @@ def parameter(layer: Layer, where: str) -> Value:
     except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: {error}") from None
     type = meet(TensorType(element, shape), port.type)
-    return Value(type, port.names or [layer.name])
+    names = port.names or [layer.name]
+    # OpenVINO sorts names; the one that the layer has too is the one people know.
+    return Value(type, sorted(names, key=lambda name: name != layer.name))
 
 
 def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> dict[str, Any] | None:

@@ -100,7 +100,8 @@ class WeightsWriter:
         elif isinstance(tensor.source, FileRange) and size:
             self._copier.copy(FileRange(tensor.source.path, tensor.source.offset, size))
         elif size:
-            self._file.write(tensor.data())
+            for piece in tensor.chunks():
+                self._file.write(piece)
         else:
             # OpenVINO gives an empty constant one byte too, and cannot map an empty file.
             self._file.write(b"\0")

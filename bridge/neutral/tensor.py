@@ -50,7 +50,8 @@ class FileRange:
 
 
 Source = Any
-"""A FileRange, an object with the buffer protocol (packed little-endian bytes), or an ndarray."""
+"""A FileRange, an object with the buffer protocol (packed little-endian bytes), an ndarray, or an
+object whose `chunks()` makes the packed bytes a piece at a time."""
 
 
 class Tensor:
@@ -92,7 +93,7 @@ class Tensor:
         if isinstance(source, np.ndarray):
             array = source if source.shape == self.shape else source.reshape(self.shape)
         else:
-            data = source.read() if isinstance(source, FileRange) else source
+            data = source if isinstance(source, bytes) else self.data()
             array = unpack(data, self.element, self.size).reshape(self.shape)
         if array.nbytes <= 1 << 16:
             self._array = array
@@ -103,6 +104,8 @@ class Tensor:
         source = self.source
         if isinstance(source, FileRange):
             return memoryview(source.read())
+        if hasattr(source, "chunks"):
+            return memoryview(b"".join(source.chunks()))
         if isinstance(source, np.ndarray):
             return memoryview(pack(source, self.element))
         return memoryview(source).cast("B")
@@ -110,6 +113,9 @@ class Tensor:
     def chunks(self) -> Iterator[memoryview]:
         """The packed bytes, a bounded piece at a time."""
         source = self.source
+        if hasattr(source, "chunks"):
+            yield from source.chunks()
+            return
         if not isinstance(source, FileRange):
             yield self.data()
             return

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.onnx_format import text
 from bridge.onnx_format.attributes import neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL
 from bridge.onnx_format.functions import Functions, inline
@@ -35,6 +36,10 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     where = "the model"
     if isinstance(source, onnx.ModelProto):
         proto = source
+    elif isinstance(source, str | Path) and Path(source).suffix.lower() in text.SUFFIXES:
+        where = str(source)
+        file = Path(source).resolve()
+        proto = text.read_text(file, where)
     else:
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)

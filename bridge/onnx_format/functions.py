@@ -74,13 +74,14 @@ def read_body(
     function: onnx.FunctionProto,
     inputs: Sequence[Value | None],
     scope: Scope,
+    count: int | None = None,
 ) -> list[Value | None]:
-    """Reads a function's nodes into `scope`; its outputs."""
+    """Reads a function's nodes into `scope`; its (first `count`) outputs."""
     for index, name in enumerate(function.input):
         scope.values[name] = inputs[index] if index < len(inputs) else None
     for node in function.node:
         reader.node(node, scope)
-    return [scope.resolve(name, "output") for name in function.output]
+    return [scope.resolve(name, "output") for name in function.output[:count]]
 
 
 def expand_function(
@@ -89,8 +90,10 @@ def expand_function(
     inputs: Sequence[Value | None],
     attributes: Iterable[onnx.AttributeProto],
     where: str,
+    count: int,
 ) -> list[Value | None]:
-    """Builds the body of a standard function with `builder`; its outputs."""
+    """Builds the body of a standard function with `builder`; its first `count` outputs, which are
+    all that a body made for a node with so many outputs computes."""
     from bridge.onnx_format.frontend import Reader
 
     reader = Reader(onnx.ModelProto(), None)
@@ -100,6 +103,6 @@ def expand_function(
     scope = Scope(
         reader, builder, _opsets(function), where, attributes=given, prefix=f"{name}/"
     )  # fmt: skip
-    results = read_body(reader, function, inputs, scope)
+    results = read_body(reader, function, inputs, scope, count)
     builder.name = name
     return results

@@ -131,7 +131,7 @@ def inline_standard_function(builder: Builder, node: Node, where: str) -> list[V
     schema_defaults = _defaults(proto)
     values = [inputs[name] if name else None for name in proto.input]
     attributes = [*schema_defaults, *proto.attribute]
-    return expand_function(builder, function, values, attributes, where)
+    return expand_function(builder, function, values, attributes, where, len(node.outputs))
 
 
 def _defaults(proto: onnx.NodeProto) -> list[onnx.AttributeProto]:

@@ -156,4 +156,5 @@ def copy_tensor(tensor: Tensor, file: BinaryIO, copier: RangeCopier) -> None:
     if isinstance(tensor.source, FileRange):
         copier.copy(tensor.source)
     else:
-        file.write(tensor.data())
+        for piece in tensor.chunks():
+            file.write(piece)

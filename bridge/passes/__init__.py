@@ -8,11 +8,18 @@ from bridge.neutral.graph import Model
 from bridge.report import Report
 
 
-def prepare(model: Model, target: Target, report: Report, keep_branches: bool = False) -> Model:
+def prepare(
+    model: Model,
+    target: Target,
+    report: Report,
+    keep_branches: bool = False,
+    debug: bool = False,
+) -> Model:
     """Rewrites a model, in place, until `target` can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `keep_branches` turns off the
-    pruning of branches whose rank nothing outside the If could take.
+    pruning of branches whose rank nothing outside the If could take. `debug` verifies the graph
+    as it was read and after each pass.
     """
     from bridge.passes.boundary import defaults_to_constants
     from bridge.passes.dead import remove_dead_code
@@ -20,19 +27,33 @@ def prepare(model: Model, target: Target, report: Report, keep_branches: bool = 
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
 
+    def done(step: str) -> None:
+        if debug:
+            from bridge.neutral.verify import verify
+
+            verify(model.graph, f"after {step}: graph")
+
+    done("reading")
     if target.format == "ir":
         defaults_to_constants(model, report)
+        done("defaults_to_constants")
         if model.format != "ir":
             fold(model.graph)
+            done("fold")
             if not keep_branches:
                 settle_ranks(model, report)
+                done("settle_ranks")
     if model.format != target.format:
         remove_dead_code(model.graph, trim=True)
+        done("remove_dead_code")
     findings = expand(model, target)
     if findings:
         raise UnsupportedError(str(target), findings)
+    done("expand")
     if model.format != target.format:
         if target.format == "ir":
             fold(model.graph)
+            done("fold")
         remove_dead_code(model.graph, trim=target.format == "onnx")
+        done("remove_dead_code")
     return model

@@ -16,6 +16,7 @@ from bridge.neutral.inference import infer_graph
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.fold import fold, inline_branch
 from bridge.passes.rewrite import Substitution
+from bridge.passes.sink import sink_consumers
 from bridge.report import Report
 
 MOST_SWEEPS = 50
@@ -64,6 +65,14 @@ def settle_ranks(model: Model, report: Report) -> None:
             infer_graph(model.graph)
         if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
             return
+    while sink_consumers(model.graph):
+        infer_graph(model.graph)
+    for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
+        if value.rank is None and value.producer is not None and value.producer.op == "If":
+            report.notes.append(
+                f'the rank of the output "{name}" depends on the If {value.producer.name!r}: '
+                "OpenVINO's CPU plugin does not run such a model"
+            )
 
 
 def _differs(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, ELEMENTS
 from bridge.rules import Refused, Result, expands
@@ -26,9 +26,25 @@ def on_booleans(b: Builder, node: Node) -> Result:
 
 @expands("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
-    """One operator of IR for each direction."""
+    """One operator of IR for each direction. By as many bits as the type has, or by a negative
+    number, all bits are shifted out; OpenVINO would shift by the remainder."""
+    x, y = node.inputs
+    assert x is not None and y is not None
     left = node.attributes["direction"] == "LEFT"
-    return b.op("BitwiseLeftShift" if left else "BitwiseRightShift", *node.inputs)
+    op = "BitwiseLeftShift" if left else "BitwiseRightShift"
+    if x.element is None:
+        return b.op(op, x, y)
+    bits = x.element.bits
+    known = values_of(y)
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return b.op(op, x, y)
+    out = b.op("GreaterOrEqual", y, b.like(bits, y))
+    if x.element.is_signed:
+        out = b.op("Or", out, b.op("Less", y, b.like(0, y)))
+    if not left and x.element.is_signed:
+        return b.op(op, x, b.op("Where", out, b.like(bits - 1, y), y))
+    zero = b.like(0, x)
+    return b.op("Where", out, zero, b.op(op, x, b.op("Where", out, b.like(0, y), y)))
 
 
 @expands("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
@@ -44,11 +60,10 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
         return b.op("BitShift", x, y, direction=direction)
     if x.element.kind != "int":
         raise Refused(f"ONNX shifts no {x.element}")
+    unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     if left:
-        unsigned = ELEMENTS[x.element.name.replace("i", "u")]
         shifted = b.op("BitShift", cast(b, x, unsigned), cast(b, y, unsigned), direction="LEFT")
         return cast(b, shifted, x.element)
-    unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     negative = b.op("Less", x, b.like(0, x))
     # The complement of a negative number is not negative, and shifts as an unsigned one does.
     ones = b.op("Sub", b.op("Neg", x), b.like(1, x))

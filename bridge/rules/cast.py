@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.math import promoted
-from bridge.neutral.types import BY_IR, BY_ONNX, F32, STRING
+from bridge.neutral.types import BY_IR, BY_ONNX, F32, STRING, Element
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import cast
 
@@ -24,26 +24,37 @@ def named_type(b: Builder, node: Node) -> Result:
 
 @reads("Convert", format="ir")
 def read_convert(b: Builder, node: Node) -> Result:
-    """Convert-1 does not saturate to types of 8 bits."""
-    to = BY_IR.get(node.attributes["destination_type"])
-    if to is None or to.name not in _LARGEST:
+    """Convert-1 does not saturate to types of 8 bits, and rounds to the nearest f8e8m0."""
+    return _without_saturation(b, node, BY_IR.get(node.attributes["destination_type"]))
+
+
+@reads("ConvertLike", format="ir")
+def read_convert_like(b: Builder, node: Node) -> Result:
+    """As Convert-1."""
+    like = node.inputs[1]
+    assert like is not None
+    return _without_saturation(b, node, like.element)
+
+
+def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
+    if to is None or to.name not in (*_LARGEST, "f8e8m0"):
         return None
-    return b.op("Cast", node.inputs[0], to=to, saturate=False)
+    return b.op("Cast", node.inputs[0], to=to, saturate=False, round_mode="nearest")
 
 
 @expands("CastLike", target="ir")
 def cast_like(b: Builder, node: Node) -> Result:
-    """Cast, where saturation matters."""
+    """Cast, where saturation or the direction of rounding matter."""
     x, like = node.inputs
     assert like is not None
-    if like.element is None or (node.attributes["saturate"] and like.element.name not in _LARGEST):
+    if like.element is None or like.element.name not in (*_LARGEST, "f8e8m0"):
         return None
-    return b.op("Cast", x, to=like.element, saturate=node.attributes["saturate"])
+    return b.op("Cast", x, to=like.element, **node.attributes)
 
 
 @expands("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
-    """IR's Convert takes no strings, does not saturate, and rounds to f8e8m0 in one way."""
+    """IR's Convert takes no strings, does not saturate, and rounds to the nearest f8e8m0."""
     x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
     for element in (x.element, to):
@@ -51,11 +62,10 @@ def convert(b: Builder, node: Node) -> Result:
             raise Refused("OpenVINO converts neither from nor to strings")
         if element is not None and element.ir is None:
             raise Refused(f"OpenVINO has no element type {element}")
-    mode = node.attributes["round_mode"]
-    if to.name == "f8e8m0" and mode != "up":
-        raise Refused(f"OpenVINO rounds up to f8e8m0, not {mode}")
+    if to.name == "f8e8m0":
+        return _power_of_two(b, cast(b, x, F32), to, node.attributes["round_mode"])
     if to.name not in _LARGEST:
-        defaults = node.attributes["saturate"] and mode == "up"
+        defaults = node.attributes["saturate"] and node.attributes["round_mode"] == "up"
         return None if defaults else b.op("Cast", x, to=to)
     if node.attributes["saturate"]:
         wide = cast(b, x, F32)
@@ -63,6 +73,16 @@ def convert(b: Builder, node: Node) -> Result:
         inside = b.op("Clip", wide, b.op("Neg", most), most)
         x = b.op("Where", b.op("IsNaN", wide), wide, inside)
     return b.op("ir::Convert", x, to=to)
+
+
+def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
+    nearest = b.op("ir::Convert", x, to=to)
+    if mode == "nearest":
+        return nearest
+    power = cast(b, nearest, F32)
+    beyond = b.op("Less" if mode == "up" else "Greater", power, x)
+    other = b.op("Mul", power, b.constant(2.0 if mode == "up" else 0.5))
+    return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
 
 
 @expands("ConvertPromoteTypes", target="onnx")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
-from bridge.rules import Refused, Result, expands, reads
-from bridge.rules.idioms import cast, positions, scalar, unsqueeze
+from bridge.rules import Result, expands, reads
+from bridge.rules.idioms import cast, positions, ranks, scalar, unsqueeze
 
 
 @reads("CumSum", format="ir")
@@ -35,22 +35,34 @@ def scalar_axis(b: Builder, node: Node) -> Result:
 @expands("CumProd", target="ir")
 @expands("CumProd", target="onnx")
 def cum_prod(b: Builder, node: Node) -> Result:
-    """Each element is the product, along a further axis, of the input where an index reaches to
-    it and of 1 elsewhere. Takes memory that grows with the square of the axis."""
-    x, axes = node.inputs
-    assert x is not None and b.target is not None
+    """Along the axis that is given; where it is computed, along each, of which one is picked."""
+    x, given = node.inputs
+    assert x is not None and given is not None and b.target is not None
     if b.target.format == "onnx" and b.target.opset >= 26:
         return None
-    known = integers(axes)
-    if known is None or x.rank is None:
-        raise Refused("CumProd needs a constant axis and an input of known rank here")
-    axis, reverse = known[0] % x.rank, node.attributes["reverse"]
+    (rank,) = ranks(node, 0)
+    known = integers(given)
+    reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
+    if known is not None:
+        return _products(b, x, known[0] % rank, reverse, exclusive)
+    given = b.op("Mod", scalar(b, given), b.like(rank, given))
+    result = _products(b, x, 0, reverse, exclusive)
+    for axis in range(1, rank):
+        along = b.op("Equal", given, b.like(axis, given))
+        result = b.op("Where", along, _products(b, x, axis, reverse, exclusive), result)
+    return result
+
+
+def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -> Value:
+    """Each element is the product, along a further axis, of the input where an index reaches to
+    it and of 1 elsewhere. Takes memory that grows with the square of the axis."""
+    assert x.rank is not None
     to = positions(b, x, axis)
     by = unsqueeze(b, to, 1)
     compare = {
         (False, False): "LessOrEqual", (False, True): "Less",
         (True, False): "GreaterOrEqual", (True, True): "Greater",
-    }[reverse, node.attributes["exclusive"]]  # fmt: skip
+    }[reverse, exclusive]  # fmt: skip
     reaches = b.op(compare, to, by)
     behind = x.rank - 1 - axis
     if behind:

@@ -11,14 +11,17 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import (
+    as_i64,
     cast,
     concat,
     cut,
     flip,
+    scalar,
     size,
     sizes,
     squeeze,
     unsqueeze,
+    vector,
     zeros,
 )
 
@@ -33,13 +36,18 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
     if x.shape is None or x.shape[-1] not in (1, 2):
         raise Refused("whether its input is real or complex is unknown; declare the input's shape")
     known = (-2,) if axis_value is None else integers(axis_value)
-    if known is None:
-        raise Refused("its axis must be a constant in OpenVINO IR")
-    axis = known[0] % len(x.shape)
     real = x.shape[-1] == 1
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
+    if known is None:
+        if length is not None or onesided:
+            raise Refused(
+                "with onesided or a dft_length its axis must be a constant in OpenVINO IR"
+            )
+        assert axis_value is not None
+        return _along_computed_axis(b, x, axis_value, inverse)
+    axis = known[0] % len(x.shape)
     if length is not None:
-        length = _vector(b, length)
+        length = as_i64(b, vector(b, length))
     if inverse and onesided:
         return unsqueeze(b, _real_inverse(b, _complex(b, x), axis, length), -1)
     if length is not None:
@@ -53,12 +61,13 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
     return cut(b, b.op("ir::DFT", x, axes), axis, 0, half)
 
 
-def _vector(b: Builder, x: Value) -> Value:
-    """An integer scalar or vector of one element as a 1-D i64 value."""
-    known = integers(x)
-    if known is not None:
-        return b.constant(list(known))
-    return b.op("Reshape", cast(b, x, I64), b.constant([1]))
+def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Value:
+    """The transform of a whole axis that is known only at run time."""
+    given = as_i64(b, vector(b, axis))
+    # Negative axes count from the one of real and imaginary parts, which IR does not count.
+    negative = b.op("Less", given, b.constant([0]))
+    axes = b.op("Where", negative, b.op("Add", given, b.constant([1])), given)
+    return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
 
 
 def _complex(b: Builder, x: Value) -> Value:
@@ -114,8 +123,15 @@ def complex_to_onnx(b: Builder, node: Node) -> Result:
     x = node.inputs[0]
     assert x is not None
     inverse = node.op == "IDFT"
-    for axis, length in _steps(b, node, x, complex=True):
-        x = _dft(b, x, length, axis, inverse=inverse)
+    axes = node.inputs[1]
+    assert axes is not None
+    if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
+        given = as_i64(b, scalar(b, axes))
+        negative = b.op("Less", given, b.constant(0))
+        axis = b.op("Where", negative, b.op("Sub", given, b.constant(1)), given)
+        return b.op("DFT", x, None, axis, inverse=inverse)
+    for position, length in _steps(b, node, x, complex=True):
+        x = _dft(b, x, length, position, inverse=inverse)
     return x
 
 

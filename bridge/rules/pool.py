@@ -221,7 +221,8 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         half = len(attributes["pads"]) // 2
         none = (0,) * half
         room = _room({**attributes, "pads": none + attributes["pads"][half:]})
-        pooled = _padded(b, pooled, room, -np.inf)
+        # What OpenVINO gives for a window without any element.
+        pooled = _padded(b, pooled, room, float(np.finfo((pooled.element or F32).dtype).min))
         plain |= {"pads": attributes["pads"][:half] + none, "rounding_type": "floor"}
     if len(node.outputs) == 1:
         return cast(b, b.op("MaxPool", pooled, **plain), element)

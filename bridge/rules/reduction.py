@@ -6,8 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.math import reduced
-from bridge.neutral.types import BOOL, I32
+from bridge.neutral.types import BOOL, I32, I64, is_static
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import as_i64, cast, vector
 
@@ -31,6 +30,12 @@ def read_reduction(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
+def known_axes(node: Node) -> tuple[int, ...] | None:
+    """The axes, () where none are given; None where they are computed."""
+    axes = node.input(1)
+    return () if axes is None or axes.shape == (0,) else integers(axes)
+
+
 def _elementwise(b: Builder, op: str, x: Value) -> Value:
     """What a reduction does to each element by itself."""
     match op:
@@ -50,8 +55,8 @@ def empty_axes(b: Builder, node: Node) -> Result:
     `noop_with_empty_axes`."""
     data, axes = node.input(0), node.input(1)
     assert data is not None
-    known = integers(axes)
-    if not node.attributes["noop_with_empty_axes"] or (axes is not None and known is None):
+    known = known_axes(node)
+    if not node.attributes["noop_with_empty_axes"] or known is None:
         return None
     if not known:
         return _elementwise(b, node.op, data)
@@ -61,9 +66,9 @@ def empty_axes(b: Builder, node: Node) -> Result:
 @expands(*ALL, target="ir")
 def all_axes(b: Builder, node: Node) -> Result:
     """IR has the axes as an input, even where they are all."""
-    data, axes = node.input(0), node.input(1)
+    data = node.input(0)
     assert data is not None
-    if axes is not None and integers(axes) != ():
+    if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
     if data.rank is None:
@@ -91,27 +96,51 @@ _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 def nothing_to_reduce(b: Builder, node: Node) -> Result:
     """The reduction of no elements is what the standard says, where a size of 0 is known; OpenVINO
     gives the largest finite numbers, and 0 for the mean."""
-    (x, axes) = node.inputs[0], integers(node.input(1))
+    x, result = node.inputs[0], node.outputs[0]
     assert x is not None
-    if x.shape is None or x.element is None or not axes or not x.element.is_float:
+    if x.element is None or not (x.element.is_float or x.element is BOOL):
         return None
-    if not any(x.shape[a] == 0 for a in axes):
+    if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
-    shape = reduced(node, x.shape)
-    if shape is None or not all(isinstance(d, int) for d in shape):
-        return None
-    return b.constant(np.full(shape, _OF_NOTHING[node.op]), x.element)
+    value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
+    return b.constant(np.full(result.shape, value), x.element)
 
 
 @expands("ReduceMax", "ReduceMin", target="ir")
 def of_booleans(b: Builder, node: Node) -> Result:
-    """ONNX's maximum and minimum of booleans are IR's logical reductions."""
-    x = node.inputs[0]
+    """ONNX's maximum and minimum of booleans are IR's logical reductions; these want constant
+    axes."""
+    x, axes = node.input(0), node.input(1)
     assert x is not None
     if x.element is not BOOL:
         return None
+    if known_axes(node) is None:
+        return cast(b, b.op(node.op, cast(b, x, I32), axes, **node.attributes), BOOL)
     op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
-    return b.op(op, *node.inputs, **node.attributes)
+    return b.op(op, x, axes, **node.attributes)
+
+
+@expands(*ALL, target="ir")
+def computed_rank(b: Builder, node: Node) -> Result:
+    """Without the reduced axes, OpenVINO does not know the rank of a result whose axes are
+    computed; where their number is known, the sizes that stay are computed and it does."""
+    x, axes = node.input(0), node.input(1)
+    assert x is not None
+    if axes is None or node.attributes["keepdims"] or integers(axes) is not None:
+        return None
+    if x.rank is None or axes.rank != 1 or not isinstance(axes.shape[0], int):
+        return None
+    stay = x.rank - axes.shape[0]
+    positive = b.op("Mod", axes, b.like(x.rank, axes))
+    ones = b.op("Expand", b.constant([1]), b.constant([axes.shape[0]]))
+    zeros = b.constant([0] * x.rank)
+    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
+    _, left = b.ops(
+        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
+        index_element_type=I64,
+    )  # fmt: skip
+    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
+    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
 
 
 @expands("ReduceLogicalAnd", "ReduceLogicalOr", target="onnx")

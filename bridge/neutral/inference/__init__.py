@@ -25,7 +25,8 @@ CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
 
 FAMILIES = ("shapes", "slices", "gather", "resize", "math", "nn", "control", "sequences",
-    "matmul", "recurrent", "random", "signal", "ml", "state")  # fmt: skip
+    "matmul", "recurrent", "random", "signal", "ml", "state", "quantization",
+    "detection")  # fmt: skip
 
 
 def infers(*ops: str) -> Callable[[Inference], Inference]:

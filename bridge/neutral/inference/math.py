@@ -126,7 +126,7 @@ def reduced(node: Node, shape: Shape) -> Shape:
     rank, keep = len(shape), node.attributes["keepdims"]
     given = node.input(1)
     axes = integers(given)
-    if given is None or axes == ():
+    if given is None or axes == () or given.shape == (0,):
         if node.attributes["noop_with_empty_axes"]:
             return shape
         axes = tuple(range(rank))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, same
-from bridge.neutral.types import ANY, I32, Dim, Shape, TensorType, broadcast
+from bridge.neutral.types import ANY, Dim, Shape, TensorType, broadcast
 
 
 def product(a: Shape, b: Shape) -> Shape:
@@ -37,11 +37,6 @@ def matmul(node: Node) -> list[TensorType]:
         swapped(b.shape, flags.get("transpose_b", False)),
     )
     return [TensorType(a.element or b.element, shape)]
-
-
-@infers("MatMulInteger")
-def matmul_integer(node: Node) -> list[TensorType]:
-    return [TensorType(I32, product(first(node).shape, first(node, 1).shape))]
 
 
 @infers("Gemm")

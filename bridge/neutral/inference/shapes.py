@@ -126,7 +126,8 @@ def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
 
 @knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 def flat_content(node: Node) -> Content | None:
-    return content_of(node.inputs[0])
+    rank = node.outputs[0].rank
+    return content_of(node.inputs[0]) if rank is not None and rank <= 1 else None
 
 
 @infers("Flatten")

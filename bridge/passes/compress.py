@@ -1,0 +1,86 @@
+"""Constants of f32 stored as f16, as OpenVINO's `compress_to_fp16` stores them.
+
+Each becomes a Constant of f16 and a Cast that carries OpenVINO's mark of a decompression, which
+its plugins fold or keep compressed as they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import constant_value
+from bridge.neutral.graph import Graph, Model, Node
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import F16, F32
+
+LARGEST = float(np.finfo(np.float16).max)
+SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
+
+KEPT_FROM = 0.75
+"""Share of values outside f16's range from which on OpenVINO keeps a constant in f32."""
+
+DECOMPRESSION = '<attribute name="decompression" version="0" />'
+
+
+class Halves:
+    """The packed bytes of an f32 tensor in f16, made a bounded piece at a time."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def chunks(self) -> Iterator[memoryview]:
+        """The bytes, in pieces."""
+        for piece in self.tensor.chunks():
+            values = np.frombuffer(piece, np.float32)
+            halves = np.clip(values, -LARGEST, LARGEST).astype(np.float16)
+            yield memoryview(halves).cast("B")  # type: ignore[arg-type]
+
+
+def compress(model: Model) -> None:
+    """Compresses, in place, every f32 constant of more than one element, unless most of its values
+    lie outside f16's range."""
+    made: dict[int, Tensor | None] = {}
+    _graph(model.graph, made)
+
+
+def _graph(graph: Graph, made: dict[int, Any]) -> None:
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        for body in node.bodies:
+            _graph(body.graph, made)
+        half = _half(node, made) if node.op == "Constant" else None
+        if half is None:
+            nodes.append(node)
+            continue
+        stored = constant_value(half)
+        name = node.name or node.outputs[0].name
+        nodes.append(
+            Node(
+                "Constant", [], [stored], {"value": half}, (), f"{name}_compressed" if name else ""
+            )
+        )
+        attributes = {"to": F32, "saturate": True, "round_mode": "up"}
+        extras = {**(node.extras or {}), "rt_info": DECOMPRESSION}
+        nodes.append(Node("Cast", [stored], node.outputs, attributes, (), name, extras))
+    graph.nodes = nodes
+
+
+def _half(node: Node, made: dict[int, Any]) -> Tensor | None:
+    """The tensor in f16, the same for the same tensor; None where it stays as it is."""
+    tensor: Tensor = node.attributes["value"]
+    if tensor.element is not F32 or tensor.size <= 1:
+        return None
+    key = id(tensor)
+    if key not in made:
+        outside = sum(_outside(piece) for piece in tensor.chunks())
+        keep = outside >= KEPT_FROM * tensor.size
+        made[key] = None if keep else Tensor(F16, tensor.shape, Halves(tensor))
+    return made[key]
+
+
+def _outside(piece: memoryview) -> int:
+    size = np.abs(np.frombuffer(piece, np.float32))
+    return int(np.count_nonzero((size > LARGEST) | ((size < SMALLEST) & (size != 0))))

@@ -1,0 +1,139 @@
+"""Moves the consumers of an If whose branches differ in rank into its branches.
+
+OpenVINO's CPU plugin runs no value of unknown rank; inside a branch the rank is known. What is
+moved is the part of the graph between the If and the first values of a known rank.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import constant_value
+from bridge.neutral.clone import clone_node
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.inference import infer, infer_graph
+from bridge.neutral.inference.control import enter_bodies
+from bridge.neutral.types import UNKNOWN
+
+
+def sink_consumers(graph: Graph) -> bool:
+    """Sinks, in place, wherever an If gives a value of unknown rank that nodes of its graph use.
+    Whether anything was moved."""
+    moved = False
+    for node in graph.nodes:
+        for body in node.bodies:
+            moved = sink_consumers(body.graph) or moved
+    if moved:
+        infer_graph(graph)
+    index = 0
+    while index < len(graph.nodes):
+        node = graph.nodes[index]
+        if node.op == "If" and any(v.rank is None for v in node.outputs):
+            region = _region(graph, index)
+            if region:
+                _move(graph, index, region)
+                moved = True
+        index += 1
+    return moved
+
+
+def _uses(node: Node, values: set[Value]) -> bool:
+    return any(v in values for v in node.inputs if v is not None)
+
+
+def _region(graph: Graph, index: int) -> list[Node]:
+    """The nodes that take a value of unknown rank that comes from the If at `index`, and all
+    between them."""
+    node = graph.nodes[index]
+    later = graph.nodes[index + 1 :]
+    unknown = {v for v in node.outputs if v.rank is None}
+    wanted: set[Node] = set()
+    for consumer in later:
+        if _uses(consumer, unknown):
+            wanted.add(consumer)
+            unknown.update(v for v in consumer.outputs if v.rank is None)
+    if not wanted:
+        return []
+    below: set[Node] = set()
+    derived: set[Value] = {v for v in node.outputs if v.rank is None}
+    for consumer in later:
+        if _uses(consumer, derived):
+            below.add(consumer)
+            derived.update(consumer.outputs)
+    needed: set[Value] = set()
+    region: list[Node] = []
+    for consumer in reversed(later):
+        if consumer in wanted or (consumer in below and any(v in needed for v in consumer.outputs)):
+            region.append(consumer)
+            needed.update(v for v in consumer.inputs if v is not None)
+    region.reverse()
+    return region
+
+
+def _move(graph: Graph, index: int, region: list[Node]) -> None:
+    old = graph.nodes[index]
+    inside = set(region)
+    made = {v for n in region for v in n.outputs}
+    rest = [n for n in graph.nodes[index + 1 :] if n not in inside]
+    used = {v for n in rest for v in n.inputs if v is not None} | set(graph.outputs)
+    kept = [i for i, v in enumerate(old.outputs) if v in used]
+    exits = [v for n in region for v in n.outputs if v in used]
+    inputs = list(old.inputs)
+    ports: dict[Value, int] = {}
+    for node in region:
+        for value in node.inputs:
+            if value is None or value in made or value in ports or value in old.outputs:
+                continue
+            if value.constant is None:
+                ports[value] = len(inputs)
+                inputs.append(value)
+    for body in old.bodies:
+        _extend(body, old, region, kept, exits, ports)
+    outputs = [old.outputs[i] for i in kept] + exits
+    for value in outputs:
+        value.declared = value.type if value.rank is not None else value.declared
+    node = Node("If", inputs, outputs, {}, old.bodies, old.name, old.extras)
+    after: set[Value] = set(outputs)
+    early: list[Node] = []
+    late: list[Node] = []
+    for other in rest:
+        if _uses(other, after):
+            after.update(other.outputs)
+            late.append(other)
+        else:
+            early.append(other)
+    graph.nodes = [*graph.nodes[:index], *early, node, *late]
+    enter_bodies(node)
+    infer(node)
+
+
+def _extend(
+    body: Body,
+    old: Node,
+    region: list[Node],
+    kept: list[int],
+    exits: list[Value],
+    ports: dict[Value, int],
+) -> None:
+    """Appends a copy of the region to a branch and makes its exits outputs."""
+    graph = body.graph
+    by_output: dict[int, Value] = {}
+    for value, port in zip(graph.outputs, body.outputs, strict=True):
+        assert isinstance(port, Yield) and port.output is not None
+        by_output[port.output] = value
+    values = {outer: by_output[i] for i, outer in enumerate(old.outputs)}
+    for outer, position in ports.items():
+        values[outer] = Value(outer.type, list(outer.names))
+        graph.inputs.append(values[outer])
+        body.inputs.append(Invariant(position))
+    for node in region:
+        for value in node.inputs:
+            tensor = value.constant if value is not None else None
+            if value is not None and tensor is not None and value not in values:
+                values[value] = constant_value(tensor, list(value.names))
+                graph.nodes.append(Node("Constant", [], [values[value]], {"value": tensor}))
+        copied = clone_node(node, values)
+        for value in copied.outputs:
+            # Declared for all branches, so it says nothing of this one.
+            value.declared = UNKNOWN if value.rank is None else value.declared
+        graph.nodes.append(copied)
+    graph.outputs = [by_output[i] for i in kept] + [values[v] for v in exits]
+    body.outputs = [Yield(i) for i in range(len(graph.outputs))]

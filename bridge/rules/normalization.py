@@ -1,0 +1,234 @@
+"""Batch, instance, layer, group, response and Lp normalisation.
+
+IR's MVN subtracts the mean over axes and divides by the deviation; most of ONNX's ones are an MVN, a
+scale and a bias.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BF16, F16, F32
+from bridge.rules import Refused, Result, expands, reads
+from bridge.rules.idioms import cast, expand, ranks, reshape, size
+from bridge.vocabulary import operators
+
+
+def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
+    return reshape(b, vector, 1, -1, *(1,) * (rank - 2))
+
+
+@reads("BatchNormalization", format="onnx", until=13)
+def read_batch_normalization(b: Builder, node: Node) -> Result:
+    """Before operator set 14 further outputs meant training; before 9 statistics could be per
+    activation (`spatial` = 0)."""
+    if len(node.outputs) > 1:
+        raise Refused("training outputs of BatchNormalization before operator set 14; export anew")
+    if node.attributes.get("spatial", 1):
+        return None
+    data, scale, bias, mean, variance = node.inputs
+    assert data is not None and variance is not None
+    epsilon = b.like(node.attributes.get("epsilon", 1e-5), variance)
+    deviation = b.op("Sqrt", b.op("Add", variance, epsilon))
+    y = b.op("Div", b.op("Sub", data, mean), deviation)
+    return b.op("Add", b.op("Mul", y, scale), bias)
+
+
+@expands("BatchNormalization", target="ir")
+def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, scale, bias, mean, variance = node.inputs
+    assert data is not None and mean is not None and variance is not None
+    attributes = node.attributes
+    training = attributes["training_mode"]
+    elements = {v.element for v in (data, scale, bias, mean, variance) if v is not None}
+    plain = {"epsilon": attributes["epsilon"]}
+    if not training and len(elements) == 1:
+        if attributes == {**operators()["BatchNormalization"].defaults, **plain}:
+            return None
+        return b.op("BatchNormalization", *node.inputs, **plain)
+    wide = [cast(b, v, F32) for v in (data, scale, bias, mean, variance) if v is not None]
+    if not training:
+        return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
+    axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
+    current = b.op("ReduceMean", wide[0], axes, keepdims=True)
+    centered = b.op("Sub", wide[0], current)
+    spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=False)
+    current = b.op("Squeeze", current, axes)
+    y = b.op("BatchNormalization", *wide[:3], current, spread, **plain)
+    running = [
+        _blend(b, old, new, attributes["momentum"])
+        for old, new in zip(wide[3:], (current, spread), strict=True)
+    ]
+    results = [cast(b, y, data.element), *(cast(b, r, mean.element) for r in running)]
+    return results[: len(node.outputs)]
+
+
+def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
+    """momentum * old + (1 - momentum) * new."""
+    kept = b.op("Mul", old, b.like(momentum, old))
+    return b.op("Add", kept, b.op("Mul", new, b.like(1.0 - momentum, new)))
+
+
+@expands("InstanceNormalization", target="ir")
+def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None
+    rank = ranks(node, 0)[0]
+    y = _normalized(b, data, b.constant(list(range(2, rank))), node.attributes["epsilon"])
+    y = b.op("Mul", y, _along_channels(b, scale, rank))
+    return b.op("Add", y, _along_channels(b, bias, rank))
+
+
+def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
+    return b.op(
+        "MVN", data, axes, eps=epsilon, eps_mode="INSIDE_SQRT", normalize_variance=True
+    )  # fmt: skip
+
+
+@expands("LayerNormalization", target="ir")
+def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, scale, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and scale is not None
+    axis = node.attributes["axis"]
+    if axis >= 0:
+        axis -= ranks(node, 0)[0]
+    axes = b.constant(list(range(axis, 0)))
+    epsilon = node.attributes["epsilon"]
+    wide = cast(b, data, F32) if data.element in (F16, BF16) else data
+    if len(node.outputs) == 1:
+        y = cast(b, _normalized(b, wide, axes, epsilon), data.element)
+        statistics: list[Value] = []
+    else:
+        mean = b.op("ReduceMean", wide, axes, keepdims=True)
+        centered = b.op("Sub", wide, mean)
+        spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=True)
+        deviation = b.op("Sqrt", b.op("Add", spread, b.like(epsilon, spread)))
+        inverse = b.op("Div", b.like(1.0, deviation), deviation)
+        y = cast(b, b.op("Mul", centered, inverse), data.element)
+        statistics = [cast(b, v, node.attributes["stash_type"]) for v in (mean, inverse)]
+    y = b.op("Mul", y, scale)
+    y = y if bias is None else b.op("Add", y, bias)
+    return [y, *statistics][: len(node.outputs)]
+
+
+@expands("MeanVarianceNormalization", target="ir")
+def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    axes = b.constant(list(node.attributes["axes"]))
+    return b.op(
+        "MVN", node.inputs[0], axes, eps=1e-9, eps_mode="OUTSIDE_SQRT", normalize_variance=True
+    )
+
+
+@reads("MVN", format="ir", until=5)
+def read_mvn(b: Builder, node: Node) -> Result:
+    """MVN-1 and MVN-2 have the axes as an attribute, or say whether channels are among them."""
+    given = node.attributes.get("reduction_axes", "")
+    axes = [int(axis) for axis in given.split(",") if axis.strip()]
+    if not axes:
+        across = node.attributes.get("across_channels", "false").lower() in ("true", "1")
+        axes = list(range(1 if across else 2, ranks(node, 0)[0]))
+    variance = node.attributes.get("normalize_variance", "true").lower() in ("true", "1")
+    return b.op(
+        "MVN", node.inputs[0], b.constant(axes), eps=float(node.attributes.get("eps", "1e-9")),
+        eps_mode="INSIDE_SQRT", normalize_variance=variance,
+    )  # fmt: skip
+
+
+@expands("MVN", target="onnx")
+def mvn_to_onnx(b: Builder, node: Node) -> Result:
+    data, axes = node.inputs
+    y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
+    if not node.attributes["normalize_variance"]:
+        return y
+    variance = b.op("ReduceMean", b.op("Mul", y, y), axes, keepdims=True)
+    epsilon = b.like(node.attributes["eps"], variance)
+    if node.attributes["eps_mode"].upper() == "INSIDE_SQRT":
+        return b.op("Div", y, b.op("Sqrt", b.op("Add", variance, epsilon)))
+    return b.op("Div", y, b.op("Add", b.op("Sqrt", variance), epsilon))
+
+
+@reads("GroupNormalization", format="onnx", until=20)
+def read_group_normalization(b: Builder, node: Node) -> Result:
+    """Operator set 18 has a scale and a bias for each group, 21 for each channel."""
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None
+    groups = node.attributes["num_groups"]
+    per_group = b.op("Div", size(b, data, 1), b.constant(groups))
+    repeats = b.op("Reshape", per_group, b.constant([1]))
+
+    def repeated(vector: Value) -> Value:
+        return reshape(b, expand(b, reshape(b, vector, groups, 1), groups, repeats), -1)
+
+    return b.op("GroupNormalization", data, repeated(scale), repeated(bias), **node.attributes)
+
+
+@expands("GroupNormalization", target="ir")
+def group_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """IR computes in f32 what ONNX may in a narrower stash_type."""
+    if node.attributes["stash_type"] is F32:
+        return None
+    return b.op("GroupNormalization", *node.inputs, **{**node.attributes, "stash_type": F32})
+
+
+@expands("LRN", target="ir")
+def lrn_to_ir(b: Builder, node: Node) -> Result:
+    if node.input(1) is not None:
+        return None
+    return b.op("LRN", node.inputs[0], b.constant([1]), **node.attributes)
+
+
+@expands("LRN", target="onnx")
+def lrn_to_onnx(b: Builder, node: Node) -> Result:
+    """Over other axes than the channels, by an average of squares over a window."""
+    data, axes = node.inputs[0], node.input(1)
+    if axes is None:
+        return None
+    known, attributes = integers(axes), node.attributes
+    rank = ranks(node, 0)[0]
+    if known is None:
+        raise Refused("its axes must be constant")
+    spans = sorted(axis % rank for axis in known)
+    if spans == [1]:
+        return b.op("LRN", data, **attributes)
+    if not spans or spans[0] < 2:
+        raise Refused(f"axes {list(known)}: ONNX has LRN over the channels or spatial axes only")
+    size = attributes["size"]
+    kernel = [size if axis in spans else 1 for axis in range(2, rank)]
+    pads = [(k - 1) // 2 for k in kernel]
+    assert data is not None
+    mean = b.op(
+        "AveragePool", b.op("Mul", data, data), kernel_shape=tuple(kernel), strides=(1,) * len(kernel),
+        pads=(*pads, *(k - 1 - p for k, p in zip(kernel, pads, strict=True))), count_include_pad=True,
+    )  # fmt: skip
+    base = b.op("Add", b.op("Mul", mean, b.like(attributes["alpha"], mean)), b.like(attributes["bias"], mean))  # fmt: skip
+    return b.op("Div", data, b.op("Pow", base, b.like(attributes["beta"], base)))
+
+
+@expands("LpNormalization", target="ir")
+def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """Vectors of length 0 stay 0."""
+    data = node.inputs[0]
+    axis = b.constant([node.attributes["axis"]])
+    norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
+    empty = b.op("Equal", norm, b.like(0.0, norm))
+    return b.op("Div", data, b.op("Where", empty, b.like(1.0, norm), norm))
+
+
+@expands("NormalizeL2", target="onnx")
+def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
+    data, axes = node.inputs
+    known = values_of(axes)
+    total = b.op(
+        "ReduceSum", b.op("Mul", data, data), axes, keepdims=True,
+        noop_with_empty_axes=known is not None and known.size == 0,
+    )  # fmt: skip
+    epsilon = b.like(node.attributes["eps"], total)
+    joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
+    return b.op("Div", data, b.op("Sqrt", b.op(joined, total, epsilon)))
+
+
+@expands("GRN", target="onnx")
+def grn_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
+    return b.op("Div", data, b.op("Sqrt", b.op("Add", total, b.like(node.attributes["bias"], total))))  # fmt: skip
