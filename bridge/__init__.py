@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridge.api import convert, load, save, to_onnx, to_openvino
+    from bridge.boundary import Boundary, pack, unpack
     from bridge.check import check
     from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
     from bridge.report import Report
@@ -25,6 +26,9 @@ _HOMES = {
     "to_onnx": "bridge.api",
     "to_openvino": "bridge.api",
     "check": "bridge.check",
+    "Boundary": "bridge.boundary",
+    "pack": "bridge.boundary",
+    "unpack": "bridge.boundary",
     "Report": "bridge.report",
     "BridgeError": "bridge.errors",
     "InvalidModelError": "bridge.errors",
@@ -33,6 +37,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Boundary",
     "BridgeError",
     "InvalidModelError",
     "Report",
@@ -41,9 +46,11 @@ __all__ = [
     "check",
     "convert",
     "load",
+    "pack",
     "save",
     "to_onnx",
     "to_openvino",
+    "unpack",
 ]
 
 

@@ -137,7 +137,7 @@ def unspell(
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
         value = _take(attributes, spelled)
-        if value is REQUIRED:
+        if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
             neutral[key] = value
@@ -158,7 +158,10 @@ def unspell(
             if declared.endswith("*"):
                 own.extend(inputs[at:])
             else:
-                own.append(inputs[at] if at < len(inputs) else None)
+                value = inputs[at] if at < len(inputs) else None
+                if value is None and not declared.endswith("?"):
+                    raise KeyError(f"input {key} is missing")
+                own.append(value)
         else:
             own.append(None)
     return builder.node(operator.name, own, outputs, neutral, (), name, extras)

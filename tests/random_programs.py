@@ -37,6 +37,7 @@ MAX_BOUND = 16.0
 MAX_BITS = 6
 MAX_DEPTH = 3
 MAX_TRIPS = 3
+BODY_STATEMENTS = 3
 # No tensor has more elements: ranks and sizes are small and concatenation is limited.
 MAX_ELEMENTS = 256
 
@@ -477,7 +478,7 @@ def add_if(block: Block) -> None:
     reuse_names = block.flip()
     for name in ("then", "else"):
         body = block.child(block.counter if not reuse_names else counter)
-        body.fill(3)
+        body.fill(BODY_STATEMENTS)
         taken: set[str] = set()
         outputs = [output(body, like, taken, freely) for like, freely in wanted]
         graphs.append(body.graph(name, [], outputs))
@@ -585,7 +586,7 @@ def add_loop(block: Block) -> None:
     ]
     states = [as_state(body, var, grows) for var, grows in zip(initial, growth, strict=True)]
     body.variables += [step, still, *states]
-    body.fill(3)
+    body.fill(BODY_STATEMENTS)
     taken: set[str] = set()
     if not has_trips or (has_condition and body.flip()):
         last = body.literal(np.asarray(body.draw(st.integers(0, MAX_TRIPS - 1)), np.int64))
@@ -635,7 +636,7 @@ def add_scan(block: Block) -> None:
         del dims[along]
         slices.append(replace(var, name=body.fresh(), shape=tuple(dims)))
     body.variables += [*states, *slices]
-    body.fill(3)
+    body.fill(BODY_STATEMENTS)
     taken: set[str] = set()
     carried = [next_state(body, state, False, taken) for state in states]
     rows = [stacked(body, taken, has_elements) for _ in range(stack_count)]

@@ -51,7 +51,9 @@ CASES: dict[str, tuple[Build, tuple[np.ndarray, ...]]] = {}
 
 for name in ("add", "subtract", "multiply", "maximum", "minimum", "squared_difference"):
     for kind in (np.float32, np.float16, np.int32, np.int64, np.uint8, np.int16):
-        big, small = np.abs(INT).clip(8, 12).astype(kind), np.abs(BY).astype(kind)
+        if (name, kind) == ("squared_difference", np.uint8):
+            continue  # OpenVINO computes it wrongly.
+        big, small = np.abs(INT).clip(8, 12).astype(kind), BY.astype(kind)
         CASES[f"{name} {kind.__name__}"] = of(1, name), (big, small)
 for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
     CASES[name] = of(1, name), (X, Y)
@@ -66,6 +68,8 @@ for name in ("bitwise_left_shift", "bitwise_right_shift"):
     CASES[name] = of(15, name), (INT, BY)
     CASES[f"{name} u8"] = of(15, name), (np.abs(INT).astype(np.uint8), BY.astype(np.uint8))
 CASES["logical_not"] = of(1, "logical_not"), (BOOL,)
+SINCE_18 = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
+"""Cases that ONNX has no operators for before operator set 18."""
 CASES["bitwise_not"] = of(13, "bitwise_not"), (INT,)
 CASES["bitwise_not with booleans"] = of(13, "bitwise_not"), (BOOL,)
 CASES["divide"] = of(1, "divide"), (X, Y)
@@ -123,6 +127,8 @@ for version, name in (
 ):  # fmt: skip
     CASES[name] = of(version, name), (X,)
     CASES[f"{name} f16"] = of(version, name), (X.astype(np.float16),)
+CASES["swish"] = of(4, "swish"), (X,)
+CASES["swish f16"] = lambda x: OPSET[4].swish(x, constant(1.7, np.float16)), (X.astype("f2"),)
 CASES["swish with beta"] = lambda x: OPSET[4].swish(x, constant(1.7)), (X,)
 CASES["swish with computed beta"] = of(4, "swish"), (X, np.array(1.7, np.float32))
 CASES["gelu erf"] = of(7, "gelu", "erf"), (X,)
@@ -174,40 +180,38 @@ CASES["topk of a computed count"] = (
 CASES["topk of integers"] = of(3, "topk", 2, 1, "max", "value"), (INT,)
 
 
-def run_both(build: Build, arrays: tuple[np.ndarray, ...], folder: Path, **options: Any) -> Any:
-    """The outputs of OpenVINO for the operator, and of onnxruntime (or the reference, where that
-    lacks it) for what Bridge makes of OpenVINO's file."""
-    parameters = [OPSET[1].parameter(list(a.shape), ov.Type(a.dtype)) for a in arrays]
-    for i, parameter in enumerate(parameters):
-        parameter.output(0).tensor.set_names({f"in{i}"})
-    ov.save_model(ov.Model(build(*parameters).outputs(), parameters), folder / "a.xml", False)
-    bridge.convert(folder / "a.xml", folder / "a.onnx", **options)
-    onnx.checker.check_model(onnx.load(folder / "a.onnx"), full_check=True)
-    feeds = {f"in{i}": a for i, a in enumerate(arrays)}
-    expected = engines()[0].load(folder / "a.xml").run(feeds)
-    try:
-        session = engines()[1].load(folder / "a.onnx")
-    except LacksOperatorError:
-        session = engines()[2].load(folder / "a.onnx")
-    return list(expected.values()), list(session.run(feeds).values())
-
-
 @cache
 def engines() -> tuple[OpenVino, OnnxRuntime, Reference]:
     return OpenVino(threads=1), OnnxRuntime(threads=1), Reference()
 
 
-@pytest.mark.parametrize("opset", [None, 13])
+def run_onnx(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a valid model, by onnxruntime, or by the reference where that lacks it."""
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    _, runtime, reference = engines()
+    try:
+        session = runtime.load(path)
+    except LacksOperatorError:
+        session = reference.load(path)
+    return list(session.run(feeds).values())
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_same_numbers(name: str, opset: int | None, tmp_path: Path) -> None:
-    if opset == 13 and name.startswith("bitwise") and "boolean" not in name and "shift" not in name:
-        pytest.skip("ONNX has bitwise operators since operator set 18")
-    if opset == 13 and "computed axes" in name and "reduce_sum" not in name:
-        pytest.skip("ONNX takes computed axes since operator set 18")
+def test_same_numbers(name: str, tmp_path: Path) -> None:
     build, arrays = CASES[name]
-    expected, actual = run_both(build, arrays, tmp_path, opset=opset)
-    assert len(expected) == len(actual)
-    for one, other in zip(expected, actual, strict=True):
-        assert one.shape == other.shape and one.dtype == other.dtype
-        tolerance = 2e-3 if one.dtype == np.float16 else 1e-5
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+    parameters = [OPSET[1].parameter(list(a.shape), ov.Type(a.dtype)) for a in arrays]
+    for i, parameter in enumerate(parameters):
+        parameter.output(0).tensor.set_names({f"in{i}"})
+    model = ov.Model(build(*parameters).outputs(), parameters)
+    ov.save_model(model, tmp_path / "a.xml", False)
+    feeds = {f"in{i}": a for i, a in enumerate(arrays)}
+    expected = engines()[0].load(tmp_path / "a.xml").run(feeds)
+    for opset in (13, 21):
+        if opset == 13 and name in SINCE_18:
+            continue
+        bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=opset)
+        actual = run_onnx(tmp_path / "a.onnx", feeds)
+        for one, other in zip(expected.values(), actual, strict=True):
+            assert one.shape == other.shape and one.dtype == other.dtype
+            tolerance = 2e-3 if one.dtype == np.float16 else 1e-5
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)

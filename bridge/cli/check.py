@@ -71,10 +71,10 @@ def require_engines(model: Path, other: Path | None) -> None:
 
 def run_check(model: Path, other: Path | None, quiet: bool, **options: Any) -> None:
     """Checks and prints the report (when quiet: only a bad one); exits with 1 if it is bad."""
-    import bridge
+    from bridge.check import check
 
     with progress(f"checking {model}", quiet):
-        report = bridge.check(model, other, **options)
+        report = check(model, other, **options)
     if not (quiet and report.ok):
         echo(str(report))
     if not report.ok:

@@ -22,7 +22,7 @@ def ops(
     """List the operators, their versions in both formats, and how each is converted.
 
     \b
-    In the last two columns:
+    In the last two columns (what a row or rule cannot say is refused, with the reason):
       row      a row of mappings/ spells it
       rule     a rule in bridge/rules/ rewrites it
       body     the ONNX standard's own function body takes its place

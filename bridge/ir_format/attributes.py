@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from bridge.neutral.types import (
     TensorType,
 )
 
+_BELOW_F32_MAX = 3e38
 _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")
 
 
@@ -76,10 +76,9 @@ def format_value(value: Any) -> str:
 
 
 def _format_float(value: float) -> str:
-    """The shortest text that reads as the same number, in f32 where it is one."""
-    if not math.isfinite(value):
-        raise TypeError(f"OpenVINO reads no {value} in an attribute")
-    if abs(value) < 3e38:
+    """The shortest text that reads as the same number, in f32 where it is one; OpenVINO writes
+    infinity as `inf` too."""
+    if abs(value) < _BELOW_F32_MAX:
         single = np.float32(value)
         if float(single) == value:
             return str(single)

@@ -10,7 +10,7 @@ from bridge.ir_format.names import join_names
 from bridge.ir_format.rt_info import write_rt_info
 from bridge.ir_format.text import attribute
 from bridge.ir_format.weights import WeightsWriter
-from bridge.neutral.graph import Model, Value
+from bridge.neutral.graph import Model
 from bridge.neutral.storage import RangeCopier
 
 VERSION = 11
@@ -52,18 +52,11 @@ def _net(model: Model, file: File) -> str:
 
 
 def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[list[str]]]:
-    """The name of each output, and all names that its Result answers to: also those that the
-    value has beside, unless several outputs share it."""
+    """The name of each output, and all names that its Result answers to. In OpenVINO Results of
+    one value share their names, so that each lists them all."""
     graph = model.graph
-    asked = graph.output_names or [""] * len(graph.outputs)
-    names = writer.claim_names(asked)
-    shared: dict[Value, int] = {}
-    for value in graph.outputs:
-        shared[value] = shared.get(value, 0) + 1
-    own = [
-        [name]
-        if shared[value] > 1
-        else list(dict.fromkeys([name, *writer.tensor_names[value]]))
+    names = writer.claim_names(graph.output_names or [""] * len(graph.outputs))
+    return names, [
+        list(dict.fromkeys([name, *writer.tensor_names[value]]))
         for value, name in zip(graph.outputs, names, strict=True)
     ]
-    return names, own

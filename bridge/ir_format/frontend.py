@@ -97,8 +97,9 @@ def _output_names(
             suffix = f".{index}" if len(producer.outputs) > 1 else ""
             candidates.append(producer.name + suffix)
         candidates.append(result.name)
-        free = [name for name in candidates if name and name not in names]
-        names.append(next((name for name in free if name not in taken), free[0] if free else ""))
+        preferred = [name for name in own if name not in taken]
+        free = [name for name in (*preferred, *candidates) if name and name not in names]
+        names.append(free[0] if free else "")
     return names
 
 
@@ -156,10 +157,13 @@ class Reader:
             if attributes is None or not _takes(spelling, len(inputs)):
                 continue
             outputs = values_of_ports(layer.outputs)
-            unspell(
-                builder, operator, spelling, inputs, attributes, outputs, layer.name,
-                extras_of(layer, further),
-            )  # fmt: skip
+            try:
+                unspell(
+                    builder, operator, spelling, inputs, attributes, outputs, layer.name,
+                    extras_of(layer, further),
+                )  # fmt: skip
+            except KeyError as error:
+                raise InvalidModelError(f"{where} / {layer}: {error.args[0]}") from error
             return outputs
         return _raw(nodes, layer, inputs, where, why)
 

@@ -99,7 +99,7 @@ class Node:
         return self.inputs[index] if index < len(self.inputs) else None
 
     def __repr__(self) -> str:
-        return f'{self.op} "{self.name}"'
+        return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
 
 
 class Graph:

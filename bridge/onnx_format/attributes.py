@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 
+from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BY_ONNX, Element
 from bridge.onnx_format.tensors import read_sparse, read_tensor, write_tensor
@@ -41,7 +42,8 @@ def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) ->
             return proto.g
         case _A.TENSORS:
             return tuple(read_tensor(t, file, where) for t in proto.tensors)
-    return None
+    kind = _A.AttributeType.Name(proto.type)
+    raise InvalidModelError(f"{where}: its attribute {proto.name} is {kind}, which is not known")
 
 
 def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnx.defs
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.graph import (
@@ -23,7 +24,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, join, meet
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope
-from bridge.onnx_format.types import read_type
+from bridge.onnx_format.types import read_type, write_type
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -161,10 +162,15 @@ def fill_scan_body(
     scanned = attributes.get("num_scan_inputs", 0)
     states = len(given) - 2 - scanned
     stacked = outputs - states
+    if not (scanned > 0 <= states <= outputs):
+        raise InvalidModelError(
+            f"{where}: {scanned} scanned inputs do not go with {len(given) - 2} inputs and "
+            f"{outputs} outputs"
+        )
     _expect_ports(where, graph, states + scanned, outputs)
     body = inner.body
-    directions = attributes.get("scan_input_directions", (0,) * scanned)
-    axes = attributes.get("scan_input_axes", (0,) * scanned)
+    directions = _for_each(attributes, "scan_input_directions", scanned, where)
+    axes = _for_each(attributes, "scan_input_axes", scanned, where)
     body.inputs = [Carried(2 + i, i) for i in range(states)]
     for index in range(scanned):
         backwards = directions[index] == 1
@@ -182,13 +188,17 @@ def fill_scan_body(
         value = Value(names=[info.name])
         value.declared = read_type(info.type)
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
+        if isinstance(port, Sliced):
+            rank = outer.rank if isinstance(outer, TensorType) else None
+            if rank is not None and not -rank <= port.axis < rank:
+                raise InvalidModelError(f"{where}: has no axis {port.axis} to scan in {outer}")
         type = part_type(outer, port) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)
         inner.values[info.name] = value
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
-    directions = attributes.get("scan_output_directions", (0,) * stacked)
-    axes = attributes.get("scan_output_axes", (0,) * stacked)
+    directions = _for_each(attributes, "scan_output_directions", stacked, where)
+    axes = _for_each(attributes, "scan_output_axes", stacked, where)
     body.outputs = [Yield(i) for i in range(states)]
     for index in range(stacked):
         backwards = directions[index] == 1
@@ -202,6 +212,14 @@ def fill_scan_body(
                 keepdims=False,
             )
         )
+
+
+def _for_each(attributes: dict[str, Any], name: str, count: int, where: str) -> tuple[int, ...]:
+    """An attribute with one number for each of `count` ports, by default 0."""
+    given = attributes.get(name) or (0,) * count
+    if len(given) != count:
+        raise InvalidModelError(f"{where}: {name} has {len(given)} numbers for {count} ports")
+    return given
 
 
 def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
@@ -230,9 +248,28 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     scope.values[name] = scope.builder.tensor(found, [scope.prefix + name], proto.name)
 
 
+def read_sequence_map(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """SequenceMap 17, by the function body that the standard makes for its types: a Loop."""
+    from bridge.onnx_format.functions import inline
+
+    where = scope.path(proto)
+    schema = onnx.defs.get_schema("SequenceMap")
+    types = []
+    for name in proto.input:
+        type = onnx.TypeProto()
+        write_type(scope.resolve(name, where).type, type)
+        types.append(type.SerializeToString())
+    function = onnx.FunctionProto()
+    function.ParseFromString(
+        schema.get_context_dependent_function(proto.SerializeToString(), types)
+    )
+    inline(reader, function, proto, scope, closed=False)
+
+
 CONTROL: dict[str, Callable[[Any, onnx.NodeProto, Scope], None]] = {
     "If": read_if,
     "Loop": read_loop,
     "Scan": read_scan,
     "Constant": read_constant,
+    "SequenceMap": read_sequence_map,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.onnx_format import text
@@ -16,10 +16,11 @@ from bridge.onnx_format.attributes import neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.scope import Scope
+from bridge.onnx_format.signature import require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type
 from bridge.onnx_format.wire import read_skeleton
-from bridge.rules import readers
+from bridge.rules import Refused, readers
 from bridge.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
 
@@ -38,14 +39,14 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
         proto = source
     elif isinstance(source, str | Path) and Path(source).suffix.lower() in text.SUFFIXES:
         where = str(source)
-        file = Path(source).resolve()
+        file = Path(source).absolute()
         proto = text.read_text(file, where)
     else:
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
         else:
             where = str(source)
-            file = Path(source).resolve()
+            file = Path(source).absolute()
             try:
                 data = read_skeleton(file)
             except OSError as error:
@@ -105,7 +106,7 @@ class Reader:
         }
         if proto.graph.doc_string:
             model.extras["onnx"]["graph_doc_string"] = proto.graph.doc_string
-        scope = Scope(self, Builder([]), self.opsets, proto.graph.name or "graph")
+        scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
         return model
@@ -160,10 +161,11 @@ class Reader:
         if function is not None:
             inline(self, function, proto, scope)
             return
+        where = scope.path(proto)
+        require_signature(proto, domain, scope.opsets.get(domain, 1), where)
         if domain == "" and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, proto, scope)
             return
-        where = scope.path(proto)
         raw: dict[str, Any] = {}
         for attribute in proto.attribute:
             if attribute.ref_attr_name:
@@ -184,7 +186,10 @@ class Reader:
         for rule in readers("onnx", type, version):
             builder.name = proto.name
             raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
-            result = rule(builder, raw_node)
+            try:
+                result = rule(builder, raw_node)
+            except Refused as refusal:
+                raise InvalidModelError(f"{where}: {refusal}") from None
             if result is not None:
                 results = [result] if isinstance(result, Value) else list(result)
                 scope.bind_results(proto, results)
@@ -206,6 +211,9 @@ class Reader:
             break
         else:
             op = type if domain else f"ai.onnx::{type}"
+            if any(isinstance(value, onnx.GraphProto) for value in raw.values()):
+                why = "only If, Loop and Scan may hold a graph, and operators with a function body"
+                raise UnsupportedError("any format", [Unsupported(op, where, why)])
             builder.node(op, inputs, outputs, raw, (), proto.name, extras)
         scope.bind(proto, outputs)
 

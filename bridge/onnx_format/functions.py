@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
+import onnx.defs
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
@@ -33,9 +34,14 @@ class Functions:
 
 
 def inline(
-    reader: Reader, function: onnx.FunctionProto, call: onnx.NodeProto, scope: Scope
+    reader: Reader,
+    function: onnx.FunctionProto,
+    call: onnx.NodeProto,
+    scope: Scope,
+    closed: bool = True,
 ) -> None:
-    """Reads the body of `function` into the scope of the node that calls it."""
+    """Reads the body of `function` into the scope of the node that calls it. One that is not
+    `closed` was made from a graph that may use names of that scope."""
     where = scope.path(call)
     if scope.depth > DEEPEST:
         raise InvalidModelError(f"{where}: its function calls itself")
@@ -54,6 +60,7 @@ def inline(
         scope.builder,
         _opsets(function),
         where,
+        parent=None if closed else scope,
         attributes=attributes,
         prefix=prefix,
     )
@@ -63,10 +70,12 @@ def inline(
 
 
 def _opsets(function: onnx.FunctionProto) -> dict[str, int]:
-    return {
+    opsets = {
         "" if entry.domain == "ai.onnx" else entry.domain: entry.version
         for entry in function.opset_import
     }
+    opsets.setdefault("", onnx.defs.onnx_opset_version())
+    return opsets
 
 
 def read_body(

@@ -122,7 +122,7 @@ def _write_plain_loop(
         for p in body.outputs
         if isinstance(p, Stacked)
     )
-    given = [node.inputs[0], node.inputs[1], *initial]
+    given = [node.input(0), node.input(1), *initial]
     proto.input.extend("" if v is None else writer.name_of(v) for v in given)
     iteration: Value | None = None
     condition: Value | None = None

@@ -83,12 +83,13 @@ class Scope:
         for an optional input of a function that was not given."""
         if name in self.values:
             return self.values[name]
-        if self.parent is None or self.captures is None:
+        if self.parent is None:
             raise InvalidModelError(
                 f'{self.where}: {where} uses "{name}", which nothing before it computes'
             )
         outer = self.parent.resolve(name, where)
-        value = outer if outer is None else self._capture(outer)
+        # Without captures of its own it is part of its parent's graph (a function's body).
+        value = outer if outer is None or self.captures is None else self._capture(outer)
         self.values[name] = value
         return value
 

@@ -94,8 +94,8 @@ def _external(
     if os.path.isabs(location) or os.path.relpath(path, directory).startswith(".."):
         raise InvalidModelError(f"{where}: the external file {location} is outside {directory}")
     tensor = Tensor(element, shape, b"")
-    offset = int(entries.get("offset", 0))
-    length = int(entries.get("length", 0)) or tensor.nbytes
+    offset = _number(entries, "offset", where)
+    length = _number(entries, "length", where) or tensor.nbytes
     if length < tensor.nbytes:
         raise InvalidModelError(
             f"{where}: {element}{list(shape)} needs {tensor.nbytes} bytes but has {length}"
@@ -107,6 +107,13 @@ def _external(
         raise InvalidModelError(f"{where}: its external data is missing: {error}") from error
     tensor.source = source
     return tensor
+
+
+def _number(entries: dict[str, str], key: str, where: str) -> int:
+    text = entries.get(key, "0")
+    if not text.isdecimal():
+        raise InvalidModelError(f'{where}: the {key} of its external data is "{text}", no number')
+    return int(text)
 
 
 def read_sparse(proto: onnx.SparseTensorProto, file: Path | None, where: str) -> Tensor:

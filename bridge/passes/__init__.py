@@ -26,6 +26,7 @@ def prepare(
     from bridge.passes.expand import expand
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
+    from bridge.passes.sequences import lower_sequences
 
     def done(step: str) -> None:
         if debug:
@@ -38,6 +39,9 @@ def prepare(
         defaults_to_constants(model, report)
         done("defaults_to_constants")
         if model.format != "ir":
+            fold(model.graph)
+            if refused := lower_sequences(model, target):
+                raise UnsupportedError(str(target), refused)
             fold(model.graph)
             done("fold")
             if not keep_branches:

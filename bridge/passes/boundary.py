@@ -9,7 +9,15 @@ from bridge.errors import UsageError
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.types import ANY, TensorType
+from bridge.neutral.types import (
+    ANY,
+    Dim,
+    Element,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+)
 from bridge.report import Report
 
 
@@ -40,6 +48,22 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
                 f'there is no input "{name}"; the inputs are {", ".join(sorted(by_name))}'
             )
         dims = tuple(ANY if dim is None else dim for dim in shape)
-        if isinstance(value.type, TensorType):
-            value.type = value.declared = TensorType(value.type.element, dims)
+        value.type = value.declared = _reshaped(value.type, dims, name)
     infer_graph(model.graph)
+
+
+def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
+    """The type with another shape: that of the tensor, or of a sequence's or optional's own."""
+    if isinstance(type, SequenceType):
+        return SequenceType(TensorType(_element(type.item), dims))
+    if isinstance(type, OptionalType):
+        return OptionalType(_reshaped(type.item, dims, name))
+    if type.rank not in (None, len(dims)):
+        raise UsageError(
+            f'the input "{name}" is {type}: it cannot be given {len(dims)} dimensions'
+        )
+    return TensorType(type.element, dims)
+
+
+def _element(type: Type) -> Element | None:
+    return type.element if isinstance(type, TensorType) else None

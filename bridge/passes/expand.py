@@ -78,6 +78,8 @@ class Expander:
         return choose(node, self.target)[0] is not None
 
     def _by_rule(self, node: Node) -> tuple[list[Node], list[Value | None]] | None:
+        if self.source == self.target.format == "ir" and self._native(node):
+            return None  # What came from IR is what IR means; rules are for what ONNX means.
         for rule in expansions(self.target.format, node.op):
             nodes: list[Node] = []
             result: Result = rule(Builder(nodes, node.name, self.target), node)

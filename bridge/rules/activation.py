@@ -9,7 +9,7 @@ from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import unsqueeze
 
 
-def _like(b: Builder, value: float, x: Value) -> Value:
+def _like(b: Builder, value: float | list[float], x: Value) -> Value:
     return b.constant(value, x.element or F32)
 
 
@@ -107,7 +107,8 @@ def leaky_relu(b: Builder, node: Node) -> Result:
     """PReLU with one slope for all."""
     (x,) = node.inputs
     assert x is not None
-    return b.op("PRelu", x, b.constant([node.attributes["alpha"]], x.element or F32))
+    alpha = node.attributes["alpha"]
+    return b.op("PRelu", x, _like(b, alpha if x.rank == 0 else [alpha], x))
 
 
 @reads("PRelu", format="onnx", until=6)
@@ -124,10 +125,10 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
     broadcast as numpy does."""
     x, slope = node.inputs
     assert x is not None and slope is not None
-    if slope.rank != 1 or slope.shape == (1,) or x.rank in (1, 2):
+    if _broadcasts(x, slope):
         return None
-    if x.shape is None:
-        raise Refused("whether its slope goes by channel depends on the rank of its input")
+    if x.shape is None or slope.shape is None:
+        raise Refused("whether its slope goes by channel depends on ranks that are not known")
     channels, last, size = x.shape[1], x.shape[-1], slope.shape[0]
     if isinstance(channels, int) and isinstance(size, int) and channels != size:
         return None
@@ -136,12 +137,17 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
     return b.op("PRelu", x, _per_channel(b, x, slope))
 
 
+def _broadcasts(x: Value, slope: Value) -> bool:
+    """Whether a slope means the same by channel and by numpy's broadcasting."""
+    return slope.rank not in (None, 1) or slope.shape == (1,) or x.rank in (1, 2)
+
+
 def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
     """A 1-D slope, shaped so that numpy's broadcasting lays it along axis 1."""
-    if slope.rank != 1 or slope.shape == (1,) or x.rank in (1, 2):
+    if _broadcasts(x, slope):
         return slope
-    if x.rank is None:
-        raise Refused("a slope by channel needs the rank of the data; declare its shape")
+    if x.rank is None or slope.rank is None:
+        raise Refused("a slope by channel needs the ranks of both inputs; declare their shapes")
     return unsqueeze(b, slope, *range(1, x.rank - 1))
 
 
@@ -150,6 +156,9 @@ def prelu(b: Builder, node: Node) -> Result:
     """ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel in IR."""
     x, slope = node.inputs
     assert x is not None and slope is not None
-    if slope.rank != 1 or slope.shape == (1,) or x.rank in (1, 2):
+    if _broadcasts(x, slope):
         return None
+    if slope.rank is None:
+        zero = _like(b, 0, x)
+        return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
     return b.op("PRelu", x, unsqueeze(b, slope, 0))

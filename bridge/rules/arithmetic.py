@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
 from bridge.rules import Result, expands
@@ -51,18 +51,47 @@ def floor_division(b: Builder, node: Node) -> Result:
     return b.op("Div", x, y)
 
 
-def _natural(value: Value) -> bool:
-    """Whether no element is known to be, or can be, negative."""
-    content = value.content
-    return content is not None and all(
-        isinstance(x, str) or (isinstance(x, int) and x >= 0) for x in content
-    )
+_KEEP_SIGN = {
+    "Add", "Cast", "Concat", "Div", "Expand", "Flatten", "Gather", "Identity", "Max", "Min", "Mul",
+    "Reshape", "Slice", "Squeeze", "Unsqueeze",
+}  # fmt: skip
+"""Operators whose result is not negative where no input is."""
+
+
+def _natural(value: Value, depth: int = 8) -> bool:
+    """Whether no element can be negative, as far as the nodes before tell."""
+    content, producer = value.content, value.producer
+    if content is not None and None not in content:
+        return all(isinstance(x, str) or x >= 0 for x in content)
+    if producer is None or depth == 0:
+        return False
+    if producer.op in ("Shape", "Size", "NonZero", "Abs"):
+        return True
+    if producer.op not in _KEEP_SIGN:
+        return False
+    # Behind the first input of the others are axes and shapes.
+    count = 1 if producer.op not in ("Add", "Concat", "Div", "Max", "Min", "Mul") else None
+    return all(v is not None and _natural(v, depth - 1) for v in producer.inputs[:count])
 
 
 @expands("Mod", target="ir")
 def fmod(b: Builder, node: Node) -> Result:
-    """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod."""
-    return b.op("ir::Mod", *node.inputs) if node.attributes["fmod"] else None
+    """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod. Of floating point, ONNX
+    defines what an infinite divisor gives (Mod-28): the dividend, or the divisor where the signs
+    differ."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if node.attributes["fmod"]:
+        return b.op("ir::Mod", x, y)
+    if x.element is None or not x.element.is_float:
+        return None
+    opposite = b.op("Less", b.op("Mul", b.op("Sign", x), b.op("Sign", y)), b.like(0, x))
+    infinite = b.op("And", b.op("IsInf", y), b.op("IsFinite", x))
+    return b.op("Where", infinite, b.op("Where", opposite, y, x), _remainder(b, x, y))
+
+
+def _remainder(b: Builder, x: Value, y: Value) -> Value:
+    return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
 
 
 @expands("ir::Mod", target="onnx")
@@ -80,7 +109,7 @@ def floating_mod(b: Builder, node: Node) -> Result:
         return None
     if b.target.opset >= 28:
         return None
-    return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
+    return _remainder(b, x, y)
 
 
 @expands("Pow", target="ir")
@@ -93,7 +122,8 @@ def mixed_power(b: Builder, node: Node) -> Result:
         return None
     if x.element.is_integer and y.element.is_float:
         return cast(b, b.op("Pow", cast(b, x, F32), cast(b, y, F32)), x.element)
-    return b.op("Pow", x, cast(b, y, x.element))
+    known = values_of(y)
+    return b.op("Pow", x, cast(b, y, x.element) if known is None else b.like(known, x))
 
 
 @expands("Reciprocal", target="ir")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.math import promoted
-from bridge.neutral.types import BY_IR, BY_ONNX, F32, STRING, Element
+from bridge.neutral.types import BOOL, BY_IR, BY_ONNX, F32, STRING, Element
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import cast
+from bridge.rules.widening import allowed_elements
 
 _LARGEST = {"f8e4m3fn": 448.0, "f8e5m2": 57344.0}
 """The largest finite numbers of the types of 8 bits that saturate (ONNX, Float 8)."""
@@ -37,9 +38,11 @@ def read_convert_like(b: Builder, node: Node) -> Result:
 
 
 def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
-    if to is None or to.name not in (*_LARGEST, "f8e8m0"):
-        return None
-    return b.op("Cast", node.inputs[0], to=to, saturate=False, round_mode="nearest")
+    if to is not None and to.name == "f8e8m0":
+        return b.op("Cast", node.inputs[0], to=to, round_mode="nearest")
+    if to is not None and to.name in _LARGEST:
+        return b.op("Cast", node.inputs[0], to=to, saturate=False)
+    return None
 
 
 @expands("CastLike", target="ir")
@@ -85,6 +88,18 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
     return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
 
 
+@expands("Cast", target="onnx")
+def known_types(b: Builder, node: Node) -> Result:
+    """The operator set must have both types."""
+    x = node.inputs[0]
+    assert x is not None and b.target is not None
+    allowed = allowed_elements("Cast", b.target.opset)
+    for element in (x.element, node.attributes["to"]):
+        if element is not None and element.name not in allowed:
+            raise Refused(f"{b.target} has no element type {element}; write a newer operator set")
+    return None
+
+
 @expands("ConvertPromoteTypes", target="onnx")
 def convert_promote_types(b: Builder, node: Node) -> Result:
     """Both inputs, converted to their common type."""
@@ -96,9 +111,11 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
 
 @expands("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
-    """IR cannot take bits for those of another type."""
+    """IR cannot take bits for those of another type; integers of one width wrap around."""
     x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
     if x.element is to:
         return b.op("Identity", x)
+    if x.element is not None and to.is_integer and (x.element.is_integer or x.element is BOOL):
+        return b.op("Cast", x, to=to)
     raise Refused(f"OpenVINO cannot take the bits of {x.element} for those of {to}")

@@ -16,7 +16,8 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
     """A real bound in the type of `x`; for integers rounded up or down, into its range."""
     element: Element | None = x.element
     if element is None or not element.is_integer:
-        return b.like(value, x) if element is not None else b.constant(np.float32(value))
+        with np.errstate(over="ignore"):
+            return b.like(value, x) if element is not None else b.constant(np.float32(value))
     limits = np.iinfo(element.dtype)
     rounded = limits.min if value < limits.min else limits.max if value > limits.max else (
         math.ceil(value) if up else math.floor(value)

@@ -39,7 +39,8 @@ def if_to_ir(b: Builder, node: Node) -> Result:
     return b.node("If", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs
 
 
-def _scalar(b: Builder, value: Value) -> Value:
+def scalar(b: Builder, value: Value) -> Value:
+    """A value of one element as a scalar."""
     if value.rank == 0:
         return value
     result = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
@@ -58,7 +59,7 @@ def loop_to_ir(b: Builder, node: Node) -> Result:
     if not slices and not stacks and not heads:
         return None
     inputs: list[Value | None] = [
-        None if v is None else _scalar(b, v) for v in node.inputs[:2]
+        None if v is None else scalar(b, v) for v in node.inputs[:2]
     ]  # fmt: skip
     inputs += node.inputs[2:]
     _keep_axes(body, node)
@@ -99,12 +100,12 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
                 return None
             _exits_to_states(b, node, body)
         _drop_axes(body, node)
-        return _again(b, node, node.inputs)
+        return loop_again(b, node, node.inputs)
     if _is_onnx_loop(node):
         return None
     inputs = list(node.inputs)
     if inputs[0] is None and any(isinstance(p, Sliced) for p in body.inputs):
-        inputs[0] = _trips(b, node, body)
+        inputs[0] = trips_of_slices(b, node, body)
     if inputs[0] is not None and inputs[0].element is not I64:
         inputs[0] = b.op("Cast", inputs[0], to=I64)
     node.inputs = inputs
@@ -113,7 +114,8 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
     return _join_stacks(b, node, body)
 
 
-def _again(b: Builder, node: Node, inputs: list[Value | None]) -> list[Value]:
+def loop_again(b: Builder, node: Node, inputs: list[Value | None]) -> list[Value]:
+    """The Loop with other inputs, its body as it is; its outputs keep their types."""
     made = b.node("Loop", inputs, len(node.outputs), {}, node.bodies, extras=node.extras)
     for new, old in zip(made.outputs, node.outputs, strict=True):
         new.type = new.declared = old.type
@@ -186,7 +188,7 @@ def _exits_to_states(b: Builder, node: Node, body: Body) -> None:
         body.inputs.append(Carried(len(node.inputs) - 1, index))
 
 
-def _trips(b: Builder, node: Node, body: Body) -> Value:
+def trips_of_slices(b: Builder, node: Node, body: Body) -> Value:
     """The number of parts of the first sliced input."""
     for port in body.inputs:
         if isinstance(port, Sliced):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32
 from bridge.rules import Result, expands
-from bridge.rules.idioms import cast
+from bridge.rules.idioms import cast, unsqueeze
 
 
 @expands("Einsum", target="ir")
@@ -20,8 +20,35 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("Einsum", target="onnx")
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
-    """Einsum takes bfloat16 from operator set 28 on; before, by way of f32."""
-    if node.inputs[0] is None or node.inputs[0].element is not BF16 or b.target.opset >= 28:
-        return None
-    wide = [cast(b, x, F32) for x in node.inputs if x is not None]
-    return cast(b, b.op("Einsum", *wide, equation=node.attributes["equation"]), BF16)
+    """Every ellipsis covers as many axes as the others, and bfloat16, which Einsum takes from
+    operator set 28 on, goes by way of f32."""
+    equation = node.attributes["equation"].replace(" ", "")
+    inputs = [x for x in node.inputs if x is not None]
+    aligned = _aligned(b, equation, inputs)
+    element = inputs[0].element
+    assert b.target is not None
+    if element is BF16 and b.target.opset < 28:
+        wide = [cast(b, x, F32) for x in aligned]
+        return cast(b, b.op("Einsum", *wide, equation=equation), BF16)
+    return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
+
+
+def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
+    """The inputs, with axes of size 1 where their ellipsis covers fewer axes than another's."""
+    covered: dict[int, int] = {}
+    starts: dict[int, int] = {}
+    for index, term in enumerate(equation.split("->")[0].split(",")):
+        before, dots, after = term.partition("...")
+        if not dots:
+            continue
+        rank = inputs[index].rank
+        if rank is None:
+            return inputs
+        covered[index] = rank - len(before) - len(after)
+        starts[index] = len(before)
+    most = max(covered.values(), default=0)
+    return [
+        x if covered.get(i, most) == most
+        else unsqueeze(b, x, *range(starts[i], starts[i] + most - covered[i]))
+        for i, x in enumerate(inputs)
+    ]  # fmt: skip

@@ -48,6 +48,8 @@ def trilu_for_ir(b: Builder, node: Node) -> Value:
     x, k = node.inputs[0], node.input(1)
     assert x is not None
     ranks(node, 0)
+    if 0 in x.shape:
+        return b.op("Identity", x)
     diagonal = b.constant(0) if k is None else scalar(b, k)
     side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"
     keep = b.op(side, _distance(b, size(b, x, -2), size(b, x, -1)), diagonal)

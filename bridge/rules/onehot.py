@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import I32, I64
+from bridge.neutral.types import BF16, BOOL, F16, F32, I32, I64, STRING
 from bridge.rules import expands
 from bridge.rules.idioms import as_i64, cast, concat, reshape, scalar
 
@@ -35,6 +35,17 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
     )
 
 
+@expands("OneHot", target="onnx")
+def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
+    """OneHot takes no bf16 before operator set 28."""
+    indices, depth, values = node.inputs
+    assert values is not None and b.target is not None
+    if values.element is not BF16 or b.target.opset >= 28:
+        return None
+    hot = b.op("OneHot", indices, depth, cast(b, values, F32), axis=node.attributes["axis"])
+    return cast(b, hot, BF16)
+
+
 @expands("ir::OneHot", target="onnx")
 def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     """In ONNX negative indices count from the end: those that IR ignores become too large."""
@@ -46,9 +57,14 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         if known is None or (known < 0).any():
             indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
     on, off = scalar(b, on), scalar(b, off)
+    axis = node.attributes["axis"]
+    if on.element not in (F16, F32, I64, STRING):
+        # onnxruntime has no OneHot of other types.
+        hot = b.op("OneHot", indices, depth, b.constant([0, 1]), axis=axis)
+        return b.op("Where", cast(b, hot, BOOL), on, off)
     ends = [values_of(off), values_of(on)]
     if ends[0] is not None and ends[1] is not None:
         values = b.constant(np.stack([ends[0], ends[1]]))
     else:
         values = concat(b, 0, reshape(b, off, 1), reshape(b, on, 1))
-    return b.op("OneHot", indices, depth, values, axis=node.attributes["axis"])
+    return b.op("OneHot", indices, depth, values, axis=axis)

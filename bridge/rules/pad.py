@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.types import BOOL
+from bridge.neutral.types import BOOL, U8
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, ranks, scalar, size
 
@@ -17,7 +17,7 @@ def read_pad_2(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-2 have everything as attributes."""
     x = node.inputs[0]
     assert x is not None
-    pads = node.attributes.get("pads", node.attributes.get("paddings"))
+    pads = node.attributes.get("pads") or node.attributes["paddings"]
     value = b.constant(np.float32(node.attributes.get("value", 0.0)))
     mode = node.attributes.get("mode", "constant")
     return b.op(
@@ -38,14 +38,9 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
     if mode != "constant" or value is None:
         return b.op("ir::Pad", x, begin, end, pad_mode=mode)
     if x.element is BOOL:
-        return cast(b, _pad_bools(b, x, begin, end, scalar(b, value)), BOOL)
+        bytes_, value = cast(b, x, U8), cast(b, scalar(b, value), U8)
+        return cast(b, b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)
     return b.op("ir::Pad", x, begin, end, scalar(b, value), pad_mode=mode)
-
-
-def _pad_bools(b: Builder, x: Value, begin: Value, end: Value, value: Value) -> Value:
-    from bridge.neutral.types import U8
-
-    return b.op("ir::Pad", cast(b, x, U8), begin, end, cast(b, value, U8), pad_mode="constant")
 
 
 def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
@@ -62,15 +57,15 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
     if x.rank is None:
         raise Refused("the rank of its input is not known; declare the graph's input shapes")
     known, at = integers(pads), known_axes(axes, x.rank)
-    if at is None:
-        raise Refused("its axes must be constants")
-    if known is not None:
+    if known is not None and at is not None:
         both = np.zeros((2, x.rank), np.int64)
         both[:, list(at)] = np.array(known).reshape(2, -1)
         return b.constant(both.reshape(-1))
-    places = [*at, *(axis + x.rank for axis in at)]
+    rank = b.constant([x.rank])
+    front = b.op("Mod", as_i64(b, axes), rank)
+    places = concat(b, 0, front, b.op("Add", front, rank))
     zeros = b.constant([0] * (2 * x.rank))
-    return b.op("ScatterElements", zeros, b.constant(places), as_i64(b, pads), b.constant(0))
+    return b.op("ScatterElements", zeros, places, as_i64(b, pads), b.constant(0))
 
 
 @expands("ir::Pad", target="onnx")
@@ -80,12 +75,12 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     mode = node.attributes["pad_mode"]
     if mode == "symmetric":
         return _by_index(b, node, begin, end, _mirrored)
-    ends = [values_of(pads) for pads in (begin, end)]
-    if ends[0] is not None and ends[1] is not None:
-        if mode != "constant" and min(ends[0].min(initial=0), ends[1].min(initial=0)) < 0:
+    front, back = values_of(begin), values_of(end)
+    if front is not None and back is not None:
+        if mode != "constant" and (front < 0).any() | (back < 0).any():
             # Only the constant mode of ONNX crops for negative pads before it pads.
-            x, ends = _cropped(b, x, ends[0], ends[1])
-        pads = b.constant(np.concatenate(ends).astype(np.int64))
+            x, front, back = _cropped(b, x, front, back)
+        pads = b.constant(np.concatenate([front, back]).astype(np.int64))
     else:
         pads = concat(b, 0, as_i64(b, begin), as_i64(b, end))
     if mode != "constant" or value is None:
@@ -96,12 +91,12 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
 
 def _cropped(
     b: Builder, x: Value, begin: np.ndarray, end: np.ndarray
-) -> tuple[Value, list[np.ndarray | None]]:
+) -> tuple[Value, np.ndarray, np.ndarray]:
     starts = np.maximum(-begin, 0)
     ends = np.where(end < 0, end, np.iinfo(np.int64).max)
     axes = b.constant(np.arange(len(begin)))
     x = b.op("Slice", x, b.constant(starts.astype(np.int64)), b.constant(ends), axes)
-    return x, [np.maximum(begin, 0), np.maximum(end, 0)]
+    return x, np.maximum(begin, 0), np.maximum(end, 0)
 
 
 def _by_index(b: Builder, node: Node, begin: Value, end: Value, place: object) -> Value:

@@ -14,20 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    InputPort,
-    Invariant,
-    Node,
-    OutputPort,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
-from bridge.neutral.types import I32, I64, TensorType, Type, is_static
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I32, I64, is_static
 from bridge.rules import Refused
 from bridge.rules.idioms import (
     cast,
@@ -42,6 +30,7 @@ from bridge.rules.idioms import (
     zeros,
 )
 from bridge.rules.idioms import take as gather
+from bridge.rules.loops import along
 
 
 @dataclass(frozen=True)
@@ -317,19 +306,14 @@ def to_loop(
     time_major = transpose(b, x, 1, 0, 2) if layer.batch_first else x
     batch = sizes(b, time_major, 1)
     results = []
-    for direction, name in enumerate(layer.directions):
-        share = b.op(
-            "Add",
-            b.op("MatMul", time_major, _part(b, w, 0, direction), transpose_b=True),
-            _part(b, bias, 0, direction),
-        )
+    for direction in range(len(layer.directions)):
         initial = [
             zeros(b, x, batch, layer.hidden) if s is None
             else _part(b, s, 1 if layer.batch_first else 0, direction)
             for s in states
         ]  # fmt: skip
-        own = [_part(b, p, 0, direction) for p in parameters]
-        results.append(_loop(b, layer, direction, name, share, initial, lengths, own, step))
+        own = [_part(b, p, 0, direction) for p in (w, bias, *parameters)]
+        results.append(_loop(b, layer, direction, time_major, initial, lengths, own, step))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
     for index, parts in enumerate(zip(*results, strict=True)):
@@ -352,60 +336,40 @@ def _loop(
     b: Builder,
     layer: Layer,
     direction: int,
-    name: str,
-    share: Value,
+    x: Value,
     states: list[Value],
     lengths: Value | None,
     parameters: list[Value],
     step: Step,
 ) -> list[Value]:
     """One direction: [seq, batch, hidden] of all steps, and the last states [batch, hidden]."""
-    graph = Graph()
-    inner = Builder(graph.nodes, b.name, b.target)
-    inputs: list[Value | None] = [None, None]
-    ports: list[InputPort] = []
-    ways = {"start": -1, "stride": -1, "end": 0} if name == "reverse" else {}
 
-    def enter(outer: Value, type: Type, port: Callable[[int], InputPort]) -> Value:
-        value = Value(type)
-        ports.append(port(len(inputs)))
-        inputs.append(outer)
-        graph.inputs.append(value)
-        return value
+    def body(
+        b: Builder, parts: list[Value], before: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        w, bias, *own = fixed[: len(parameters)]
+        # W's share is not computed ahead of the Loop, for all steps at once: OpenVINO's CPU
+        # plugin would add the product with the state to the slice in place, and then overwrite
+        # the sum with the next slice.
+        share = b.op("Add", b.op("MatMul", parts[0], w, transpose_b=True), bias)
+        after = step(b, layer, direction, share, before, own)
+        if lengths is None:
+            return after, [after[0]]
+        inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), b.constant([1]))
+        y = b.op("Where", inside, after[0], b.like(0, after[0]))
+        kept = [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
+        return kept, [y]
 
-    def slice_of(outer: Value) -> Value:
-        known = outer.tensor
-        part = None if known.shape is None else (1, *known.shape[1:])
-        value = enter(outer, TensorType(known.element, part), lambda i: Sliced(i, **ways))
-        return squeeze(inner, value, 0)
-
-    def invariant(outer: Value) -> Value:
-        if outer.constant is not None:
-            return inner.tensor(outer.constant)
-        return enter(outer, outer.type, Invariant)
-
+    sliced, fixed = [x], list(parameters)
     if lengths is not None:
+        sliced.append(positions(b, x, 0))
+        fixed.append(cast(b, lengths, I64))
         some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
         # The final states of a sequence without elements are zeros, in both engines.
         states = [b.op("Where", some, s, b.like(0, s)) for s in states]
-    before = [
-        enter(s, s.type, lambda i, k=k: Carried(i, k))  # type: ignore[misc]
-        for k, s in enumerate(states)
-    ]
-    current = slice_of(share)
-    after = step(inner, layer, direction, current, before, [invariant(p) for p in parameters])
-    y = after[0]
-    if lengths is not None:
-        time, end = slice_of(positions(b, share, 0)), invariant(cast(b, lengths, I64))
-        inside = inner.op("Less", time, end)
-        inside = inner.op("Unsqueeze", inside, inner.constant([1]))
-        y = inner.op("Where", inside, after[0], inner.like(0, after[0]))
-        after = [inner.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
-    graph.outputs = [*after, inner.op("Unsqueeze", y, inner.constant([0]))]
-    outputs: list[OutputPort] = [Yield(1 + k) for k in range(len(states))]
-    outputs.append(Stacked(0, **ways))
-    node = b.node("Loop", inputs, 1 + len(states), bodies=(Body(graph, ports, outputs),))
-    return node.outputs
+    reverse = layer.directions[direction] == "reverse"
+    last, (y,) = along(b, body, sliced, states, fixed, reverse)
+    return [y, *last]
 
 
 def clipped(b: Builder, x: Value, clip: float) -> Value:

@@ -66,7 +66,8 @@ def _neutral(reduction: str, element: Element) -> object:
 
 
 def _mean(b: Builder, node: Node) -> Value:
-    """The sum, divided by how many values went into it."""
+    """The sum, divided by how many values went into it; OpenVINO rounds that of integers towards
+    zero, as ONNX's division does."""
     data, indices, updates, axis = node.inputs
     assert data is not None and updates is not None
     counted = node.attributes["use_init_val"]
@@ -75,13 +76,7 @@ def _mean(b: Builder, node: Node) -> Value:
     start = b.op("Expand", b.like(1 if counted else 0, data), b.op("Shape", data))
     count = b.op("ScatterElements", start, indices, ones, axis, reduction="add")
     count = count if counted else b.op("Max", count, b.like(1, data))
-    quotient = b.op("Div", total, count)
-    if data.element.is_float or not data.element.is_signed:
-        return quotient
-    # The mean of integers is rounded down; ONNX's division rounds towards zero.
-    remainder = b.op("Sub", total, b.op("Mul", quotient, count))
-    below = b.op("Cast", b.op("Less", remainder, b.like(0, data)), to=data.element)
-    return b.op("Sub", quotient, below)
+    return b.op("Div", total, count)
 
 
 @expands("ScatterND", target="onnx")

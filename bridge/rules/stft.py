@@ -95,8 +95,8 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
 
 @expands("ISTFT", target="onnx")
 def istft_to_onnx(b: Builder, node: Node) -> Result:
-    """Inverse DFT of every frame; the frames, overlapping, are added, and divided by the sum of
-    the windows (as OpenVINO computes ISTFT-16)."""
+    """Inverse DFT of every frame; the frames, windowed and overlapping, are added, and divided by
+    the sum of the windows' squares (as OpenVINO computes ISTFT-16)."""
     data, window, size, step, length = (node.input(i) for i in range(5))
     assert data is not None and window is not None and size is not None and step is not None
     if data.rank is None:
@@ -120,9 +120,10 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
 
     columns = sizes(b, batched, 0)
     one = b.constant([1])
-    windows = expand(b, unsqueeze(b, _centred(b, window, size), 1), count, width, 1)
-    weights = overlapped(windows, one)
-    sums = overlapped(frames, columns)
+    shape_of_frame = unsqueeze(b, _centred(b, window, size), 1)
+    squares = b.op("Mul", shape_of_frame, shape_of_frame)
+    weights = overlapped(expand(b, squares, count, width, 1), one)
+    sums = overlapped(b.op("Mul", frames, shape_of_frame), columns)
     if node.attributes["normalized"]:
         sums = b.op("Mul", sums, b.op("Sqrt", cast(b, size, data.element)))
     covered = b.op("Not", b.op("Equal", weights, b.like(0, weights)))

@@ -12,20 +12,24 @@ from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
 
-_ONNX_NAMES = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16"} | {
-    f"{'u' * (kind == 'u')}int{bits}": f"{kind}{bits}"
-    for kind in "iu"
-    for bits in (2, 4, 8, 16, 32, 64)
-}
+_ONNX_NAMES = {
+    "float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16",
+    "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2",
+    "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
+    "complex64": "c64", "complex128": "c128",
+    **{f"int{bits}": f"i{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+}  # fmt: skip
+"""Neutral names of the element types that schemas name otherwise."""
 
 _EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
 """Operators that leave integers as they are."""
 
 
 @cache
-def _types(op: str, opset: int) -> tuple[frozenset[str], tuple[bool, ...], tuple[bool, ...]] | None:
-    """The elements that input 0 of ONNX's `op` may have in `opset`, and which inputs (the last
-    stands for all further ones) and outputs have the same type. None where `opset` lacks it."""
+def _types(op: str, opset: int) -> tuple[frozenset[str], range | set[int], set[int]] | None:
+    """The elements that input 0 of ONNX's `op` may have in `opset`, and which inputs and outputs
+    have the same type. None where `opset` lacks it."""
     try:
         schema = onnx.defs.get_schema(op, opset)
     except onnx.defs.SchemaError:
@@ -38,9 +42,17 @@ def _types(op: str, opset: int) -> tuple[frozenset[str], tuple[bool, ...], tuple
     names = (a.removeprefix("tensor(").removesuffix(")") for a in allowed)
     return (
         frozenset(_ONNX_NAMES.get(name, name) for name in names),
-        tuple(i.type_str == variable for i in schema.inputs),
-        tuple(o.type_str == variable for o in schema.outputs),
+        range(schema.max_input)
+        if schema.max_input > len(schema.inputs)
+        else {i for i, formal in enumerate(schema.inputs) if formal.type_str == variable},
+        {i for i, formal in enumerate(schema.outputs) if formal.type_str == variable},
     )
+
+
+def allowed_elements(op: str, opset: int) -> frozenset[str]:
+    """The elements that input 0 of ONNX's `op` may have in `opset`; none where that lacks it."""
+    found = _types(op, opset)
+    return frozenset() if found is None else found[0]
 
 
 def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
@@ -60,13 +72,13 @@ def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
     "LessOrEqual", "Log", "LogSoftmax", "Max", "Min", "Mish", "Mod", "Mul", "Neg", "PRelu", "Pow",
     "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
     "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign",
-    "Sqrt", "Sub", "Swish", "Tan", "Tanh", "TopK", "Where",
+    "Sqrt", "Sub", "Swish", "Tan", "Tanh", "TopK",
     target="onnx",
 )  # fmt: skip
 def onnx_elements(b: Builder, node: Node) -> Result:
     """Where ONNX's schema does not allow the element type in this operator set, the operator
     runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
-    first = node.inputs[1 if node.op == "Where" else 0]
+    first = node.inputs[0]
     assert b.target is not None
     if first is None or first.element is None:
         return None
@@ -74,8 +86,6 @@ def onnx_elements(b: Builder, node: Node) -> Result:
     if found is None or first.element.name in found[0]:
         return None
     allowed, same_inputs, same_outputs = found
-    if node.op == "Where":
-        same_inputs = (False, True, True)
     element = first.element
     if element.is_integer and node.op in _EXACT_ON_INTEGERS:
         return b.op("Identity", first)
@@ -83,22 +93,18 @@ def onnx_elements(b: Builder, node: Node) -> Result:
     if wide is None:
         return None
     inputs: list[Value | None] = [
-        cast(b, value, wide) if value is not None and _at(same_inputs, i) else value
+        cast(b, value, wide) if value is not None and i in same_inputs else value
         for i, value in enumerate(node.inputs)
     ]
     outputs = b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
     results = []
     for i, output in enumerate(outputs):
-        if _at(same_outputs, i):
+        if i in same_outputs:
             if element.is_integer and wide.is_float:
                 output = b.op("Round", output)
             output = cast(b, output, element)
         results.append(output)
     return results
-
-
-def _at(flags: tuple[bool, ...], index: int) -> bool:
-    return flags[min(index, len(flags) - 1)]
 
 
 @expands("Add", "Mul", "Sub", target="ir")

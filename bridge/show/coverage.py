@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
@@ -42,8 +42,14 @@ _CONTROL = (
 
 def coverage() -> list[Line]:
     """Every operator of both formats, by family and name."""
-    lines = [*_CONTROL, *map(_line, operators().values()), *_read_by_rules_only()]
-    return sorted(lines, key=lambda line: (line.family, line.name.lower(), line.name))
+    lines = {line.name: line for line in (*_CONTROL, *map(_line, operators().values()))}
+    for format, type in _read_by_rules_alone():
+        line = lines.get(type) or Line("read as others", type, ABSENT, ABSENT, ABSENT, ABSENT)
+        if format == "onnx":
+            lines[type] = replace(line, onnx="any", to_ir="rule")
+        else:
+            lines[type] = replace(line, ir="any", to_onnx="rule")
+    return sorted(lines.values(), key=lambda line: (line.family, line.name.lower(), line.name))
 
 
 def _line(operator: Operator) -> Line:
@@ -77,20 +83,17 @@ def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...])
         ways.append("row")
     if (target, operator.name) in rule_index().expanded:
         ways.append("rule")
+    if target == "ir" and operator.file == "sequence" and operator.name in rule_index().lowered:
+        ways.append("passes")
     if not ways and operator.name in FUNCTION_BODIES:
         ways.append("body")
     return " ".join(ways) or MISSING
 
 
-def _read_by_rules_only() -> Iterator[Line]:
-    """Types of either format that have no row: a rule reads them as other operators."""
-    spelled = {
-        "onnx": {s.type for o in operators().values() for s in o.onnx},
-        "ir": {s.type for o in operators().values() for s in o.ir},
-    }
-    for format, type in rule_index().read:
-        if type not in spelled[format]:
-            if format == "onnx":
-                yield Line("read as others", type, "any", "", "rule", ABSENT)
-            else:
-                yield Line("read as others", type, "", "any", ABSENT, "rule")
+def _read_by_rules_alone() -> Iterator[tuple[str, str]]:
+    """(format, type) of what has no row: a rule reads it as other operators."""
+    for format in ("onnx", "ir"):
+        spelled = {s.type for o in operators().values() for s in getattr(o, format)}
+        yield from (
+            (f, type) for f, type in rule_index().read if f == format and type not in spelled
+        )

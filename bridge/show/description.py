@@ -97,7 +97,7 @@ def _node(node: Node) -> Json:
     roles = ("then_branch", "else_branch") if node.op == "If" else ("body",)
     return {
         "operator": node.op,
-        "name": node.name,
+        "name": node.name or next((_name(value) for value in node.outputs), ""),
         "inputs": [_name(value) for value in node.inputs],
         "outputs": [{"name": _name(value), **_type(value.type)} for value in node.outputs],
         "bodies": [_body(node, role, body) for role, body in zip(roles, node.bodies, strict=True)],

@@ -8,22 +8,27 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-RULES = Path(__file__).parent.parent / "rules"
+BRIDGE = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
 class RuleIndex:
-    """`expanded` holds (target, operator), `read` holds (format, type)."""
+    """`expanded` holds (target, operator), `read` holds (format, type), `lowered` the operators on
+    sequences and optionals that have a form in tensors."""
 
     expanded: set[tuple[str, str]] = field(default_factory=set)
     read: set[tuple[str, str]] = field(default_factory=set)
+    lowered: set[str] = field(default_factory=set)
 
 
 @cache
 def rule_index() -> RuleIndex:
-    """The decorators `@expands(...)` and `@reads(...)` of all files in `bridge/rules/`."""
+    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/rules/` and among the passes.
+
+    Of readers, those registered for a table that is computed from `mappings/` are left out.
+    """
     index = RuleIndex()
-    for path in sorted(RULES.glob("*.py")):
+    for path in (*BRIDGE.glob("rules/*.py"), *BRIDGE.glob("passes/sequences/*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
         tables = {
             target.id: statement.value
@@ -55,6 +60,8 @@ def _add(index: RuleIndex, decorator: ast.expr, tables: dict[str, ast.expr]) -> 
         index.expanded.update((str(keywords["target"]), name) for name in names)
     elif decorator.func.id == "reads":
         index.read.update((str(keywords["format"]), name) for name in names)
+    elif decorator.func.id == "lowers":
+        index.lowered.update(names)
 
 
 def _names(node: ast.expr | None, tables: dict[str, ast.expr]) -> Iterator[str]:

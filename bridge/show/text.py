@@ -55,8 +55,7 @@ def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _control_flow(nodes: Sequence[Json], pad: str) -> Iterator[str]:
     for node in nodes:
-        name = f' "{node["name"]}"' if node["name"] else ""
-        yield f"{pad}{node['operator']}{name}"
+        yield f'{pad}{node["operator"]} "{node["name"]}"'
         if node["operator"] == "If":
             yield f"{pad}  condition: {node['inputs'][0]}"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import queue
 import threading
@@ -27,15 +28,19 @@ class Worker:
 
     def run(self, name: str, route: str) -> Outcome:
         """Send a case down a route in the child."""
-        if self._connection is None:
-            self._connection, other = _context.Pipe()
-            self._process = _context.Process(target=_serve, args=(other,), daemon=True)
-            self._process.start()
-            other.close()
+        fresh = self._connection is None
+        outcome = self._run(name, route)
+        if outcome.kind == "crash" and not fresh:
+            # An earlier case may have left the process broken; a new one shows whose fault it is.
+            outcome = self._run(name, route)
+        return outcome
+
+    def _run(self, name: str, route: str) -> Outcome:
+        connection = self._connection or self._start()
         try:
-            self._connection.send((name, route))
-            if self._connection.poll(TIMEOUT):
-                return self._connection.recv()
+            connection.send((name, route))
+            if connection.poll(TIMEOUT):
+                return connection.recv()
             self._process.kill()
             outcome = Outcome("timeout", f"no result after {TIMEOUT:.0f} s")
         except (EOFError, OSError):
@@ -43,6 +48,13 @@ class Worker:
             outcome = Outcome("crash", f"the process ended with code {self._process.exitcode}")
         self.close()
         return outcome
+
+    def _start(self) -> Connection:
+        self._connection, other = _context.Pipe()
+        self._process = _context.Process(target=_serve, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+        return self._connection
 
     def close(self) -> None:
         """End the child; the next case starts another."""
@@ -53,6 +65,7 @@ class Worker:
 
 
 def _serve(connection: Connection) -> None:
+    faulthandler.enable()
     while True:
         try:
             name, route = connection.recv()

@@ -1,0 +1,75 @@
+"""What the standard says of an operator's inputs, outputs and attributes, held against a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+import onnx.defs
+
+from bridge.errors import InvalidModelError
+
+_REQUIRED_INPUT = onnx.defs.OpSchema.FormalParameterOption.Single
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Numbers of inputs and outputs, which inputs may not be absent, and the types of attributes
+    (by the number that `AttributeProto.type` has) with those that must be given."""
+
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    required_inputs: tuple[int, ...]
+    attributes: dict[str, int]
+    required_attributes: frozenset[str]
+
+
+@cache
+def signature(type: str, version: int, domain: str) -> Signature | None:
+    """The signature of an operator of the standard; None for others."""
+    try:
+        schema = onnx.defs.get_schema(type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    if schema.deprecated:
+        return None
+    return Signature(
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        tuple(i for i, p in enumerate(schema.inputs) if p.option == _REQUIRED_INPUT),
+        {name: int(a.type) for name, a in schema.attributes.items()},
+        frozenset(name for name, a in schema.attributes.items() if a.required),
+    )
+
+
+def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:
+    """Raises InvalidModelError for a node that its operator's signature does not allow."""
+    declared = signature(proto.op_type, version, domain)
+    if declared is None:
+        return
+    for kind, given, (least, most) in (
+        ("inputs", len(proto.input), declared.inputs),
+        ("outputs", len(proto.output), declared.outputs),
+    ):
+        if not least <= given <= most:
+            allowed = str(least) if least == most else f"{least} to {most}"
+            raise InvalidModelError(
+                f"{where}: has {given} {kind}, {proto.op_type} of operator set {version} has "
+                f"{allowed if most < 1 << 16 else f'at least {least}'}"
+            )
+    for index in declared.required_inputs:
+        if index < len(proto.input) and not proto.input[index]:
+            raise InvalidModelError(f"{where}: its input {index} may not be absent")
+    given_attributes = set()
+    for attribute in proto.attribute:
+        given_attributes.add(attribute.name)
+        expected = declared.attributes.get(attribute.name)
+        if expected is not None and attribute.type != expected:
+            kinds = onnx.AttributeProto.AttributeType
+            raise InvalidModelError(
+                f"{where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, not "
+                f"{kinds.Name(expected)}"
+            )
+    for name in sorted(declared.required_attributes - given_attributes):
+        raise InvalidModelError(f"{where}: its attribute {name} is missing")

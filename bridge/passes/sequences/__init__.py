@@ -1,0 +1,45 @@
+"""Sequences and optionals in tensors, for OpenVINO IR, which has neither.
+
+`forms.py` says how they are held, `ragged.py` how a ragged pair is worked on, `operators.py` what
+each operator becomes, `lower.py` walks through graphs, Ifs and Loops, and `boundary.py` names the
+inputs and outputs of the model.
+"""
+
+from __future__ import annotations
+
+from bridge.errors import Unsupported
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Model
+from bridge.neutral.inference import infer_graph
+from bridge.passes.sequences.boundary import enter_model, leave_model
+from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.passes.sequences.operators import lowering
+from bridge.rules import Refused
+
+
+def has_compound(model: Model) -> bool:
+    """Whether a model has a sequence or an optional anywhere."""
+    if any(is_compound(v) for v in (*model.graph.inputs, *model.graph.outputs)):
+        return True
+    return any(
+        (node.op != "Identity" and lowering(node.op) is not None)
+        or any(is_compound(v) for v in node.outputs)
+        for node in model.graph.walk()
+    )
+
+
+def lower_sequences(model: Model, target: Target) -> list[Unsupported]:
+    """Rewrites, in place, every sequence and optional of the model; what stands in the way."""
+    if not has_compound(model):
+        return []
+    lowering = Lowering(model.graph, target)
+    try:
+        boundary = enter_model(model, lowering)
+        lowering.run()
+        leave_model(model, lowering, boundary)
+    except Refused as refused:
+        op, where = lowering.place()
+        return [Unsupported(op, where, str(refused))]
+    model.graph.nodes = lowering.nodes
+    infer_graph(model.graph)
+    return []

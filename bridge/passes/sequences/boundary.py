@@ -1,0 +1,160 @@
+"""Sequences and optionals at the boundary of a model in IR.
+
+A sequence input `s` is the pair of inputs `s.data` and `s.shapes`; a sequence output is `s.0` ...
+`s.N-1` where its length is known, else `s.data` and `s.shapes`; an optional is `o.present` and its
+payload under `o` (or `o.data`, `o.shapes`). What was there is recorded in the model's metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.boundary import KEY, Boundary, Port
+from bridge.neutral.graph import Graph, Model, Value
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    I64,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+)
+from bridge.passes.sequences.forms import (
+    Elements,
+    Form,
+    Maybe,
+    Ragged,
+    converted,
+    element_of,
+    leaves,
+    rank_of,
+    to_ragged,
+    undetermined,
+)
+from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.rules import Refused
+
+
+def enter_model(model: Model, lowering: Lowering) -> Boundary:
+    """Replaces compound inputs by tensors; the record of them."""
+    boundary = Boundary()
+    inputs: list[Value] = []
+    for value in model.graph.inputs:
+        if not is_compound(value):
+            inputs.append(value)
+            continue
+        form, port = _input_form(value.name, value.type)
+        lowering.forms[value] = form
+        boundary.inputs[value.name] = port
+        inputs += leaves(form)
+    model.graph.inputs = inputs
+    return boundary
+
+
+def _input_form(name: str, type: Type) -> tuple[Form, Port]:
+    if isinstance(type, SequenceType):
+        ragged = _ragged_input(name, type)
+        return ragged, Port("ragged", ragged.element.name, ragged.rank)
+    assert isinstance(type, OptionalType)
+    present = Value(TensorType(BOOL, ()), [f"{name}.present"])
+    if isinstance(type.item, SequenceType):
+        ragged = _ragged_input(name, type.item)
+        return Maybe(present, ragged), Port(
+            "ragged", ragged.element.name, ragged.rank, optional=True
+        )
+    if not isinstance(type.item, TensorType) or type.item.element is None:
+        raise Refused(f'the type of the optional input "{name}" is not known')
+    if type.item.shape is None:
+        raise Refused(
+            f'nothing determines the rank of the optional input "{name}"; give its shape with '
+            f'--input-shape "{name}=[?,3]"'
+        )
+    payload = Value(type.item, [name])
+    port = Port("tensor", type.item.element.name, type.item.rank, optional=True)
+    return Maybe(present, payload), port
+
+
+def _ragged_input(name: str, type: SequenceType) -> Ragged:
+    item = type.item
+    if not isinstance(item, TensorType) or item.element is None:
+        raise Refused(f'the elements of the sequence "{name}" are no tensors of a known type')
+    if item.rank is None:
+        raise Refused(undetermined(name))
+    data = Value(TensorType(item.element, (ANY,)), [f"{name}.data"])
+    shapes = Value(TensorType(I64, (ANY, item.rank)), [f"{name}.shapes"])
+    return Ragged(data, shapes, item.element, item.rank)
+
+
+def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
+    """Replaces compound outputs by tensors, and records all in the model's metadata."""
+    graph = model.graph
+    names = graph.output_names or [v.name for v in graph.outputs]
+    outputs: list[Value] = []
+    output_names: list[str] = []
+    for value, name in zip(graph.outputs, names, strict=True):
+        form = lowering.form(value)
+        if isinstance(form, Value):
+            outputs.append(form)
+            output_names.append(name)
+            continue
+        form, port, parts = _output_form(lowering, form, name)
+        boundary.outputs[name] = port
+        outputs += leaves(form)
+        output_names += parts
+    graph.outputs, graph.output_names = outputs, output_names
+    if boundary.inputs or boundary.outputs:
+        boundary.input_order = _order(graph, boundary)
+        model.metadata[KEY] = boundary.dumps()
+
+
+def _order(graph: Graph, boundary: Boundary) -> list[str]:
+    """The names of the model's inputs as they were."""
+    order: list[str] = []
+    for value in graph.inputs:
+        name = boundary.owner(value.name)
+        if name not in order:
+            order.append(name)
+    return order
+
+
+def _output_form(lowering: Lowering, form: Form, name: str) -> tuple[Form, Port, list[str]]:
+    b = lowering.builder
+    if isinstance(form, Elements) and form.items:
+        port = Port("elements", element_of(form).name, _common_rank(form), count=len(form.items))
+        return form, port, [f"{name}.{i}" for i in range(len(form.items))]
+    if isinstance(form, Elements | Ragged):
+        pair = _settled(lowering, form, name)
+        port = Port("ragged", pair.element.name, pair.rank)
+        return pair, port, [f"{name}.data", f"{name}.shapes"]
+    assert isinstance(form, Maybe)
+    payload = form.payload
+    if isinstance(payload, Elements | Ragged):
+        pair = _settled(lowering, payload, name)
+        port = Port("ragged", pair.element.name, pair.rank, optional=True)
+        parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
+        return Maybe(form.present, pair), port, parts
+    if not isinstance(payload, Value):
+        raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
+    tensor = payload.tensor
+    port = Port("tensor", str(tensor.element), tensor.rank, optional=True)
+    return (
+        Maybe(form.present, converted(b, payload, payload, name)),
+        port,
+        [f"{name}.present", name],
+    )
+
+
+def _settled(lowering: Lowering, form: Elements | Ragged, name: str) -> Ragged:
+    """A ragged pair; a sequence that is always empty has elements of rank 1, of which there are
+    none."""
+    always_empty = isinstance(form, Elements) and not form.items
+    rank = rank_of(form, name)
+    if rank is None and not always_empty:
+        raise Refused(undetermined(name))
+    return to_ragged(lowering.builder, form, name, 1 if rank is None else rank)
+
+
+def _common_rank(form: Elements) -> int | None:
+    ranks: set[Any] = {value.rank for value in form.items}
+    return ranks.pop() if len(ranks) == 1 else None

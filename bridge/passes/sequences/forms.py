@@ -1,0 +1,233 @@
+"""How sequences and optionals are held in tensors.
+
+A form is a tree whose leaves are tensor values. Two forms of one structure have leaves that
+correspond, so an If, a Loop or a graph boundary carries a form by carrying its leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.types import ANY, BOOL, I64, Element, TensorType
+from bridge.rules import Refused
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A sequence whose length is known: its elements, and what is known of each one's type."""
+
+    items: tuple[Value, ...]
+    item: TensorType
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A sequence whose length is known at run time alone: `data`, all elements flattened and
+    joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it."""
+
+    data: Value
+    shapes: Value
+    element: Element
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
+    where nothing says what it would be)."""
+
+    present: Value
+    payload: Form | None
+
+
+Form = Value | Elements | Ragged | Maybe
+
+
+def leaves(form: Form | None) -> Iterator[Value]:
+    """The tensors of a form, in a fixed order."""
+    match form:
+        case Value():
+            yield form
+        case Elements():
+            yield from form.items
+        case Ragged():
+            yield form.data
+            yield form.shapes
+        case Maybe():
+            yield form.present
+            yield from leaves(form.payload)
+
+
+def rebuilt(form: Form, values: Iterator[Value]) -> Form:
+    """The form with other leaves, in the order of `leaves`."""
+    match form:
+        case Elements():
+            return Elements(tuple(next(values) for _ in form.items), form.item)
+        case Ragged():
+            return Ragged(next(values), next(values), form.element, form.rank)
+        case Maybe():
+            present = next(values)
+            return Maybe(present, None if form.payload is None else rebuilt(form.payload, values))
+    return next(values)
+
+
+def same_structure(a: Form | None, b: Form | None) -> bool:
+    """Whether the leaves of two forms correspond."""
+    match a, b:
+        case Value(), Value():
+            return True
+        case Elements(), Elements():
+            return len(a.items) == len(b.items) and all(
+                x.rank == y.rank for x, y in zip(a.items, b.items, strict=True)
+            )
+        case Ragged(), Ragged():
+            return a.rank == b.rank
+        case Maybe(), Maybe():
+            return same_structure(a.payload, b.payload)
+    return a is None and b is None
+
+
+def common(a: Form | None, b: Form | None, name: str) -> Form | None:
+    """A form of the structure that both can be brought into (its leaves are of no use)."""
+    if a is None or b is None:
+        return b if a is None else a
+    match a, b:
+        case Value(), Value():
+            return a
+        case Maybe(), Maybe():
+            return Maybe(a.present, common(a.payload, b.payload, name))
+        case Maybe(), _:
+            return Maybe(a.present, common(a.payload, b, name))
+        case _, Maybe():
+            return Maybe(b.present, common(a, b.payload, name))
+        case Elements(), Elements() if same_structure(a, b):
+            return a
+        case Elements() | Ragged(), Elements() | Ragged():
+            ranks = {r for r in (rank_of(a, name), rank_of(b, name)) if r is not None}
+            if len(ranks) > 1:
+                raise Refused(
+                    f'the sequence "{name}" has elements of ranks {sorted(ranks)}; OpenVINO IR '
+                    "can hold elements of one rank in a sequence of varying length"
+                )
+            any_value = next(iter(leaves(a)), next(iter(leaves(b)), Value()))
+            return Ragged(any_value, any_value, element_of(a), ranks.pop() if ranks else None)
+    raise Refused(f'"{name}" is a sequence in one place and an optional or a tensor in another')
+
+
+def element_of(form: Elements | Ragged) -> Element:
+    """The element type of a sequence's tensors."""
+    if isinstance(form, Ragged):
+        return form.element
+    element = form.items[0].element if form.items else form.item.element
+    if element is None:
+        raise Refused("the element type of a sequence is not known")
+    return element
+
+
+def rank_of(form: Elements | Ragged, name: str) -> int | None:
+    """The rank of a sequence's elements, None where nothing determines it."""
+    if isinstance(form, Ragged):
+        return form.rank
+    ranks = {value.rank for value in form.items if value.rank is not None}
+    if len(ranks) > 1:
+        raise Refused(
+            f'the sequence "{name}" has elements of ranks {sorted(ranks)}; OpenVINO IR can hold '
+            "elements of one rank in a sequence of varying length"
+        )
+    if ranks:
+        return ranks.pop()
+    return form.item.rank
+
+
+def to_ragged(b: Builder, form: Elements | Ragged, name: str, rank: int | None = None) -> Ragged:
+    """The sequence as a ragged pair. `rank` is that of the elements, where the form itself does
+    not say (it is empty)."""
+    if isinstance(form, Ragged):
+        if form.rank is None and rank is not None:
+            shapes = b.op("Reshape", form.shapes, b.constant([-1, rank]))
+            return Ragged(form.data, shapes, form.element, rank)
+        return form
+    element = element_of(form)
+    own = rank_of(form, name)
+    rank = own if own is not None else rank
+    if not form.items:
+        data = b.constant(np.zeros(0, element.dtype))
+        shapes = b.constant(np.zeros((0, rank or 0), np.int64))
+        return Ragged(data, shapes, element, rank)
+    if rank is None:
+        raise Refused(undetermined(name))
+    flat = [b.op("Reshape", item, b.constant([-1])) for item in form.items]
+    rows = [b.op("Unsqueeze", b.op("Shape", item), b.constant([0])) for item in form.items]
+    if rank == 0:
+        shapes = b.constant(np.zeros((len(rows), 0), np.int64))
+    else:
+        shapes = b.op("Concat", *rows, axis=0)
+    return Ragged(b.op("Concat", *flat, axis=0), shapes, element, rank)
+
+
+def undetermined(name: str) -> str:
+    """The reason for refusing a sequence whose element rank nothing determines."""
+    return (
+        f'nothing determines the rank of the elements of the sequence "{name}"; give the shape of '
+        f'the elements of the sequence inputs, for example --input-shape "{name}=[?,3]"'
+    )
+
+
+def converted(b: Builder, form: Form | None, like: Form | None, name: str) -> Form | None:
+    """The form in the structure of `like`."""
+    match like:
+        case None:
+            return None
+        case Ragged():
+            if form is None:
+                return empty(b, like)
+            assert isinstance(form, Elements | Ragged)
+            return to_ragged(b, form, name, like.rank)
+        case Maybe():
+            if not isinstance(form, Maybe):
+                form = Maybe(b.constant(True), form)
+            return Maybe(form.present, converted(b, form.payload, like.payload, name))
+    return empty(b, like) if form is None else form
+
+
+def empty(b: Builder, like: Form) -> Form:
+    """A dummy of the structure of `like`, for an optional that is absent."""
+    match like:
+        case Elements():
+            return Elements(tuple(_zeros(b, v) for v in like.items), like.item)
+        case Ragged():
+            data = b.constant(np.zeros(0, like.element.dtype))
+            shapes = b.constant(np.zeros((0, like.rank or 0), np.int64))
+            return Ragged(data, shapes, like.element, like.rank)
+        case Maybe():
+            payload = None if like.payload is None else empty(b, like.payload)
+            return Maybe(b.constant(False), payload)
+    return _zeros(b, like)
+
+
+def _zeros(b: Builder, like: Value) -> Value:
+    if like.element is None or like.shape is None:
+        raise Refused(
+            f'nothing determines the rank of "{like.name}", the value of an optional; give it '
+            f'with --input-shape "{like.name}=[?,3]"'
+        )
+    shape = [dim if isinstance(dim, int) else 1 for dim in like.shape]
+    zero = b.constant(np.zeros((), like.element.dtype))
+    return b.op("Expand", zero, b.constant(shape)) if shape else zero
+
+
+def leaf_types(form: Form) -> list[TensorType]:
+    """The types by which the leaves of a form enter a body."""
+    match form:
+        case Ragged():
+            rows = (ANY, ANY if form.rank is None else form.rank)
+            return [TensorType(form.element, (ANY,)), TensorType(I64, rows)]
+        case Maybe():
+            own = [TensorType(BOOL, ())]
+            return own if form.payload is None else own + leaf_types(form.payload)
+    return [value.tensor for value in leaves(form)]

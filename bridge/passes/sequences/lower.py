@@ -1,0 +1,424 @@
+"""The walk through graphs and bodies that rewrites sequences and optionals on their forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.clone import clone_body
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Condition,
+    Graph,
+    InputPort,
+    Invariant,
+    Iteration,
+    Node,
+    OutputPort,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.inference import infer
+from bridge.neutral.inference.control import enter
+from bridge.neutral.types import OptionalType, SequenceType, TensorType, join
+from bridge.passes.rewrite import Substitution
+from bridge.passes.sequences.forms import (
+    Elements,
+    Form,
+    Maybe,
+    Ragged,
+    common,
+    converted,
+    leaf_types,
+    leaves,
+    rebuilt,
+    same_structure,
+)
+from bridge.passes.sequences.operators import lowering
+from bridge.rules import Refused
+
+MOST_ROUNDS = 6
+"""Times that a Loop's body is tried until its state keeps its structure."""
+
+
+def is_compound(value: Value | None) -> bool:
+    """Whether a value is a sequence or an optional."""
+    return value is not None and isinstance(value.type, SequenceType | OptionalType)
+
+
+class Lowering:
+    """Lowers one graph. `forms` holds the forms of its compound values."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self.source = graph
+        self.nodes: list[Node] = []
+        self.target = target
+        self.builder = Builder(self.nodes, target=target)
+        self.forms: dict[Value, Form] = {}
+        self.substitution = Substitution()
+        self.current: Node | None = None
+        self.inner: Lowering | None = None
+
+    def place(self) -> tuple[str, str]:
+        """The operator at which the walk stands, and the path to it."""
+        path = ["graph"]
+        lowering: Lowering | None = self
+        op = ""
+        while lowering is not None and lowering.current is not None:
+            op = lowering.current.op
+            path.append(repr(lowering.current))
+            lowering = lowering.inner
+        return op, " / ".join(path)
+
+    def run(self) -> None:
+        """Lowers the nodes; the outputs are for the caller to take by `form`."""
+        for node in self.source.nodes:
+            self.current, self.inner = node, None
+            self._node(node)
+        self.current = None
+
+    def form(self, value: Value) -> Form:
+        """The form of a value of the graph as it was."""
+        known = self.forms.get(value)
+        return self.substitution.of(value) if known is None else known
+
+    def _node(self, node: Node) -> None:
+        self.builder.name = node.name
+        if node.op == "Constant":
+            self.nodes.append(node)
+            return
+        if node.op == "If":
+            self._if(node)
+            return
+        if node.op == "Loop":
+            self._loop(node)
+            return
+        lower = lowering(node.op)
+        if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
+            given = [None if v is None else self.form(v) for v in node.inputs]
+            self._bind(node.outputs[0], lower(self.builder, node, given))
+            return
+        for value in node.inputs:
+            if value is not None and value in self.forms:
+                raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
+        self.substitution.apply(node)
+        infer(node)
+        self.nodes.append(node)
+
+    def _bind(self, value: Value, form: Form) -> None:
+        """Makes `form` what an output of the old graph is."""
+        if isinstance(form, Value):
+            if form.producer is None or form.names or form in self.source.inputs:
+                form = self.builder.op("Identity", form)
+            known = form.type
+            self.substitution.replace(value, form)
+            if isinstance(value.type, SequenceType | OptionalType):
+                form.type = form.declared = known
+        else:
+            self.forms[value] = form
+
+    def _if(self, node: Node) -> None:
+        branches = [_Body(self, node, body) for body in node.bodies]
+        for branch in branches:
+            self.inner = branch.lowering
+            branch.enter_invariants()
+            branch.lowering.run()
+        targets: list[Form] = []
+        for index, value in enumerate(node.outputs):
+            forms = [branch.output(index) for branch in branches]
+            target: Form | None = forms[0]
+            for form in forms[1:]:
+                target = common(target, form, value.name)
+            assert target is not None
+            targets.append(target)
+        inputs = _Inputs([self.substitution.of(v) if v is not None else None
+                          for v in node.inputs[:1]])  # fmt: skip
+        bodies = tuple(branch.finish_if(targets, inputs) for branch in branches)
+        count = sum(1 for target in targets for _ in leaves(target))
+        made = self.builder.node("If", inputs.values, count, {}, bodies, node.name, node.extras)
+        self._bind_outputs(node, targets, made)
+
+    def _bind_outputs(self, node: Node, targets: list[Form], made: Node) -> None:
+        values = iter(made.outputs)
+        for old, target in zip(node.outputs, targets, strict=True):
+            form = rebuilt(target, values)
+            if isinstance(form, Maybe) and not isinstance(old.type, OptionalType):
+                # A state may enter as an optional and leave as what it holds.
+                form = form.payload or form
+            if isinstance(form, Value):
+                self.substitution.replace(old, form)
+            else:
+                for leaf, part in zip(leaves(form), _part_names(form), strict=True):
+                    leaf.names = [f"{name}.{part}" for name in old.names]
+                self.forms[old] = form
+
+    def _loop(self, node: Node) -> None:
+        states = _initial_states(self, node)
+        for _ in range(MOST_ROUNDS):
+            attempt = _Body(self, node, clone_body(node.bodies[0]))
+            self.inner = attempt.lowering
+            attempt.enter_loop(states)
+            attempt.lowering.run()
+            again = attempt.next_states(states)
+            if all(same_structure(a, b) for a, b in zip(states, again, strict=True)):
+                break
+            states = again
+        else:
+            raise Refused("the structure of a sequence in its state never settles")
+        heads = [None if v is None else self.substitution.of(v) for v in node.inputs[:2]]
+        inputs = _Inputs(heads)
+        body, targets = attempt.finish_loop(states, inputs)
+        count = sum(1 for target in targets for _ in leaves(target))
+        made = self.builder.node(
+            "Loop", inputs.values, count, {}, (body,), node.name, node.extras
+        )  # fmt: skip
+        self._bind_outputs(node, targets, made)
+
+
+def _part_names(form: Form) -> Iterator[str]:
+    match form:
+        case Value():
+            yield "value"
+        case Elements():
+            yield from (str(i) for i in range(len(form.items)))
+        case Ragged():
+            yield from ("data", "shapes")
+        case Maybe():
+            yield "present"
+            if form.payload is not None:
+                yield from _part_names(form.payload)
+
+
+def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:
+    """For each body input, the form it starts as where it is carried, else None."""
+    states: list[Form | None] = []
+    for port in node.bodies[0].inputs:
+        value = node.inputs[port.input] if isinstance(port, Carried) and port.input else None
+        states.append(outer.form(value) if value is not None else None)
+    return states
+
+
+class _Inputs:
+    """The inputs of a node under construction, each distinct value once."""
+
+    def __init__(self, values: list[Value | None]) -> None:
+        self.values = values
+        self._index: dict[Value, int] = {}
+
+    def index(self, value: Value) -> int:
+        found = self._index.get(value)
+        if found is None:
+            found = self._index[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+class _Body:
+    """One body while it is lowered: the new inputs, each with the port it will have."""
+
+    def __init__(self, outer: Lowering, node: Node, body: Body) -> None:
+        self.outer = outer
+        self.node = node
+        self.body = body
+        self.lowering = Lowering(body.graph, outer.target)
+        self.lowering.builder.name = node.name
+        self.entries: list[tuple[Value, InputPort, Value | None]] = []
+
+    def enter_invariants(self) -> None:
+        """Gives the body what it captures."""
+        for value, port in zip(self.body.graph.inputs, self.body.inputs, strict=True):
+            self._enter(value, port)
+
+    def _enter(self, value: Value, port: InputPort) -> None:
+        outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
+        if outer_value is None:
+            self.entries.append((value, port, None))
+            if not isinstance(port, Carried):
+                enter(self.node, value, port)
+            return
+        form = self.outer.form(outer_value)
+        if isinstance(form, Value) and not is_compound(value):
+            value.type, value.content = form.type, form.content
+            self.entries.append((value, port, form))
+            return
+        inner: list[Value] = []
+        for leaf, part in zip(leaves(form), _part_names(form), strict=True):
+            tensor = leaf.constant
+            if tensor is not None:
+                inner.append(self.lowering.builder.tensor(tensor))
+                continue
+            made = Value(leaf.type, [f"{name}.{part}" for name in value.names])
+            made.content = leaf.content
+            self.entries.append((made, port, leaf))
+            inner.append(made)
+        self.lowering.forms[value] = rebuilt(form, iter(inner))
+
+    def enter_loop(self, states: list[Form | None]) -> None:
+        """Gives a Loop's body what it captures, and its states in the forms tried."""
+        for value, port, state in zip(
+            self.body.graph.inputs, self.body.inputs, states, strict=True
+        ):
+            if not isinstance(port, Carried) or state is None:
+                self._enter(value, port)
+            elif isinstance(state, Value) and not is_compound(value):
+                self.entries.append((value, port, None))
+                value.type = state.type
+            else:
+                inner = []
+                for type, part in zip(leaf_types(state), _part_names(state), strict=True):
+                    made = Value(type, [f"{name}.{part}" for name in value.names])
+                    self.entries.append((made, port, None))
+                    inner.append(made)
+                self.lowering.forms[value] = rebuilt(state, iter(inner))
+
+    def output(self, index: int) -> Form:
+        """The form that becomes the node's output `index`."""
+        for value, port in zip(self.body.graph.outputs, self.body.outputs, strict=True):
+            if isinstance(port, Yield) and port.output == index:
+                return self.lowering.form(value)
+        raise AssertionError(f"no branch output {index}")
+
+    def next_states(self, states: list[Form | None]) -> list[Form | None]:
+        """What the states must be able to hold after an iteration."""
+        result: list[Form | None] = []
+        for port, state in zip(self.body.inputs, states, strict=True):
+            if not isinstance(port, Carried) or state is None:
+                result.append(state)
+                continue
+            value = self.body.graph.outputs[port.output]
+            again = self.lowering.form(value)
+            merged = common(state, again, value.name)
+            if isinstance(merged, Value) and isinstance(again, Value) and merged is state:
+                merged = _joined(state, again)
+            elif isinstance(merged, Elements) and isinstance(again, Elements):
+                assert isinstance(state, Elements)
+                items = tuple(_joined(a, b) for a, b in zip(state.items, again.items, strict=True))
+                merged = Elements(items, state.item)
+            result.append(merged)
+        return result
+
+    def finish_if(self, targets: list[Form], inputs: _Inputs) -> Body:
+        """The lowered branch, its outputs in the structure of `targets`."""
+        outputs: list[Value] = []
+        for index, target in enumerate(targets):
+            name = self.node.outputs[index].name
+            form = converted(self.lowering.builder, self.output(index), target, name)
+            outputs += leaves(form)
+        ports: list[OutputPort] = [Yield(i) for i in range(len(outputs))]
+        return self._close(outputs, ports, self._input_ports(inputs))
+
+    def _input_ports(self, inputs: _Inputs) -> list[tuple[Value, InputPort]]:
+        result: list[tuple[Value, InputPort]] = []
+        for value, _, outer in self.entries:
+            assert outer is not None
+            result.append((value, Invariant(inputs.index(outer))))
+        return result
+
+    def _close(
+        self,
+        outputs: list[Value],
+        output_ports: list[OutputPort],
+        entries: list[tuple[Value, InputPort]],
+    ) -> Body:
+        graph = self.body.graph
+        graph.nodes = self.lowering.nodes
+        graph.outputs = outputs
+        graph.inputs = [value for value, _ in entries]
+        self.body.inputs = [port for _, port in entries]
+        self.body.outputs = output_ports
+        return self.body
+
+    def finish_loop(self, states: list[Form | None], inputs: _Inputs) -> tuple[Body, list[Form]]:
+        """The lowered body of a Loop, and the structure of each of the node's outputs."""
+        b, graph = self.lowering.builder, self.body.graph
+        carried: dict[int, Form] = {}
+        for port, state in zip(self.body.inputs, states, strict=True):
+            if isinstance(port, Carried) and state is not None:
+                carried[port.output] = state
+        # The node's outputs keep their order, each in as many values as its form has leaves.
+        targets: list[Form | None] = [None] * len(self.node.outputs)
+        by_output: list[Form] = []
+        for index, (value, exit) in enumerate(zip(graph.outputs, self.body.outputs, strict=True)):
+            form: Form | None = self.lowering.form(value)
+            if index in carried:
+                form = converted(b, form, carried[index], value.name)
+            assert form is not None
+            by_output.append(form)
+            if isinstance(exit, Yield | Stacked) and exit.output is not None:
+                targets[exit.output] = form
+        first: dict[int, int] = {}
+        count = 0
+        for index, target in enumerate(targets):
+            first[index] = count
+            count += sum(1 for _ in leaves(target))
+        outputs: list[Value] = []
+        ports: list[OutputPort] = []
+        place: dict[int, int] = {}
+        for index, (form, exit) in enumerate(zip(by_output, self.body.outputs, strict=True)):
+            place[index] = len(outputs)
+            for offset, leaf in enumerate(leaves(form)):
+                outputs.append(leaf)
+                ports.append(_moved(exit, first, offset))
+        entries = self._loop_entries(states, inputs, place)
+        body = self._close(outputs, ports, entries)
+        return body, [t for t in targets if t is not None]
+
+    def _loop_entries(
+        self, states: list[Form | None], inputs: _Inputs, place: dict[int, int]
+    ) -> list[tuple[Value, InputPort]]:
+        starts: dict[int, Iterator[Value]] = {}
+        offsets: dict[int, int] = {}
+        for port, state in zip(self.body.inputs, states, strict=True):
+            if isinstance(port, Carried) and port.input is not None and state is not None:
+                outer = self.node.inputs[port.input]
+                assert outer is not None
+                form = converted(self.outer.builder, self.outer.form(outer), state, outer.name)
+                starts[id(port)] = leaves(form)
+        entries: list[tuple[Value, InputPort]] = []
+        for value, port, outer in self.entries:
+            match port:
+                case Invariant():
+                    assert outer is not None
+                    entries.append((value, Invariant(inputs.index(outer))))
+                case Carried():
+                    at = place[port.output] + offsets.get(id(port), 0)
+                    offsets[id(port)] = offsets.get(id(port), 0) + 1
+                    if isinstance(self.body.outputs[port.output], Condition):
+                        entries.append((value, Carried(port.input, at)))
+                    else:
+                        start = next(starts[id(port)])
+                        inputs.values.append(start)
+                        entries.append((value, Carried(len(inputs.values) - 1, at)))
+                case Sliced():
+                    whole = self.node.inputs[port.input]
+                    assert whole is not None
+                    port.input = inputs.index(self.outer.substitution.of(whole))
+                    entries.append((value, port))
+                case Iteration():
+                    entries.append((value, port))
+        return entries
+
+
+def _joined(a: Value, b: Value) -> Value:
+    """A value of the type that both have in common; dimensions that differ are unknown."""
+    if a.type == b.type or not isinstance(a.type, TensorType):
+        return a
+    try:
+        return Value(join(a.type, b.type), a.names)
+    except TypeError:
+        return a
+
+
+def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
+    match exit:
+        case Yield():
+            return Yield(None if exit.output is None else first[exit.output] + offset)
+        case Stacked():
+            return Stacked(
+                first[exit.output], exit.axis, exit.start, exit.stride, exit.end,
+                exit.part_size, exit.keepdims,
+            )  # fmt: skip
+    return exit

@@ -1,0 +1,242 @@
+"""Each sequence and optional operator on forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import ANY, I64, OptionalType, SequenceType, TensorType, Type
+from bridge.passes.sequences import ragged
+from bridge.passes.sequences.forms import Elements, Form, Maybe, Ragged, to_ragged
+from bridge.rules import Refused
+
+LONGEST = 64
+"""Parts up to which a split of known sizes gives single values instead of a ragged pair."""
+
+Lowered = Callable[[Builder, Node, list[Form | None]], Form]
+
+_table: dict[str, Lowered] = {}
+
+
+def lowers(op: str) -> Callable[[Lowered], Lowered]:
+    """Registers the lowering of an operator."""
+
+    def register(function: Lowered) -> Lowered:
+        _table[op] = function
+        return function
+
+    return register
+
+
+def lowering(op: str) -> Lowered | None:
+    """The lowering of an operator, None where it is none of sequences or optionals."""
+    return _table.get(op)
+
+
+def _sequence(form: Form | None, node: Node) -> Elements | Ragged:
+    """The sequence itself, where an optional holds it."""
+    while isinstance(form, Maybe):
+        form = form.payload
+    if isinstance(form, Elements | Ragged):
+        return form
+    raise Refused(f"its input is no sequence but {form}")
+
+
+def _tensor(form: Form | None) -> Value:
+    while isinstance(form, Maybe):
+        form = form.payload
+    if isinstance(form, Value):
+        return form
+    raise Refused("its input is a sequence where a tensor is expected")
+
+
+def _name(node: Node) -> str:
+    """The name by which a message calls the sequence that a node takes."""
+    value = node.input(0)
+    return value.name if value is not None and value.name else node.name
+
+
+@lowers("SequenceConstruct")
+def construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    items = tuple(_tensor(form) for form in forms)
+    return Elements(items, TensorType(items[0].element if items else None))
+
+
+@lowers("SequenceEmpty")
+def sequence_empty(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    return Elements((), TensorType(node.attributes["dtype"]))
+
+
+@lowers("SequenceLength")
+def sequence_length(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form = _sequence(forms[0], node)
+    if isinstance(form, Elements):
+        return b.constant(len(form.items))
+    return ragged.length(b, form)
+
+
+def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
+    known = integers(index)
+    if known is None:
+        return None
+    place = known[0] + len(form.items) if known[0] < 0 else known[0]
+    if not 0 <= place < bound:
+        raise Refused(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
+    return place
+
+
+@lowers("SequenceAt")
+def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form, index = _sequence(forms[0], node), _tensor(forms[1])
+    if isinstance(form, Elements):
+        place = _constant_position(form, index, len(form.items))
+        if place is not None:
+            return form.items[place]
+    return ragged.at(b, to_ragged(b, form, _name(node)), index)
+
+
+@lowers("SequenceInsert")
+def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form, value = _sequence(forms[0], node), _tensor(forms[1])
+    index = _tensor(forms[2]) if len(forms) > 2 and forms[2] is not None else None
+    if isinstance(form, Elements):
+        place = (
+            len(form.items)
+            if index is None
+            else _constant_position(form, index, len(form.items) + 1)
+        )
+        if place is not None:
+            items = (*form.items[:place], value, *form.items[place:])
+            return Elements(items, form.item)
+    pair = to_ragged(b, form, _name(node), value.rank)
+    return ragged.insert(b, pair, value, index)
+
+
+@lowers("SequenceErase")
+def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form = _sequence(forms[0], node)
+    index = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
+    if isinstance(form, Elements):
+        place = (
+            len(form.items) - 1
+            if index is None
+            else _constant_position(form, index, len(form.items))
+        )
+        if place is not None:
+            return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
+    return ragged.erase(b, to_ragged(b, form, _name(node)), index)
+
+
+@lowers("ConcatFromSequence")
+def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form = _sequence(forms[0], node)
+    axis, new = node.attributes["axis"], node.attributes["new_axis"]
+    if isinstance(form, Ragged):
+        join = ragged.stack if new else ragged.concat
+        return join(b, form, axis, _name(node))
+    if not form.items:
+        raise Refused("an empty sequence has nothing to concatenate")
+    items = form.items
+    if new:
+        items = tuple(b.op("Unsqueeze", item, b.constant([axis])) for item in items)
+    return b.op("Concat", *items, axis=axis)
+
+
+@lowers("SplitToSequence")
+def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    value = _tensor(forms[0])
+    split = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
+    if value.rank is None:
+        raise Refused(
+            f'the rank of "{value.name}", which is split into a sequence, is not known; give the '
+            "inputs' shapes with --input-shape"
+        )
+    axis = node.attributes["axis"] % value.rank
+    keepdims = bool(node.attributes["keepdims"]) or split is not None
+    counts = _known_counts(value.shape[axis], split)
+    if counts is not None and len(counts) <= LONGEST:
+        return _parts(b, value, axis, counts, keepdims)
+    dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
+    if split is None:
+        sizes = b.op("Expand", b.constant(1), dim)
+    elif split.rank == 0:
+        sizes = ragged.chunks(b, dim, ragged.scalar(b, split))
+    else:
+        sizes = split if split.element is I64 else b.op("Cast", split, to=I64)
+    return ragged.split(b, value, axis, sizes, keepdims)
+
+
+def _known_counts(dim: object, split: Value | None) -> list[int] | None:
+    """The sizes of the parts, where they are known at conversion."""
+    if split is not None and split.rank == 1:
+        known = integers(split)
+        return None if known is None else list(known)
+    if not isinstance(dim, int):
+        return None
+    if split is None:
+        return [1] * dim
+    known = integers(split)
+    if known is None:
+        return None
+    size = known[0]
+    return [min(size, dim - start) for start in range(0, dim, size)]
+
+
+def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: bool) -> Form:
+    item = TensorType(value.element, value.shape)
+    if not counts:
+        shape = tuple(d for i, d in enumerate(value.shape) if keepdims or i != axis)
+        return Elements((), TensorType(value.element, shape))
+    if len(counts) == 1:
+        parts = [value]
+    else:
+        parts = b.ops("Split", len(counts), value, b.constant(counts), axis=axis)
+    if not keepdims:
+        parts = [b.op("Squeeze", part, b.constant([axis])) for part in parts]
+    return Elements(tuple(parts), TensorType(item.element, (ANY,) * (parts[0].rank or 0)))
+
+
+@lowers("Optional")
+def optional(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    if forms and forms[0] is not None:
+        return Maybe(b.constant(True), forms[0])
+    return Maybe(b.constant(False), _dummy(b, node.attributes.get("type")))
+
+
+def _dummy(b: Builder, type: Type | None) -> Form | None:
+    """What stands for the absent element of an optional of this type, where it is known."""
+    if isinstance(type, OptionalType):
+        type = type.item
+    if isinstance(type, SequenceType) and isinstance(type.item, TensorType):
+        return Elements((), type.item)
+    if isinstance(type, TensorType) and type.element is not None and type.shape is not None:
+        shape = [dim if isinstance(dim, int) else 1 for dim in type.shape]
+        return b.constant(np.zeros(shape, type.element.dtype))
+    return None
+
+
+@lowers("OptionalHasElement")
+def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    if not forms or forms[0] is None:
+        return b.constant(False)
+    form = forms[0]
+    return form.present if isinstance(form, Maybe) else b.constant(True)
+
+
+@lowers("OptionalGetElement")
+def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    form = forms[0] if forms else None
+    if isinstance(form, Maybe):
+        form = form.payload
+    if form is None:
+        raise Refused("the optional that it takes has no element")
+    return form
+
+
+@lowers("Identity")
+def identity(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    assert forms[0] is not None
+    return forms[0]

@@ -1,0 +1,141 @@
+"""Inputs of a Loop's body that OpenVINO takes out because nothing reads them, or cannot carry.
+
+With an unread slice goes the number of iterations, with an unread state the value that comes out
+when no iteration runs. (OpenVINO 2026.4, CPU plugin.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, constant_value, integers
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Condition,
+    Graph,
+    InputPort,
+    Invariant,
+    Node,
+    Sliced,
+    Value,
+    Yield,
+)
+from bridge.neutral.tensor import Tensor
+from bridge.passes.rewrite import drop_unused_inputs
+from bridge.rules import Result, expands
+from bridge.rules.control import loop_again, scalar, trips_of_slices
+
+
+@expands("Loop", target="ir")
+def condition_is_true(b: Builder, node: Node) -> Result:
+    """An iteration runs only where the condition holds: inside, it is the constant true."""
+    (body,) = node.bodies
+    found = _take(
+        body, lambda _, p: isinstance(p, Carried) and isinstance(body.outputs[p.output], Condition)
+    )
+    if not found:
+        return None
+    for value, _ in found:
+        shape = [d if isinstance(d, int) else 1 for d in value.shape or ()]
+        tensor = Tensor.of(np.ones(shape, np.bool_))
+        known = constant_value(tensor)
+        value.type, value.content = known.type, known.content
+        constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
+        body.graph.nodes.insert(0, constant)
+    return loop_again(b, node, node.inputs)
+
+
+@expands("Loop", target="ir")
+def unread_slices(b: Builder, node: Node) -> Result:
+    """Slices that only count iterations become a trip count."""
+    (body,) = node.bodies
+    if node.input(0) is not None or node.input(1) is not None:
+        return None
+    read = _read(body.graph)
+    slices = [
+        value
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+        if isinstance(port, Sliced)
+    ]
+    if not slices or any(value in read for value in slices):
+        return None
+    rest = node.inputs[2:]
+    node.inputs = [trips_of_slices(b, node, body), None, *rest]
+    _take(body, lambda _, port: isinstance(port, Sliced))
+    drop_unused_inputs(node, 2)
+    return loop_again(b, node, node.inputs)
+
+
+@expands("Loop", target="ir")
+def unread_states(b: Builder, node: Node) -> Result:
+    """A state that the body sets and never reads comes out as it went in where no iteration runs;
+    an If behind the Loop says so."""
+    (body,) = node.bodies
+    trips, condition = node.input(0), node.input(1)
+    tests: list[Value] = []
+    if trips is not None and not _is_positive(trips):
+        count = scalar(b, trips)
+        tests.append(b.op("Greater", count, b.like(0, count)))
+    if condition is not None and not _is_positive(condition):
+        tests.append(scalar(b, condition))
+    if not tests:
+        return None
+    read = _read(body.graph)
+
+    def is_unread(value: Value, port: InputPort) -> bool:
+        if not isinstance(port, Carried) or value in read:
+            return False
+        exit = body.outputs[port.output]
+        return isinstance(exit, Yield) and exit.output is not None
+
+    states = _take(body, is_unread)
+    if not states:
+        return None
+    runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
+    inputs: list[Value | None] = [runs]
+    then, otherwise = Body(Graph()), Body(Graph())
+    places = []
+    initials = [node.inputs[port.input] for _, port in states]  # type: ignore[union-attr, index]
+    exits = [body.outputs[port.output].output for _, port in states]  # type: ignore[union-attr]
+    drop_unused_inputs(node, 2)
+    results = loop_again(b, node, node.inputs)
+    for place, initial in zip(exits, initials, strict=True):
+        assert initial is not None and place is not None
+        for branch, outer in ((then, results[place]), (otherwise, initial)):
+            inner = Value(outer.type)
+            inputs.append(outer)
+            branch.graph.inputs.append(inner)
+            branch.inputs.append(Invariant(len(inputs) - 1))
+            branch.graph.outputs.append(inner)
+            branch.outputs.append(Yield(len(places)))
+        places.append(place)
+    chosen = b.node("If", inputs, len(places), {}, (then, otherwise))
+    for place, value in zip(places, chosen.outputs, strict=True):
+        results[place] = value
+    return results
+
+
+def _take(
+    body: Body, wanted: Callable[[Value, InputPort], bool]
+) -> list[tuple[Value, InputPort]]:
+    """Removes the wanted inputs of a body and returns them with their ports."""
+    pairs = list(zip(body.graph.inputs, body.inputs, strict=True))
+    taken = [pair for pair in pairs if wanted(*pair)]
+    kept = [pair for pair in pairs if not wanted(*pair)]
+    body.graph.inputs = [value for value, _ in kept]
+    body.inputs = [port for _, port in kept]
+    return taken
+
+
+def _read(graph: Graph) -> set[Value]:
+    """The values that a node or an output of the graph takes."""
+    read = {value for node in graph.nodes for value in node.inputs if value is not None}
+    return read | set(graph.outputs)
+
+
+def _is_positive(value: Value) -> bool:
+    known = integers(value)
+    return known is not None and len(known) == 1 and known[0] > 0

@@ -1,0 +1,55 @@
+"""IR's FakeQuantize and FakeConvert, spelled out for ONNX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import ELEMENTS, F32
+from bridge.rules import Result, expands
+from bridge.rules.idioms import cast
+
+
+@expands("FakeQuantize", target="onnx")
+def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
+    """clip, scale to 0 ... levels - 1, round half to even, scale to the output's range."""
+    data, *limits = node.inputs
+    assert data is not None
+    element, steps = data.element, node.attributes["levels"] - 1
+    known = [values_of(limit) for limit in limits]
+    x = cast(b, data, F32)
+    if all(k is not None for k in known):
+        il, ih, ol, oh = (np.asarray(k, np.float32) for k in known)
+        span = ih - il
+        scale = np.where(span == 0, 0, steps / np.where(span == 0, 1, span)).astype(np.float32)
+        low, high = b.constant(np.minimum(il, ih)), b.constant(np.maximum(il, ih))
+        into = b.constant(scale), b.constant(np.asarray(-il * scale, np.float32))
+        out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
+    else:
+        i, j, k, m = (cast(b, limit, F32) for limit in limits if limit is not None)
+        low, high = b.op("Min", i, j), b.op("Max", i, j)
+        count = b.constant(float(steps))
+        scale_value = b.op("Div", count, b.op("Sub", j, i))
+        into = scale_value, b.op("Neg", b.op("Mul", i, scale_value))
+        out = b.op("Div", b.op("Sub", m, k), count), k
+    y = b.op("Min", b.op("Max", x, low), high)
+    y = b.op("Round", _line(b, y, *into))
+    return cast(b, _line(b, y, *out), element)
+
+
+def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
+    return b.op("Add", b.op("Mul", x, slope), offset)
+
+
+@expands("FakeConvert", target="onnx")
+def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
+    """To an 8-bit float and back, between a scale and a shift (FakeConvert-13)."""
+    data, scale, shift = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None
+    narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
+    x = b.op("Mul", data, scale)
+    x = x if shift is None else b.op("Sub", x, shift)
+    x = b.op("Cast", b.op("Cast", x, to=narrow), to=data.element)
+    x = x if shift is None else b.op("Add", x, shift)
+    return b.op("Div", x, scale)

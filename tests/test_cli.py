@@ -1,0 +1,238 @@
+"""The command line: what it writes and prints, its exit codes, and how quickly it starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import bridge as package
+from bridge.passes.sequences.operators import _table
+from bridge.rules import _expansions, _load, _readers
+from bridge.show.coverage import coverage
+from bridge.show.function_bodies import FUNCTION_BODIES
+from bridge.show.rule_index import rule_index
+from bridge.vocabulary import operators
+
+from .command_line import bridge
+from .model_files import IR_FILES, ONNX_FILES
+
+MODELS = Path(__file__).parents[1] / "roundtrip_models"
+IF = MODELS / "if_nested_captures_every_scope.onnxtxt"
+PRUNED = MODELS / "if_branches_differ_in_rank_before_conv.onnxtxt"
+HEAD = '<ir_version: 8, opset_import: ["": 17]>'
+
+
+def save(path: Path, text: str) -> Path:
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def test_both_ways(tmp_path: Path) -> None:
+    ir, back = tmp_path / "model.xml", tmp_path / "model.onnx"
+    there = bridge("convert", IF, ir)
+    assert (there.code, there.err) == (0, "")
+    assert there.out.startswith(f"wrote {ir} (")
+    assert f" and {ir.with_suffix('.bin')} (" in there.out
+    assert bridge("convert", ir, back, "--opset", "18").code == 0
+    model = onnx.load(back)
+    onnx.checker.check_model(model, full_check=True)
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 18)]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_onto_itself(suffix: str, tmp_path: Path) -> None:
+    model = tmp_path / f"model{suffix}"
+    assert bridge("convert", IF, model).code == 0
+    before = model.read_bytes()
+    assert bridge("convert", model, model).code == 0
+    assert model.read_bytes() == before
+
+
+def test_onto_itself_with_external_data(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    weights = np.arange(4096, dtype=np.float32)
+    save(model, f"{HEAD} g (float[4096] x) => (float[4096] y) {{ y = Add (x, w) }}")
+    proto = onnx.load(model)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(proto, model)
+    for option in ("--external-data", "--external-data", "--no-external-data"):
+        assert bridge("convert", model, model, option).code == 0
+        (tensor,) = onnx.load(model).graph.initializer
+        np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), weights)
+    assert model.stat().st_size > weights.nbytes
+
+
+def test_quiet(tmp_path: Path) -> None:
+    finished = bridge("convert", PRUNED, tmp_path / "model.xml", "--quiet")
+    assert (finished.code, finished.out, finished.err) == (0, "", "")
+
+
+def test_pruning_is_told(tmp_path: Path) -> None:
+    finished = bridge("convert", PRUNED, tmp_path / "model.xml")
+    assert "\npruned: graph / If " in finished.out
+
+
+def test_debug_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("bridge.neutral.verify.verify", lambda graph, where: seen.append(where))
+    assert bridge("convert", IF, tmp_path / "model.xml").code == 0
+    assert not seen
+    assert bridge("convert", IF, tmp_path / "model.xml", "--debug").code == 0
+    assert seen[0] == "after reading: graph"
+    assert len(seen) > 3
+
+
+def test_input_shape(tmp_path: Path) -> None:
+    model = save(
+        tmp_path / "model.onnx", f"{HEAD} g (float[a, b] x) => (float[a, b] y) {{ y = Neg (x) }}"
+    )
+    out = tmp_path / "out.onnx"
+    assert bridge("convert", model, out, "--input-shape", "x=[3, n]").code == 0
+    dims = onnx.load(out).graph.input[0].type.tensor_type.shape.dim
+    assert (dims[0].dim_value, dims[1].dim_param) == (3, "n")
+    assert bridge("convert", model, tmp_path / "out.xml", "--input-shape", "x=[?,2..8]").code == 0
+    assert 'shape="?,2..8"' in (tmp_path / "out.xml").read_text()
+
+
+def test_weights_under_another_name(tmp_path: Path) -> None:
+    ir = tmp_path / "model.xml"
+    assert bridge("convert", MODELS / "topk_i64.xml", ir).code == 0
+    weights = ir.with_suffix(".bin").rename(tmp_path / "other.bin")
+    assert bridge("convert", ir, tmp_path / "out.onnx").code == 2
+    assert bridge("convert", ir, tmp_path / "out.onnx", "--weights", weights).code == 0
+
+
+def test_check_can_be_called_as_a_function() -> None:
+    for _ in range(2):
+        assert package.check(MODELS / "if_double.onnxtxt", samples=1).ok
+
+
+def test_check_agrees(tmp_path: Path) -> None:
+    ir = tmp_path / "model.xml"
+    finished = bridge("convert", IF, ir, "--check")
+    assert finished.code == 0
+    assert "\nOK: " in finished.out
+    assert bridge("check", IF, ir, "--quiet").out == ""
+
+
+def test_check_differs(tmp_path: Path) -> None:
+    text = f"{HEAD} g (float[2] x) => (float[2] y) {{ y = %s (x) }}"
+    one, other = (save(tmp_path / f"{op}.onnx", text % op) for op in ("Sin", "Cos"))
+    for quiet in ((), ("--quiet",)):
+        finished = bridge("check", one, other, *quiet)
+        assert finished.code == 1
+        assert finished.out.startswith("NOT OK: ")
+
+
+def test_check_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for arguments in (("check", IF), ("convert", IF, tmp_path / "model.xml", "--check")):
+        finished = bridge(*arguments)
+        assert finished.code == 2
+        assert "pip install 'onnx-openvino-bridge[check]'" in finished.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_with_sizes(tmp_path: Path) -> None:
+    model = save(
+        tmp_path / "model.onnx",
+        f"{HEAD} g (float[n, m] x) => (float[k] y) <int64[1] to = {{6}}> {{ y = Reshape (x, to) }}",
+    )
+    assert bridge("check", model, "--size", "n=2", "--size", "m=3").code == 0
+    wrong = bridge("check", model, "--size", "n")
+    assert (wrong.code, wrong.err.startswith("Error: --size n: ")) == (2, True)
+    shape = ("--input-shape", "x=[2,3]", "--check")
+    assert bridge("convert", model, tmp_path / "out.xml", *shape).code == 0
+
+
+def test_inspect() -> None:
+    text = bridge("inspect", IF).out
+    assert text.startswith(f"{IF}: ONNX, operator set ")
+    assert '  If "' in text
+    description = json.loads(bridge("inspect", IF, "--json").out)
+    assert description["format"] == "onnx"
+    assert description["operators"]["If"] == 3
+    (outer,) = description["control_flow"]
+    assert [body["role"] for body in outer["bodies"]] == ["then_branch", "else_branch"]
+    assert outer["bodies"][0]["inputs"][0]["port"] == "invariant"
+
+
+@pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
+def test_inspect_takes_every_model(path: Path) -> None:
+    assert bridge("inspect", path).code == 0
+    assert bridge("inspect", path, "--json").code == 0
+
+
+def test_ops() -> None:
+    lines = bridge("ops", "if", "relu").out.splitlines()
+    assert lines[0] == "activation:"
+    assert lines[1].split()[:3] == ["operator", "ONNX", "IR"]
+    assert lines[2].split()[0] == "Relu"
+    assert lines[4] == "control flow:"
+    missing = bridge("ops", "--missing").out
+    assert "CTCLoss" in missing and "\nRelu " not in missing
+    unknown = bridge("ops", "Nonesuch")
+    assert (unknown.code, "Nonesuch" in unknown.err) == (2, True)
+
+
+def test_rule_index_is_what_the_rules_register() -> None:
+    _load()
+    assert rule_index().expanded == set(_expansions)
+    assert rule_index().lowered == set(_table)
+    assert rule_index().read <= set(_readers)
+    spelled = {("onnx", s.type) for o in operators().values() for s in o.onnx}
+    spelled |= {("ir", s.type) for o in operators().values() for s in o.ir}
+    assert set(_readers) - rule_index().read <= spelled
+
+
+def test_every_operator_has_one_line() -> None:
+    names = [line.name for line in coverage()]
+    assert len(names) == len(set(names))
+    assert set(operators()) <= set(names)
+
+
+def test_function_bodies_are_the_standard_s() -> None:
+    schemas = onnx.defs.get_all_schemas()
+    assert {s.name for s in schemas if s.has_function or s.has_context_dependent_function} == set(
+        FUNCTION_BODIES
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["ops"]])
+def test_starts_without_what_it_does_not_use(arguments: list[str]) -> None:
+    code = (
+        "import sys, bridge.cli\n"
+        "try: bridge.cli.main(sys.argv[1:])\n"
+        "finally: print('loaded', *sorted({n.partition('.')[0] for n in sys.modules}))"
+    )
+    start = time.perf_counter()
+    finished = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - start
+    loaded = set(finished.stdout.splitlines()[-1].split()[1:])
+    heavy = {"onnx", "numpy", "lxml", "google", "ml_dtypes", "rich", "openvino", "onnxruntime"}
+    assert "typer" in loaded and not loaded & heavy
+    assert seconds < 5  # far more than it takes; only a gross slip fails on a busy machine
+
+
+def test_conversion_imports_no_engine(tmp_path: Path) -> None:
+    code = (
+        "import sys, bridge\n"
+        "bridge.convert(sys.argv[1], sys.argv[2])\n"
+        "bridge.convert(sys.argv[2], sys.argv[3])\n"
+        "print(*{n.partition('.')[0] for n in sys.modules})"
+    )
+    arguments = [str(IF), str(tmp_path / "a.xml"), str(tmp_path / "b.onnx")]
+    finished = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert not {"openvino", "onnxruntime", "torch", "typer"} & set(finished.stdout.split())

@@ -1,0 +1,301 @@
+"""Convolution, pooling, normalisation, quantisation and detection of IR, written as ONNX: the files
+that OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+from openvino import opset1
+from openvino.utils.node_factory import NodeFactory
+
+import bridge
+from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Reference
+
+F32, I64 = np.float32, np.int64
+
+
+class Constant:
+    """An argument that is a constant of the model, not an input."""
+
+    def __init__(self, value: Any, type: Any = None) -> None:
+        self.value = np.asarray(value, type)
+
+
+def of(version: int, name: str, **attributes: Any) -> Callable[..., Any]:
+    """An operator of an operator set, by the name and the attributes that IR files have."""
+    return lambda *inputs: NodeFactory(f"opset{version}").create(name, list(inputs), attributes)
+
+
+_RNG = np.random.default_rng(7)
+
+
+def random(*shape: int, type: Any = F32) -> np.ndarray:
+    return _RNG.normal(size=shape).astype(type)
+
+
+def positive(*shape: int) -> np.ndarray:
+    return _RNG.uniform(0.5, 2, size=shape).astype(F32)
+
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+CASES: dict[str, Case] = {}
+STATIC: set[str] = set()
+"""Cases that need static shapes."""
+SINCE: dict[str, int] = {}
+"""The first operator set of ONNX that can say it."""
+
+
+def case(name: str, build: Callable[..., Any], *arguments: Any, static: bool = False) -> None:
+    assert name not in CASES
+    CASES[name] = build, arguments
+    if static:
+        STATIC.add(name)
+
+
+def spatial(rank: int, stride: int = 1, pad: int = 0, dilation: int = 1, **more: Any) -> Any:
+    return {
+        "strides": [stride] * rank, "dilations": [dilation] * rank, "pads_begin": [pad] * rank,
+        "pads_end": [pad] * rank, **more,
+    }  # fmt: skip
+
+
+# Convolution
+IMAGE = random(2, 4, 7, 8)
+for rank in (1, 2, 3):
+    x, w = random(1, 4, *(6, 7, 5)[:rank]), random(6, 4, *(3,) * rank)
+    case(f"convolution {rank}-D", of(1, "Convolution", **spatial(rank, 2, 1)), x, Constant(w))
+    g = random(2, 3, 2, *(3,) * rank)
+    case(f"groups {rank}-D", of(1, "GroupConvolution", **spatial(rank, 1, 1)), x, Constant(g))
+    t = random(4, 3, *(3,) * rank)
+    case(
+        f"transposed {rank}-D", of(1, "ConvolutionBackpropData", **spatial(rank, 2, 1)), x, Constant(t)
+    )
+    tg = random(2, 2, 3, *(3,) * rank)
+    case(
+        f"transposed groups {rank}-D",
+        of(1, "GroupConvolutionBackpropData", **spatial(rank, 2)), x, Constant(tg),
+    )  # fmt: skip
+for pad in ("same_upper", "same_lower", "valid"):
+    for stride in (1, 2):
+        case(
+            f"convolution {pad} {stride}", of(1, "Convolution", **spatial(2, stride, auto_pad=pad)),
+            IMAGE, random(3, 4, 4, 3),
+        )  # fmt: skip
+        for output in ((7 * stride, 8 * stride), (7 * stride + 1, 8 * stride + 1)):
+            case(
+                f"transposed {pad} {stride} {output}",
+                of(1, "ConvolutionBackpropData", **spatial(2, stride, auto_pad=pad)),
+                IMAGE, Constant(random(4, 3, 4, 3)), Constant(output, I64),
+            )  # fmt: skip
+    case(
+        f"transposed {pad}", of(1, "ConvolutionBackpropData", **spatial(2, 2, auto_pad=pad)),
+        IMAGE, Constant(random(4, 3, 4, 3)),
+    )  # fmt: skip
+for size in (12, 13, 14, 15):
+    case(
+        f"transposed to {size}", of(1, "ConvolutionBackpropData", **spatial(1, 2, 1)),
+        random(1, 2, 7), Constant(random(2, 3, 3)), Constant([size], I64),
+    )  # fmt: skip
+case(
+    "transposed to a computed size",
+    of(1, "ConvolutionBackpropData", **spatial(1, 2, auto_pad="same_upper")),
+    random(1, 2, 7), Constant(random(2, 3, 4)), np.array([14], I64),
+)  # fmt: skip
+case(
+    "transposed output_padding",
+    of(1, "ConvolutionBackpropData", **spatial(2, 2, 1, output_padding=[1, 0])),
+    IMAGE, Constant(random(4, 3, 3, 3)),
+)  # fmt: skip
+case("convolution f16", of(1, "Convolution", **spatial(2)), IMAGE.astype(np.float16), Constant(random(3, 4, 3, 3, type=np.float16)))  # fmt: skip
+case("filters as an input", of(1, "GroupConvolution", **spatial(2)), IMAGE, random(4, 1, 1, 3, 3))
+for flag in (False, True):
+    for groups in (1, 2):
+        name = f"deformable {flag} {groups}"
+        SINCE[name] = 19
+        case(
+            name,
+            of(8, "DeformableConvolution", **spatial(2, 1, 1, group=groups, deformable_group=2, bilinear_interpolation_pad=flag)),
+            random(1, 4, 6, 7), random(1, 36, 6, 7), Constant(random(6, 4 // groups, 3, 3)), positive(1, 18, 6, 7),
+        )  # fmt: skip
+SINCE["deformable-1"] = 19
+case(
+    "deformable-1", of(1, "DeformableConvolution", **spatial(2, 2, 1, group=1, deformable_group=1)),
+    random(1, 4, 6, 7), random(1, 18, 3, 4), Constant(random(6, 4, 3, 3)),
+)  # fmt: skip
+
+# Pooling
+for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1)):
+    for rounding in ("floor", "ceil", "ceil_torch"):
+        window = {"kernel": [kernel] * 2, **spatial(2, stride, pad, rounding_type=rounding)}
+        indexed = {**window, "axis": 2, "index_element_type": "i32"}
+        case(f"max {kernel} {stride} {pad} {rounding}", of(14, "MaxPool", **indexed), IMAGE, static=True)  # fmt: skip
+        del window["dilations"]
+        for exclude in (False, True):
+            case(
+                f"average {kernel} {stride} {pad} {rounding} {exclude}",
+                of(14, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE, static=True,
+            )  # fmt: skip
+        if rounding != "ceil_torch":
+            case(f"max-1 {kernel} {stride} {pad} {rounding}", of(1, "MaxPool", **window), IMAGE, static=True)  # fmt: skip
+for pad in ("same_upper", "same_lower", "valid"):
+    window = {"kernel": [3, 2], **spatial(2, 2, auto_pad=pad, rounding_type="ceil")}
+    case(f"max {pad}", of(8, "MaxPool", **window), IMAGE)
+    del window["dilations"]
+    for exclude in (False, True):
+        case(f"average {pad} {exclude}", of(1, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE)
+case("average 1-D", of(1, "AvgPool", **{"kernel": [3], "strides": [1], "pads_begin": [1], "pads_end": [1], "exclude-pad": True}), random(2, 3, 9))  # fmt: skip
+case("max 3-D dilated", of(8, "MaxPool", kernel=[2] * 3, **spatial(3, 1, 1, 2)), random(1, 2, 6, 7, 5))
+SINCE["average dilated"] = 19
+case("average dilated", of(16, "AvgPool", kernel=[2, 3], **spatial(2, 1, 1, 2), **{"exclude-pad": True}), IMAGE)  # fmt: skip
+for output in ((1, 1), (7, 4), (3, 5), (9, 2)):
+    shape = Constant(output, I64)
+    case(f"adaptive average {output}", of(8, "AdaptiveAvgPool"), IMAGE, shape)
+    case(f"adaptive max {output}", of(8, "AdaptiveMaxPool", index_element_type="i32"), IMAGE, shape)
+
+# Normalisation
+PARAMETERS = random(4), random(4), random(4), positive(4)
+case("batch", of(5, "BatchNormInference", epsilon=1e-3), IMAGE, *map(Constant, PARAMETERS))
+for version in (1, 5):
+    inputs = (IMAGE, *PARAMETERS) if version == 5 else (*PARAMETERS[:2], IMAGE, *PARAMETERS[2:])
+    case(f"batch-{version}", of(version, "BatchNormInference", epsilon=1e-3), *inputs)
+for axes in ([1, 2, 3], [2, 3], [-1], [1]):
+    for mode in ("INSIDE_SQRT", "OUTSIDE_SQRT"):
+        for variance in (False, True):
+            case(
+                f"mvn {axes} {mode} {variance}",
+                of(6, "MVN", eps=0.1, eps_mode=mode, normalize_variance=variance),
+                IMAGE, Constant(axes, I64),
+            )  # fmt: skip
+for across in (False, True):
+    case(f"mvn-2 {across}", of(2, "MVN", across_channels=across, normalize_variance=True, eps=0.1), IMAGE)  # fmt: skip
+for axes in ([1], [2, 3]):
+    case(f"lrn {axes}", of(1, "LRN", alpha=0.1, beta=0.75, bias=1.5, size=3), IMAGE, Constant(axes, I64))  # fmt: skip
+for axes in ([1], [1, 2, 3], [-1]):
+    for mode in ("add", "max"):
+        case(f"l2 {axes} {mode}", of(1, "NormalizeL2", eps=0.5, eps_mode=mode), IMAGE, Constant(axes, I64))  # fmt: skip
+case("grn", of(1, "GRN", bias=0.3), IMAGE)
+case("group", of(12, "GroupNormalization", num_groups=2, epsilon=0.1), IMAGE, random(4), random(4))
+
+# Quantisation
+RANGES: dict[str, tuple[Any, ...]] = {
+    "scalar": (-1.5, 1.7, -1.5, 1.7), "other range": (0.0, 2.0, -1.0, 3.0),
+    "reversed": (1.5, -1.5, -2.0, 2.0),
+    "channels": (*(random(1, 4, 1, 1) - 3 for _ in range(1)), positive(1, 4, 1, 1), -1.0, positive(1, 4, 1, 1)),
+}  # fmt: skip
+for name, limits in RANGES.items():
+    for levels in (2, 16, 256):
+        case(f"fake {name} {levels}", of(1, "FakeQuantize", levels=levels), IMAGE, *(Constant(v, F32) for v in limits))  # fmt: skip
+case("fake of inputs", of(1, "FakeQuantize", levels=256), IMAGE, *(np.array([v], F32) for v in (-1.0, 1.0, -2.0, 2.0)))  # fmt: skip
+for kind in ("f8e4m3", "f8e5m2"):
+    SINCE[f"fake {kind}"] = 19
+    case(f"fake {kind}", of(13, "FakeConvert", destination_type=kind), IMAGE, Constant(2.0, F32), Constant(0.25, F32))  # fmt: skip
+
+# Detection
+BOXES, SCORES = _RNG.uniform(0, 9, (2, 12, 4)).astype(F32), random(2, 3, 12)
+for sort in (False, True):
+    for encoding in ("corner", "center"):
+        for version in (1, 3, 4, 5, 9):
+            more: Any = {} if version == 1 else {"output_type": "i32"}
+            case(
+                f"nms-{version} {sort} {encoding}",
+                of(version, "NonMaxSuppression", box_encoding=encoding, sort_result_descending=sort, **more),
+                BOXES, SCORES, Constant(3, I64), Constant(0.3, F32), Constant(-0.2, F32),
+            )  # fmt: skip
+for overlap in (0.0, 0.5, 1.0):
+    case(
+        f"nms overlap {overlap}", of(9, "NonMaxSuppression"),
+        np.array([[[0, 0, 1, 1], [0, 0, 0.5, 1], [5, 5, 6, 6], [5, 5, 5.5, 6]]], F32),
+        np.array([[[0.9, 0.8, 0.5, 0.4]]], F32), Constant(9, I64), Constant(overlap, F32), Constant(0.1, F32),
+    )  # fmt: skip
+ROIS = np.array([[0, 0, 5, 5], [2, 3, 6, 7], [1.3, 2.2, 3.1, 3.3], [-2, -1, 3, 20]], F32)
+BATCHES = Constant([0, 1, 1, 0], I64)
+for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel"):
+    for mode in ("avg", "max"):
+        for samples in (0, 2):
+            if mode == "avg" or samples:
+                case(
+                    f"roi {aligned} {mode} {samples}",
+                    of(9, "ROIAlign", pooled_h=3, pooled_w=2, sampling_ratio=samples, spatial_scale=0.7, mode=mode, aligned_mode=aligned),
+                    IMAGE, ROIS, BATCHES,
+                )  # fmt: skip
+        SINCE[f"roi {aligned} {mode} 0"] = SINCE[f"roi {aligned} {mode} 2"] = 16
+case("roi-3", of(3, "ROIAlign", pooled_h=3, pooled_w=2, sampling_ratio=2, spatial_scale=1.0, mode="avg"), IMAGE, ROIS, BATCHES)  # fmt: skip
+SINCE["roi-3"] = 16
+NUMBERED = np.concatenate([[[0], [1], [1], [0]], np.maximum(ROIS, 0)], axis=1).astype(F32)
+case("roi pooling", of(2, "ROIPooling", output_roi=[2, 3], pooled_h=2, pooled_w=3, spatial_scale=0.5, method="max"), IMAGE, NUMBERED)  # fmt: skip
+YOLO = {"classes": 3, "coords": 4, "num": 3, "mask": [0, 1], "axis": 1, "end_axis": 3}
+case("yolo softmax", of(1, "RegionYolo", do_softmax=True, **YOLO), random(2, 24, 4, 5))
+case("yolo sigmoid", of(1, "RegionYolo", do_softmax=False, **YOLO), random(2, 16, 4, 5))
+GRID, PICTURE = Constant([3, 4], I64), Constant([60, 100], I64)
+PRIORS: dict[str, dict[str, Any]] = {
+    "plain": {"min_size": [10.0], "max_size": [20.0], "aspect_ratio": [2.0, 3.0], "flip": True},
+    "order": {"min_size": [10.0, 30.0], "max_size": [20.0], "aspect_ratio": [2.0], "min_max_aspect_ratios_order": False},
+    "step": {"min_size": [10.0], "step": 16.0, "clip": True},
+    "unscaled": {"min_size": [0.1, 0.2], "aspect_ratio": [1.0, 2.0, 0.5], "scale_all_sizes": False, "step": -1.0},
+    "dense": {"fixed_size": [12.0, 24.0], "density": [2.0, 1.0], "aspect_ratio": [2.0]},
+    "fixed": {"fixed_size": [12.0], "fixed_ratio": [0.5, 2.0], "density": [3.0], "min_size": []},
+    "one variance": {"min_size": [10.0], "variance": [0.3]},
+}  # fmt: skip
+for name, attributes in PRIORS.items():
+    full = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], "min_size": [], **attributes}
+    case(f"prior {name}", of(8, "PriorBox", **full), GRID, PICTURE)
+case("prior of inputs", of(8, "PriorBox", offset=0.5, variance=[], min_size=[9.0]), GRID.value, PICTURE.value)  # fmt: skip
+CLUSTERED = {"width": [10.0, 20.0], "height": [5.0, 30.0], "offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2]}
+for clip in (False, True):
+    case(f"clustered {clip}", of(1, "PriorBoxClustered", clip=clip, **CLUSTERED), GRID, PICTURE)
+case("clustered step", of(1, "PriorBoxClustered", step_w=16.0, step_h=8.0, **CLUSTERED), GRID, PICTURE)
+
+
+@cache
+def engines() -> tuple[OpenVino, OnnxRuntime, Reference]:
+    return OpenVino(threads=1), OnnxRuntime(threads=1), Reference()
+
+
+def run_onnx(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a valid model, by onnxruntime, or by the reference where that lacks it."""
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    try:
+        session = engines()[1].load(path)
+    except LacksOperatorError:
+        session = engines()[2].load(path)
+    return list(session.run(feeds).values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_numbers(name: str, tmp_path: Path) -> None:
+    build, arguments = CASES[name]
+    feeds = {f"in{i}": a for i, a in enumerate(arguments) if not isinstance(a, Constant)}
+    for dynamic in (False, True):
+        if dynamic and name in STATIC:
+            continue
+        parameters, inputs = [], []
+        for i, argument in enumerate(arguments):
+            if isinstance(argument, Constant):
+                inputs.append(opset1.constant(argument.value))
+                continue
+            shape = list(argument.shape)
+            if dynamic and i == 0 and argument.ndim > 3:
+                shape = [-1, shape[1], *(-1,) * (argument.ndim - 2)]
+            parameter = opset1.parameter(shape, ov.Type(argument.dtype))
+            parameter.output(0).tensor.set_names({f"in{i}"})
+            parameters.append(parameter)
+            inputs.append(parameter)
+        ov.save_model(ov.Model(build(*inputs).outputs(), parameters), tmp_path / "a.xml", False)
+        expected = engines()[0].load(tmp_path / "a.xml").run(feeds)
+        for opset in (13, 21):
+            if opset < SINCE.get(name, 0):
+                continue
+            bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=opset)
+            actual = run_onnx(tmp_path / "a.onnx", feeds)
+            assert len(actual) == len(expected)
+            for one, other in zip(expected.values(), actual, strict=True):
+                assert one.shape == other.shape and one.dtype == other.dtype
+                tolerance = 2e-3 if one.dtype == np.float16 else 2e-5
+                np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)

@@ -1,0 +1,86 @@
+"""The wheel: built, installed in an environment of its own without any engine, and used there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+
+SCRIPT = """
+import importlib.util, json, sys
+from pathlib import Path
+import bridge, onnx
+models = Path(bridge.__file__).parent / "roundtrip_models"
+absent = [n for n in ("openvino", "onnxruntime", "torch") if importlib.util.find_spec(n) is None]
+for source in sorted(models.iterdir()):
+    ir, back = f"{source.stem}.xml", f"{source.stem}.onnx"
+    bridge.convert(source, ir)
+    bridge.convert(ir, back)
+    onnx.checker.check_model(back, full_check=True)
+    ops = {node.op for node in bridge.load(back).graph.walk()}
+    print(json.dumps({"model": source.name, "if": "If" in ops}))
+print(json.dumps({"package": bridge.__file__, "absent": absent}))
+"""
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, PROJECT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_what_it_needs(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
+    for path in (PROJECT / "mappings").iterdir():
+        assert f"bridge/mappings/{path.name}" in names
+    for path in (PROJECT / "bridge").rglob("*.py"):
+        assert str(path.relative_to(PROJECT)) in names
+    assert "bridge/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith("tests/") for name in names)
+
+
+def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None:
+    home = tmp_path / "environment"
+    venv.create(home)
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", wheel)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    *converted, last = map(json.loads, run(python, "-I", "-c", SCRIPT, cwd=outside).splitlines())
+
+    assert Path(last["package"]).is_relative_to(home)
+    assert last["absent"] == ["openvino", "onnxruntime", "torch"]
+    assert len(converted) == 3
+    assert all(entry["if"] for entry in converted)
+
+    command = python.with_name("bridge")
+    assert run(command, "--version").startswith("bridge 0.")
+    said = run(command, "convert", "if_nested.onnx", "again.xml", cwd=outside)
+    assert said.startswith("wrote again.xml (")
+    assert "control flow:" in run(command, "inspect", "again.xml", cwd=outside)
+    failed = subprocess.run(
+        [command, "check", "if_nested.onnx"],
+        cwd=outside,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 2
+    assert "onnx-openvino-bridge[check]" in failed.stderr
