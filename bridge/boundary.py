@@ -25,13 +25,16 @@ KEY = "boundary"
 class Port:
     """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
     `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
-    type's name, `rank` that of a tensor or of each element (None: they differ)."""
+    type's name, `rank` that of a tensor or of each element (None: they differ). Where the
+    elements of a ragged sequence differ in rank (`mixed`), it is the largest, and the rows of
+    `.shapes` of the others end in -1s."""
 
     kind: str
     element: str
     rank: int | None
     optional: bool = False
     count: int = 0
+    mixed: bool = False
 
     def parts(self, name: str) -> list[str]:
         """The names of the tensors that stand for it."""
@@ -160,7 +163,8 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
     data, shapes = values
     result, start = [], 0
     for shape in shapes.reshape(len(shapes), -1):
-        count = int(np.prod(shape, dtype=np.int64))
-        result.append(data[start : start + count].reshape(tuple(int(d) for d in shape)))
+        dims = tuple(int(d) for d in shape if d >= 0)
+        count = int(np.prod(dims, dtype=np.int64))
+        result.append(data[start : start + count].reshape(dims))
         start += count
     return result

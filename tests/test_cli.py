@@ -163,6 +163,7 @@ def test_inspect() -> None:
     (outer,) = description["control_flow"]
     assert [body["role"] for body in outer["bodies"]] == ["then_branch", "else_branch"]
     assert outer["bodies"][0]["inputs"][0]["port"] == "invariant"
+    assert bridge("inspect", IF, "--graph").out.startswith("graph (%p: bool[]")
 
 
 @pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)

@@ -104,11 +104,6 @@ for size in (12, 13, 14, 15):
         random(1, 2, 7), Constant(random(2, 3, 3)), Constant([size], I64),
     )  # fmt: skip
 case(
-    "transposed to a computed size",
-    of(1, "ConvolutionBackpropData", **spatial(1, 2, auto_pad="same_upper")),
-    random(1, 2, 7), Constant(random(2, 3, 4)), np.array([14], I64),
-)  # fmt: skip
-case(
     "transposed output_padding",
     of(1, "ConvolutionBackpropData", **spatial(2, 2, 1, output_padding=[1, 0])),
     IMAGE, Constant(random(4, 3, 3, 3)),
@@ -135,9 +130,12 @@ for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1
     for rounding in ("floor", "ceil", "ceil_torch"):
         window = {"kernel": [kernel] * 2, **spatial(2, stride, pad, rounding_type=rounding)}
         indexed = {**window, "axis": 2, "index_element_type": "i32"}
-        case(f"max {kernel} {stride} {pad} {rounding}", of(14, "MaxPool", **indexed), IMAGE, static=True)  # fmt: skip
+        if rounding != "ceil" or stride + pad <= kernel:
+            case(f"max {kernel} {stride} {pad} {rounding}", of(14, "MaxPool", **indexed), IMAGE, static=True)  # fmt: skip
         del window["dilations"]
         for exclude in (False, True):
+            if exclude and rounding == "ceil" and stride + pad > kernel:
+                continue
             case(
                 f"average {kernel} {stride} {pad} {rounding} {exclude}",
                 of(14, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE, static=True,
@@ -146,7 +144,7 @@ for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1
             case(f"max-1 {kernel} {stride} {pad} {rounding}", of(1, "MaxPool", **window), IMAGE, static=True)  # fmt: skip
 for pad in ("same_upper", "same_lower", "valid"):
     window = {"kernel": [3, 2], **spatial(2, 2, auto_pad=pad, rounding_type="ceil")}
-    case(f"max {pad}", of(8, "MaxPool", **window), IMAGE)
+    case(f"max {pad}", of(8, "MaxPool", **window), IMAGE, static=True)
     del window["dilations"]
     for exclude in (False, True):
         case(f"average {pad} {exclude}", of(1, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE)
@@ -176,7 +174,7 @@ for axes in ([1, 2, 3], [2, 3], [-1], [1]):
 for across in (False, True):
     case(f"mvn-2 {across}", of(2, "MVN", across_channels=across, normalize_variance=True, eps=0.1), IMAGE)  # fmt: skip
 for axes in ([1], [2, 3]):
-    case(f"lrn {axes}", of(1, "LRN", alpha=0.1, beta=0.75, bias=1.5, size=3), IMAGE, Constant(axes, I64))  # fmt: skip
+    case(f"lrn {axes}", of(1, "LRN", alpha=0.1, beta=0.75, bias=2.0, size=3), IMAGE, Constant(axes, I64))  # fmt: skip
 for axes in ([1], [1, 2, 3], [-1]):
     for mode in ("add", "max"):
         case(f"l2 {axes} {mode}", of(1, "NormalizeL2", eps=0.5, eps_mode=mode), IMAGE, Constant(axes, I64))  # fmt: skip
@@ -186,8 +184,8 @@ case("group", of(12, "GroupNormalization", num_groups=2, epsilon=0.1), IMAGE, ra
 # Quantisation
 RANGES: dict[str, tuple[Any, ...]] = {
     "scalar": (-1.5, 1.7, -1.5, 1.7), "other range": (0.0, 2.0, -1.0, 3.0),
-    "reversed": (1.5, -1.5, -2.0, 2.0),
-    "channels": (*(random(1, 4, 1, 1) - 3 for _ in range(1)), positive(1, 4, 1, 1), -1.0, positive(1, 4, 1, 1)),
+    "channels": (random(1, 4, 1, 1) - 3, positive(1, 4, 1, 1), -1.0, 2.0),
+    "two channels": (-2.0, positive(1, 4, 1, 1), -positive(1, 4, 1, 1), positive(1, 4, 1, 1)),
 }  # fmt: skip
 for name, limits in RANGES.items():
     for levels in (2, 16, 256):
@@ -240,7 +238,7 @@ PRIORS: dict[str, dict[str, Any]] = {
     "step": {"min_size": [10.0], "step": 16.0, "clip": True},
     "unscaled": {"min_size": [0.1, 0.2], "aspect_ratio": [1.0, 2.0, 0.5], "scale_all_sizes": False, "step": -1.0},
     "dense": {"fixed_size": [12.0, 24.0], "density": [2.0, 1.0], "aspect_ratio": [2.0]},
-    "fixed": {"fixed_size": [12.0], "fixed_ratio": [0.5, 2.0], "density": [3.0], "min_size": []},
+    "fixed": {"fixed_size": [12.0], "fixed_ratio": [0.5], "density": [3.0], "min_size": []},
     "one variance": {"min_size": [10.0], "variance": [0.3]},
 }  # fmt: skip
 for name, attributes in PRIORS.items():

@@ -1,4 +1,4 @@
-"""The wheel: built, installed in an environment of its own without any engine, and used there."""
+"""The wheel, installed in an environment of its own without any engine, and the README."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from .readme import README, updated
 
 PROJECT = Path(__file__).parents[1]
 
@@ -84,3 +86,17 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
     )
     assert failed.returncode == 2
     assert "onnx-openvino-bridge[check]" in failed.stderr
+
+
+def test_readme_says_what_the_tables_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert updated(text) == text, "python -m tests.readme"
+
+
+def test_readme_has_the_commands() -> None:
+    """`.ci/run` runs the second one."""
+    text = README.read_text(encoding="utf-8")
+    for marker in ("<!-- set-up -->", "<!-- tests -->"):
+        assert text.count(marker) == 1
+        command = text.partition(marker)[2].split("```")[1].partition("\n")[2].strip()
+        assert command and "\n" not in command

@@ -6,7 +6,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from bridge.check.checker import CheckReport, check
+from bridge.check.checker import check
+from bridge.check.report import CheckReport
 
 __all__ = ["CheckReport", "check"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import bridge
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.coverage import Branch, Exploration, Forced, explore, force, to_switch
+from bridge.check.coverage import Branch, Exploration, explore, force, to_switch
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -24,115 +24,10 @@ from bridge.check.engines import (
 )
 from bridge.check.inputs import Recipe
 from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
+from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
 from bridge.onnx_format import text
-
-
-@dataclass(frozen=True)
-class Version:
-    """One file of the model and the engine that runs it. `label` says where it comes from."""
-
-    label: str
-    path: Path
-    engine: str
-
-
-@dataclass
-class Result:
-    """How one version's output compares with the first version's, over all inputs: the worst
-    difference, and with which input it is (`sample`)."""
-
-    version: str
-    output: str
-    worst: Difference
-    sample: int
-
-
-@dataclass
-class CheckReport:
-    """What was run, what was compared, and what could not be and why.
-
-    `versions` are the files, the first being what the others are held to. `samples` is the number
-    of inputs that all were compared on, `refused` those that the first version does not take
-    itself (by message). `failures` are versions that did not convert, load or run.
-    """
-
-    source: str
-    rtol: float
-    atol: float
-    versions: list[Version] = field(default_factory=list)
-    samples: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-    results: list[Result] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    sites: list[IfSite] = field(default_factory=list)
-    reached: dict[Branch, int] = field(default_factory=dict)
-    forced: list[Forced] = field(default_factory=list)
-    first: FirstDifference | str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether something was compared and all of it agrees, forced branches included."""
-        return (
-            bool(self.results)
-            and not self.failures
-            and all(result.worst.ok for result in self.results)
-            and not any(forced.wrong for forced in self.forced)
-        )
-
-    def __str__(self) -> str:
-        lines = [f"{'OK' if self.ok else 'NOT OK'}: {self.source}"]
-        lines += [f"  {v.label}: {v.engine}" for v in self.versions]
-        lines += [f"  failed: {failure}" for failure in self.failures]
-        lines += [f"  note: {note}" for note in self.notes]
-        lines.append(
-            f"outputs on {self.samples} inputs (rtol {self.rtol:g}, atol {self.atol:g}):"
-            if self.samples
-            else "nothing was compared"
-        )
-        for result in self.results:
-            mark = "equal" if result.worst.ok else f"DIFFERENT with input {result.sample}"
-            lines.append(f"  {result.version}, '{result.output}': {mark} ({result.worst})")
-        for message, count in self.refused.items():
-            lines.append(f"  {count} inputs the model itself does not take: {_short(message)}")
-        lines += self._branches()
-        if self.first is not None:
-            lines.append(str(self.first))
-        return "\n".join(lines)
-
-    def _branches(self) -> list[str]:
-        if not self.sites:
-            return []
-        forced = {result.branch: result for result in self.forced}
-        agreed = sum(not result.problem for result in self.forced)
-        total = 2 * len(self.sites)
-        lines = [
-            f"branches: {total} in {len(self.sites)} Ifs; {len(self.reached)} reached by inputs, "
-            f"{agreed} forced, {total - len(self.reached) - agreed} not shown"
-        ]
-        for site in self.sites:
-            for branch in (True, False):
-                key = (site.index, branch)
-                state = forced.get(key)
-                if key in self.reached:
-                    text = f"reached by input {self.reached[key]}"
-                elif state is None:
-                    text = "not reached, and could not be forced"
-                elif state.wrong:
-                    text = f"forced, DIFFERENT: {_short(state.problem)}"
-                elif state.problem:
-                    text = f"not reached by inputs; forced: {_short(state.problem)}"
-                else:
-                    text = "forced, equal"
-                lines.append(f"  {site.where} / {'then' if branch else 'else'}: {text}")
-        return lines
-
-
-def _short(message: str, limit: int = 200) -> str:
-    text = " ".join(message.split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def check(
@@ -179,7 +74,7 @@ def _load(path: Path) -> tuple[Session, str]:
         return engine.load(path), f"{engine.name} {engine.version}"
     except LacksOperatorError as error:
         engine = _engine(Reference)
-        return engine.load(path), f"{engine.name} {engine.version} ({_short(str(error), 80)})"
+        return engine.load(path), f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
     except EngineError:
         if _engine_is_there(OnnxRuntime):
             raise
@@ -204,6 +99,7 @@ class _Pair:
     against: Path | None
     scratch: Path
     options: dict[str, Any]
+    pruned: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for path in (self.source, self.against):
@@ -217,8 +113,8 @@ class _Pair:
         """`model` in the other format and back again, with what each is called."""
         there = self.scratch / f"{name}{self.other_suffix}"
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
-        bridge.convert(model, there, **self.options)
-        bridge.convert(there, back)
+        for report in (bridge.convert(model, there, **self.options), bridge.convert(there, back)):
+            self.pruned.extend(report.pruned)
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
         return [(f"{here} → {other}", there), (f"{here} → {other} → {here}", back)]
@@ -246,7 +142,7 @@ class _Checker:
 
     def run(self, base: Recipe, samples: int, budget: int) -> None:
         """Fills the report."""
-        report = self.report
+        report, pair = self.report, self.pair
         sessions = self._sessions()
         if not sessions:
             return
@@ -255,10 +151,11 @@ class _Checker:
         report.samples = len(exploration.feeds)
         if not exploration.feeds:
             report.failures.append(
-                "no input was found that the model takes; give it sizes that fit (--size)"
+                "no input was found that the model takes; give it sizes that fit"
             )
             return
         self._compare(sessions, exploration.feeds)
+        report.pruned = _pruned(report.sites, pair.pruned)
         missing = [
             (site.index, branch)
             for site in report.sites
@@ -287,7 +184,7 @@ class _Checker:
             try:
                 session, engine = _load(path)
             except BridgeError as error:
-                report.failures.append(f"{label}: {_short(str(error), 500)}")
+                report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 if not sessions:
                     return []
                 continue
@@ -307,7 +204,7 @@ class _Checker:
                 session, _ = _load(pair.rewritten(pair.source, watched, "watched"))
                 report.sites = sites
             except BridgeError as error:
-                report.notes.append(f"branches could not be watched: {_short(str(error))}")
+                report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites = []
         exploration = explore(model, session, sites, base, samples, budget)
         report.reached = exploration.reached
@@ -325,7 +222,7 @@ class _Checker:
                 try:
                     actual = session.run(self._renamed(feed, session))
                 except EngineError as error:
-                    report.failures.append(f"{label}, input {sample}: {_short(str(error), 500)}")
+                    report.failures.append(f"{label}, input {sample}: {shortened(str(error), 500)}")
                     continue
                 for output, difference in self._differences(expected, actual):
                     result = Result(label, output, difference, sample)
@@ -386,14 +283,15 @@ class _Checker:
                 files = [(pair.against.name, other)]
             others = [(label, _load(path)[0]) for label, path in files]
         except BridgeError as error:
-            report.notes.append(f"branches could not be forced: {_short(str(error))}")
+            report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
 
         def different(expected: dict[str, Any], actual: dict[str, Any]) -> str:
             found = self._differences(expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
-        report.forced = force(report.sites, missing, first, others, feeds, different)
+        found = force(report.sites, missing, first, others, feeds, different)
+        report.forced = {result.branch: result for result in found}
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
         pair = self.pair
@@ -418,7 +316,19 @@ class _Checker:
         try:
             return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
         except BridgeError as error:
-            return f"the search for the first difference stopped: {_short(str(error))}"
+            return f"the search for the first difference stopped: {shortened(str(error))}"
+
+
+def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
+    """The branches that the conversion's report says it pruned, and why."""
+    found: dict[Branch, str] = {}
+    for site in sites:
+        where = re.sub(r" / (then|else)_branch(?= / )", "", site.where)
+        for line in lines:
+            match = re.fullmatch(re.escape(where) + r": its (then|else)_branch (.*)", line)
+            if match:
+                found[site.index, match[1] == "then"] = match[2]
+    return found
 
 
 def _badness(difference: Difference) -> tuple[bool, bool, int, float]:

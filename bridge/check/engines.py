@@ -83,6 +83,8 @@ def _message(error: Exception) -> str:
     """The part of an engine's message that says something, without C++ source locations."""
     text = re.sub(r"\n+\s*", " ", str(error)).strip()
     text = re.sub(r"Exception from src/\S+:\d+:\s*", "", text)
+    # A failure inside an If or Loop is wrapped once for each of them.
+    text = re.sub(r"^.*(?=Non-zero status code returned while running)", "", text)
     text = re.sub(r"\[ONNXRuntimeError\] : \d+ : (\w+) : ", r"\1: ", text)
     return re.sub(r"/\S+/onnxruntime/core/\S+ ", "", text) or type(error).__name__
 

@@ -14,6 +14,9 @@ from bridge.cli.output import echo
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The model: .onnx, or .xml for IR.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
+    ] = False,
     weights: Annotated[
         Path | None,
         typer.Option(metavar="FILE.bin", help="The weights of an IR, under another name."),
@@ -28,12 +31,19 @@ def inspect(
     Examples:
       bridge inspect model.onnx
       bridge inspect model.xml --json
+      bridge inspect model.xml --graph
     """
     import bridge
     from bridge.show.description import describe
     from bridge.show.text import as_text
 
-    description = describe(bridge.load(file, weights), str(file))
+    model = bridge.load(file, weights)
+    if graph:
+        from bridge.neutral.printer import show
+
+        echo(show(model.graph))
+        return
+    description = describe(model, str(file))
     if as_json:
         import json
 

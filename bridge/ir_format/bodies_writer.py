@@ -29,9 +29,7 @@ class _BodyWriter:
     """A body while it is written. In a Loop each distinct value that leaves it has one Result
     (`shared`); an If wants a Result of its own for each output."""
 
-    def __init__(
-        self, outer: GraphWriter, body: Body, where: str, tag: str, shared: bool
-    ) -> None:
+    def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str, shared: bool) -> None:
         indent = outer.indent + _BODY_INDENT
         self.tag = tag
         self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)

@@ -27,6 +27,7 @@ def prepare(
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
     from bridge.passes.sequences import lower_sequences
+    from bridge.passes.sequences.restore import restore_boundary
 
     def done(step: str) -> None:
         if debug:
@@ -47,6 +48,9 @@ def prepare(
             if not keep_branches:
                 settle_ranks(model, report)
                 done("settle_ranks")
+    elif model.format == "ir":
+        restore_boundary(model, target)
+        done("restore_boundary")
     if model.format != target.format:
         remove_dead_code(model.graph, trim=True)
         done("remove_dead_code")

@@ -59,9 +59,7 @@ def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
     if isinstance(type, OptionalType):
         return OptionalType(_reshaped(type.item, dims, name))
     if type.rank not in (None, len(dims)):
-        raise UsageError(
-            f'the input "{name}" is {type}: it cannot be given {len(dims)} dimensions'
-        )
+        raise UsageError(f'the input "{name}" is {type}: it cannot be given {len(dims)} dimensions')
     return TensorType(type.element, dims)
 
 

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
 from bridge.rules import Refused, Result, expands, reads
-from bridge.rules.idioms import unsqueeze
+from bridge.rules.idioms import shape, sizes, unsqueeze
 
 
 def _like(b: Builder, value: float | list[float], x: Value) -> Value:
@@ -129,12 +129,14 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
         return None
     if x.shape is None or slope.shape is None:
         raise Refused("whether its slope goes by channel depends on ranks that are not known")
-    channels, last, size = x.shape[1], x.shape[-1], slope.shape[0]
-    if isinstance(channels, int) and isinstance(size, int) and channels != size:
-        return None
-    if channels != size and last == size:
-        raise Refused("whether its slope goes by channel depends on sizes that are not known")
-    return b.op("PRelu", x, _per_channel(b, x, slope))
+    channels, count = x.shape[1], slope.shape[0]
+    if isinstance(channels, int) and isinstance(count, int):
+        return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
+    ones = [1] * (len(x.shape) - 2)
+    own = sizes(b, slope, 0)
+    by_channel = b.op("Equal", sizes(b, x, 1), own)
+    shaped = b.op("Where", by_channel, shape(b, own, *ones), shape(b, *ones, own))
+    return b.op("PRelu", x, b.op("Reshape", slope, shaped))
 
 
 def _broadcasts(x: Value, slope: Value) -> bool:

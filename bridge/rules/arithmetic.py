@@ -62,7 +62,7 @@ def _natural(value: Value, depth: int = 8) -> bool:
     """Whether no element can be negative, as far as the nodes before tell."""
     content, producer = value.content, value.producer
     if content is not None and None not in content:
-        return all(isinstance(x, str) or x >= 0 for x in content)
+        return all(isinstance(x, str) or (x is not None and x >= 0) for x in content)
     if producer is None or depth == 0:
         return False
     if producer.op in ("Shape", "Size", "NonZero", "Abs"):

@@ -20,10 +20,12 @@ from bridge.neutral.graph import (
     Invariant,
     Node,
     Sliced,
+    Stacked,
     Value,
     Yield,
 )
 from bridge.neutral.tensor import Tensor
+from bridge.passes.dead import remove_dead_code
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
 from bridge.rules.control import loop_again, scalar, trips_of_slices
@@ -70,6 +72,31 @@ def unread_slices(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def no_iteration(b: Builder, node: Node) -> Result:
+    """A Loop that never runs gives what went in, and stacks of nothing."""
+    (body,) = node.bodies
+    if integers(node.input(0)) != (0,) and integers(node.input(1)) != (0,):
+        return None
+    results: list[Value | None] = [None] * len(node.outputs)
+    for port in body.inputs:
+        if isinstance(port, Carried) and isinstance(exit := body.outputs[port.output], Yield):
+            if exit.output is not None and port.input is not None:
+                results[exit.output] = node.inputs[port.input]
+    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
+        if not isinstance(exit, Stacked) or value.element is None:
+            continue
+        if value.shape is None or not all(isinstance(d, int) for d in value.shape):
+            return None
+        shape = list(value.shape)
+        if exit.keepdims:
+            shape[exit.axis] = 0
+        else:
+            shape.insert(exit.axis % (len(shape) + 1), 0)
+        results[exit.output] = b.constant(np.zeros(shape, value.element.dtype))
+    return results if None not in results else None
+
+
+@expands("Loop", target="ir")
 def unread_states(b: Builder, node: Node) -> Result:
     """A state that the body sets and never reads comes out as it went in where no iteration runs;
     an If behind the Loop says so."""
@@ -101,7 +128,7 @@ def unread_states(b: Builder, node: Node) -> Result:
     initials = [node.inputs[port.input] for _, port in states]  # type: ignore[union-attr, index]
     exits = [body.outputs[port.output].output for _, port in states]  # type: ignore[union-attr]
     drop_unused_inputs(node, 2)
-    results = loop_again(b, node, node.inputs)
+    results = list(loop_again(b, node, node.inputs))
     for place, initial in zip(exits, initials, strict=True):
         assert initial is not None and place is not None
         for branch, outer in ((then, results[place]), (otherwise, initial)):
@@ -118,9 +145,7 @@ def unread_states(b: Builder, node: Node) -> Result:
     return results
 
 
-def _take(
-    body: Body, wanted: Callable[[Value, InputPort], bool]
-) -> list[tuple[Value, InputPort]]:
+def _take(body: Body, wanted: Callable[[Value, InputPort], bool]) -> list[tuple[Value, InputPort]]:
     """Removes the wanted inputs of a body and returns them with their ports."""
     pairs = list(zip(body.graph.inputs, body.inputs, strict=True))
     taken = [pair for pair in pairs if wanted(*pair)]
@@ -131,7 +156,8 @@ def _take(
 
 
 def _read(graph: Graph) -> set[Value]:
-    """The values that a node or an output of the graph takes."""
+    """The values that a node or an output of the graph takes, after dead nodes are gone."""
+    remove_dead_code(graph)
     read = {value for node in graph.nodes for value in node.inputs if value is not None}
     return read | set(graph.outputs)
 

@@ -59,16 +59,16 @@ def _by_scatter(
     assert places is not None
     batch = sizes(b, x, 0)
     inside = b.op("ReduceProd", block, b.constant([0]), keepdims=True)
-    rows = reshape(b, b.op("Div", sizes(b, x, 1), inside), 1)
-    flat = b.op("Reshape", x, b.op("Concat", batch, rows, b.constant([-1]), axis=0))
-    places = b.op("Expand", reshape(b, places, 1, 1, -1), b.op("Shape", flat))
+    rows = b.op("Div", sizes(b, x, 1), inside)
+    all_rows = b.op("Mul", batch, rows)
+    columns = b.op("Transpose", reshape(b, x, all_rows, -1), b.constant([1, 0]))
     lengths = [reshape(b, length, 1) for length in padded]
     whole = lengths[0]
     for length in lengths[1:]:
         whole = b.op("Mul", whole, length)
-    start = zeros(b, x, batch, rows, whole)
-    summed = b.op("ScatterElements", start, places, flat, b.constant(2), reduction="add")
-    images = reshape(b, summed, batch, rows, *lengths)
+    start = zeros(b, x, whole, all_rows)
+    summed = b.op("ScatterND", start, reshape(b, places, -1, 1), columns, reduction="add")
+    images = reshape(b, b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
     if not any(pads):
         return images
     front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))

@@ -16,7 +16,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, Dim
 from bridge.rules import Refused, Result, expands
-from bridge.rules.idioms import cast, reshape, sizes
+from bridge.rules.idioms import cast, positions, reshape, sizes
 
 
 def full_attributes(node: Node, rank: int) -> dict[str, Any]:
@@ -200,15 +200,49 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
 @expands("DeformableConvolution", target="onnx")
 def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
     data, offset, filters = node.inputs[:3]
-    assert data is not None and filters is not None
+    assert data is not None and offset is not None and filters is not None
     attributes = full_attributes(node, spatial_rank(node, filters))
     auto_pad = attributes.pop("auto_pad")
     if auto_pad.startswith("SAME"):
         attributes["pads"] = same_pads(data, filters.shape[2:], attributes, auto_pad)
+    groups = node.attributes["deformable_group"]
+    if not node.attributes["bilinear_interpolation_pad"]:
+        offset = _clamped_offsets(b, data, offset, filters, groups, attributes)
     return b.op(
         "DeformConv", data, filters, offset, None, node.input(3), **attributes,
-        group=node.attributes["group"], offset_group=node.attributes["deformable_group"],
+        group=node.attributes["group"], offset_group=groups,
     )  # fmt: skip
+
+
+def _clamped_offsets(
+    b: Builder, data: Value, offset: Value, filters: Value, groups: int, attributes: dict[str, Any]
+) -> Value:
+    """Offsets with which ONNX's sampling, which fades to 0 across the border, takes what IR takes
+    without bilinear_interpolation_pad: the last row or column up to the border, 0 beyond it."""
+    kernel = filters.shape and filters.shape[2:]
+    if not kernel or not all(isinstance(k, int) for k in kernel):
+        raise Refused("the size of its kernel is not known; give the filters a static shape")
+    taps = np.array(list(np.ndindex(*kernel))) * attributes["dilations"] - attributes["pads"][:2]
+    axis_of = np.tile([0, 1], groups * len(taps))
+
+    def channels(values: Any) -> Value:
+        return b.like(np.reshape(values, (1, -1, 1, 1)), offset)
+
+    place = channels(np.tile(taps.reshape(-1), groups))
+    limits = []
+    for axis, stride in enumerate(attributes["strides"]):
+        steps = b.op("Mul", positions(b, offset, axis + 2), b.constant(stride))
+        steps = reshape(b, cast(b, steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
+        place = b.op("Add", place, b.op("Mul", channels(axis_of == axis), steps))
+        size = cast(b, sizes(b, data, axis + 2), offset.element)
+        limits.append(b.op("Mul", channels(axis_of == axis), size))
+    limit = b.op("Add", *limits)
+    sampled = b.op("Add", offset, place)
+    inside = b.op("GreaterOrEqual", sampled, b.like(0.0, offset))
+    inside = b.op("And", inside, b.op("Less", sampled, limit))
+    last = b.op("Sub", limit, b.like(1.0, offset))
+    sampled = b.op("Where", inside, b.op("Min", sampled, last), b.like(-2.0, offset))
+    return b.op("Sub", sampled, place)
 
 
 def same_pads(

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import ELEMENTS, F32
+from bridge.neutral.types import ELEMENTS, F16, F32
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
 
@@ -44,12 +44,13 @@ def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
 
 @expands("FakeConvert", target="onnx")
 def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
-    """To an 8-bit float and back, between a scale and a shift (FakeConvert-13)."""
+    """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
+    f16 on the way."""
     data, scale, shift = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None
     narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
     x = b.op("Mul", data, scale)
     x = x if shift is None else b.op("Sub", x, shift)
-    x = b.op("Cast", b.op("Cast", x, to=narrow), to=data.element)
+    x = b.op("Cast", b.op("Cast", cast(b, x, F16), to=narrow), to=data.element)
     x = x if shift is None else b.op("Add", x, shift)
     return b.op("Div", x, scale)

@@ -172,9 +172,16 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
-    if node.input(1) is not None:
-        return None
-    return b.op("LRN", node.inputs[0], b.constant([1]), **node.attributes)
+    """OpenVINO's CPU plugin takes a bias as a whole number, so others are made 1:
+    (bias + sum)^-beta = bias^-beta (1 + sum / bias)^-beta."""
+    data, attributes = node.inputs[0], node.attributes
+    bias, alpha = attributes["bias"], attributes["alpha"]
+    if attributes["size"] % 2 == 0:
+        raise Refused("OpenVINO's window of an even size lies elsewhere than ONNX's")
+    if bias == int(bias) or bias <= 0:
+        return None if node.input(1) is not None else b.op("LRN", data, b.constant([1]), **attributes)  # fmt: skip
+    y = b.op("LRN", data, node.input(1), **{**attributes, "bias": 1.0, "alpha": alpha / bias})
+    return b.op("Mul", y, b.like(bias ** -attributes["beta"], y))
 
 
 @expands("LRN", target="onnx")
@@ -188,6 +195,8 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if known is None:
         raise Refused("its axes must be constant")
     spans = sorted(axis % rank for axis in known)
+    if attributes["size"] % 2 == 0:
+        raise Refused("a window of an even size lies elsewhere in ONNX")
     if spans == [1]:
         return b.op("LRN", data, **attributes)
     if not spans or spans[0] < 2:

@@ -16,7 +16,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.nn import window_size
-from bridge.neutral.types import BF16, F32, F64, I8, I64, U8
+from bridge.neutral.types import BF16, F32, F64, I8, I64, U8, is_static
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.conv import full_attributes
 from bridge.rules.idioms import as_i64, cast, concat, cut, ranks, sizes
@@ -69,6 +69,24 @@ def _room(attributes: dict[str, Any]) -> tuple[int, ...]:
     pads = attributes["pads"]
     ends = (p + s - 1 for p, s in zip(pads[rank:], attributes["strides"], strict=True))
     return (*pads[:rank], *ends)
+
+
+def _known_to_onnx(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
+    """The attributes with pads that, rounding down, give "ceil_torch"'s size, where that is known
+    and operator sets before 22, which infer the size of "ceil", would contradict it; else {}."""
+    assert b.target is not None
+    if b.target.opset >= 22 or _same_either_way(data, attributes):
+        return {}
+    wanted = _sizes(data, attributes, "ceil_torch")
+    if wanted is None:
+        return {}
+    rank = len(wanted)
+    begins, ends = attributes["pads"][:rank], []
+    for i, count in enumerate(wanted):
+        reach = (attributes["kernel_shape"][i] - 1) * attributes["dilations"][i] + 1
+        last = (count - 1) * attributes["strides"][i] + reach
+        ends.append(max(last - data.shape[i + 2] - begins[i], 0))
+    return {**attributes, "pads": (*begins, *ends)}
 
 
 def _without_late_windows(b: Builder, y: Value, data: Value, attributes: dict[str, Any]) -> Value:
@@ -135,6 +153,9 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
                 'a window of rounding type "ceil" may start in the padding, which ONNX has not; '
                 "give the input a static shape"
             )
+        exact = _known_to_onnx(b, data, attributes)
+        if exact:
+            return cast(b, b.op("AveragePool", data, **_lean(exact)), element)
     y = b.op(
         "AveragePool", data, **_onnx_pads(_lean(attributes)), count_include_pad=include,
         ceil_mode=rounding != "floor" and attributes["auto_pad"] == "NOTSET",
@@ -169,6 +190,11 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
     indexed = len(node.outputs) > 1
     if not indexed:
         attributes = _lean(attributes)
+    elif attributes["auto_pad"].startswith("SAME") and not is_static(data.shape):
+        raise Refused(
+            "OpenVINO computes indices wrongly with auto_pad and an input of unknown size; "
+            "give the input a static shape"
+        )
     attributes |= {
         "axis": node.attributes["axis"],
         "index_element_type": node.attributes["index_element_type"],
@@ -211,7 +237,9 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     explicit = attributes["auto_pad"] == "NOTSET"
     pooled, element = (data, data.element) if data.element in (I8, U8) else _computable(b, data)
     bare = explicit or not node.attributes.get("pads")
-    if pooled is data and axis == 0 and index_element is I64 and rounding != "ceil" and bare:
+    exact = _known_to_onnx(b, data, attributes) if rounding != "floor" and explicit else {}
+    plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
+    if plain_enough and rounding != "ceil":
         return None
     plain = {**_onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
     plain["rounding_type"] = "floor" if rounding == "floor" or not explicit else "ceil_torch"
@@ -224,6 +252,8 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         # What OpenVINO gives for a window without any element.
         pooled = _padded(b, pooled, room, float(np.finfo((pooled.element or F32).dtype).min))
         plain |= {"pads": attributes["pads"][:half] + none, "rounding_type": "floor"}
+    elif exact:
+        plain |= {**exact, "rounding_type": "floor"}
     if len(node.outputs) == 1:
         return cast(b, b.op("MaxPool", pooled, **plain), element)
     y, indices = b.ops("MaxPool", 2, pooled, **plain)

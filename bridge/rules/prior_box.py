@@ -14,7 +14,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
-from bridge.rules import Result, expands
+from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import cast, concat, reshape, scalar, take, unsqueeze
 
 
@@ -87,14 +87,27 @@ def _add_dense(
 
 
 def priors_per_cell(node: Node) -> int:
-    """How many boxes a cell has."""
-    return len(boxes_of(node).x)
+    """How many boxes a cell has, as OpenVINO infers it (PriorBox-8)."""
+    attributes = node.attributes
+    if node.op == "PriorBoxClustered":
+        return len(attributes["width"])
+    ratios, sizes = len(aspect_ratios(attributes)), attributes["min_size"]
+    if attributes["fixed_size"]:
+        count = ratios * len(attributes["fixed_size"])
+    elif attributes["scale_all_sizes"]:
+        count = ratios * len(sizes) + len(attributes["max_size"])
+    else:
+        count = ratios + len(sizes) - 1
+    dense = len(attributes["fixed_ratio"]) or ratios
+    return count + sum(dense * (int(d) ** 2 - 1) for d in attributes["density"])
 
 
 @expands("PriorBox", "PriorBoxClustered", target="onnx")
 def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     cells, image = (cast(b, v, F32) for v in node.inputs if v is not None)
     attributes, boxes = node.attributes, boxes_of(node)
+    if len(boxes.x) != priors_per_cell(node):
+        raise Refused("its sizes, ratios and densities contradict the number of boxes")
     rows, columns = take(b, cells, 0, 0), take(b, cells, 0, 1)
     height, width = take(b, image, 0, 0), take(b, image, 0, 1)
     unit: Value | None = None if attributes.get("scale_all_sizes", True) else height

@@ -39,8 +39,8 @@ def roi_align_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("ROIAlign", target="onnx")
 def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
-    """onnxruntime takes the maximum of weighted corners, not of samples: a maximum is pooled here
-    from averages of one sample each."""
+    """ONNX's mode max takes the maximum of weighted corners, IR's that of samples and 0: it is
+    pooled here from averages of one sample each."""
     data, rois, batches = node.inputs
     assert rois is not None and batches is not None
     attributes = node.attributes
@@ -59,10 +59,10 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
         sampling_ratio=1 if largest else samples,
         coordinate_transformation_mode="output_half_pixel" if aligned == "asymmetric" else "half_pixel",
     )  # fmt: skip
-    if largest and samples > 1:
-        window = (samples, samples)
-        y = b.op("MaxPool", y, kernel_shape=window, strides=window)
-    return y
+    if not largest:
+        return y
+    window = (samples, samples)
+    return b.op("Relu", b.op("MaxPool", y, kernel_shape=window, strides=window))
 
 
 @expands("MaxRoiPool", target="ir")

@@ -107,11 +107,13 @@ def onnx_elements(b: Builder, node: Node) -> Result:
     return results
 
 
-@expands("Add", "Mul", "Sub", target="ir")
+@expands("Add", "Div", "Mul", "Sub", target="ir")
 def wrapping(b: Builder, node: Node) -> Result:
-    """8-bit arithmetic wraps around in ONNX and saturates in OpenVINO."""
+    """8-bit arithmetic wraps around in ONNX; OpenVINO saturates, and rounds quotients where shapes
+    are dynamic."""
     a, other = node.inputs
     assert a is not None and other is not None
     if a.element not in (ELEMENTS["i8"], ELEMENTS["u8"]):
         return None
-    return cast(b, b.op(node.op, cast(b, a, I32), cast(b, other, I32)), a.element)
+    wide = b.op(node.op, cast(b, a, I32), cast(b, other, I32), **node.attributes)
+    return cast(b, wide, a.element)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
-from bridge.vocabulary import Operator, Spelling, operators
+from bridge.vocabulary import Operator, Spelling, ir_opset, ir_spellings, operators
 
 MISSING = "-"
 ABSENT = ""
@@ -60,14 +60,18 @@ def _line(operator: Operator) -> Line:
         _versions(_onnx_version(s) for s in onnx),
         _versions(str(v).removeprefix("opset") for s in ir for v in (s.version, *s.reads)),
         _direction(operator, "ir", ir) if onnx else ABSENT,
-        _direction(operator, "onnx", onnx) if ir else ABSENT,
+        _direction(operator, "onnx", onnx) if any(_read(operator, s) for s in ir) else ABSENT,
     )
+
+
+def _read(operator: Operator, spelling: Spelling) -> bool:
+    """Whether a layer so spelled is read as this operator and not as another one before it."""
+    return ir_spellings()[spelling.type, ir_opset(spelling.version)][0][0] is operator
 
 
 def _onnx_version(spelling: Spelling) -> str:
     until = f"-{spelling.until}" if spelling.until is not None else ""
-    domain = f"{spelling.domain} " if spelling.domain else ""
-    return f"{domain}{spelling.version}{until}"
+    return f"{spelling.version}{until}"
 
 
 def _versions(texts: Iterable[str]) -> str:
@@ -85,7 +89,7 @@ def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...])
         ways.append("rule")
     if target == "ir" and operator.file == "sequence" and operator.name in rule_index().lowered:
         ways.append("passes")
-    if not ways and operator.name in FUNCTION_BODIES:
+    if not ways and operator.name.rpartition("::")[2] in FUNCTION_BODIES:
         ways.append("body")
     return " ".join(ways) or MISSING
 

@@ -28,7 +28,7 @@ from bridge.passes.sequences.forms import (
     converted,
     element_of,
     leaves,
-    rank_of,
+    ranks_of,
     to_ragged,
     undetermined,
 )
@@ -125,13 +125,13 @@ def _output_form(lowering: Lowering, form: Form, name: str) -> tuple[Form, Port,
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
     if isinstance(form, Elements | Ragged):
         pair = _settled(lowering, form, name)
-        port = Port("ragged", pair.element.name, pair.rank)
+        port = Port("ragged", pair.element.name, pair.rank, mixed=pair.mixed)
         return pair, port, [f"{name}.data", f"{name}.shapes"]
     assert isinstance(form, Maybe)
     payload = form.payload
     if isinstance(payload, Elements | Ragged):
         pair = _settled(lowering, payload, name)
-        port = Port("ragged", pair.element.name, pair.rank, optional=True)
+        port = Port("ragged", pair.element.name, pair.rank, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
     if not isinstance(payload, Value):
@@ -148,11 +148,12 @@ def _output_form(lowering: Lowering, form: Form, name: str) -> tuple[Form, Port,
 def _settled(lowering: Lowering, form: Elements | Ragged, name: str) -> Ragged:
     """A ragged pair; a sequence that is always empty has elements of rank 1, of which there are
     none."""
-    always_empty = isinstance(form, Elements) and not form.items
-    rank = rank_of(form, name)
-    if rank is None and not always_empty:
+    if ranks_of(form):
+        return to_ragged(lowering.builder, form, name)
+    if isinstance(form, Ragged) or form.items:
         raise Refused(undetermined(name))
-    return to_ragged(lowering.builder, form, name, 1 if rank is None else rank)
+    vector = TensorType(element_of(form), (ANY,))
+    return to_ragged(lowering.builder, Elements((), vector), name)
 
 
 def _common_rank(form: Elements) -> int | None:

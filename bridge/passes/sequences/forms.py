@@ -28,12 +28,15 @@ class Elements:
 @dataclass(frozen=True)
 class Ragged:
     """A sequence whose length is known at run time alone: `data`, all elements flattened and
-    joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it."""
+    joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it.
+    Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
+    in -1s."""
 
     data: Value
     shapes: Value
     element: Element
     rank: int | None
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def rebuilt(form: Form, values: Iterator[Value]) -> Form:
         case Elements():
             return Elements(tuple(next(values) for _ in form.items), form.item)
         case Ragged():
-            return Ragged(next(values), next(values), form.element, form.rank)
+            return Ragged(next(values), next(values), form.element, form.rank, form.mixed)
         case Maybe():
             present = next(values)
             return Maybe(present, None if form.payload is None else rebuilt(form.payload, values))
@@ -86,7 +89,7 @@ def same_structure(a: Form | None, b: Form | None) -> bool:
                 x.rank == y.rank for x, y in zip(a.items, b.items, strict=True)
             )
         case Ragged(), Ragged():
-            return a.rank == b.rank
+            return (a.rank, a.mixed) == (b.rank, b.mixed)
         case Maybe(), Maybe():
             return same_structure(a.payload, b.payload)
     return a is None and b is None
@@ -108,14 +111,11 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
         case Elements(), Elements() if same_structure(a, b):
             return a
         case Elements() | Ragged(), Elements() | Ragged():
-            ranks = {r for r in (rank_of(a, name), rank_of(b, name)) if r is not None}
-            if len(ranks) > 1:
-                raise Refused(
-                    f'the sequence "{name}" has elements of ranks {sorted(ranks)}; OpenVINO IR '
-                    "can hold elements of one rank in a sequence of varying length"
-                )
+            ranks = ranks_of(a) | ranks_of(b)
             any_value = next(iter(leaves(a)), next(iter(leaves(b)), Value()))
-            return Ragged(any_value, any_value, element_of(a), ranks.pop() if ranks else None)
+            mixed = len(ranks) > 1 or any(isinstance(x, Ragged) and x.mixed for x in (a, b))
+            rank = max(ranks) if ranks else None
+            return Ragged(any_value, any_value, element_of(a), rank, mixed)
     raise Refused(f'"{name}" is a sequence in one place and an optional or a tensor in another')
 
 
@@ -129,45 +129,63 @@ def element_of(form: Elements | Ragged) -> Element:
     return element
 
 
-def rank_of(form: Elements | Ragged, name: str) -> int | None:
-    """The rank of a sequence's elements, None where nothing determines it."""
+def ranks_of(form: Elements | Ragged) -> set[int]:
+    """The ranks that a sequence's elements have, as far as anything determines them."""
     if isinstance(form, Ragged):
-        return form.rank
-    ranks = {value.rank for value in form.items if value.rank is not None}
-    if len(ranks) > 1:
-        raise Refused(
-            f'the sequence "{name}" has elements of ranks {sorted(ranks)}; OpenVINO IR can hold '
-            "elements of one rank in a sequence of varying length"
-        )
-    if ranks:
-        return ranks.pop()
-    return form.item.rank
+        return set() if form.rank is None else {form.rank}
+    ranks = {value.rank for value in form.items}
+    if None in ranks:
+        return set()
+    if not ranks and form.item.rank is not None:
+        return {form.item.rank}
+    return {rank for rank in ranks if rank is not None}
 
 
-def to_ragged(b: Builder, form: Elements | Ragged, name: str, rank: int | None = None) -> Ragged:
-    """The sequence as a ragged pair. `rank` is that of the elements, where the form itself does
-    not say (it is empty)."""
+def to_ragged(b: Builder, form: Elements | Ragged, name: str, like: Ragged | None = None) -> Ragged:
+    """The sequence as a ragged pair, with rows as long as those of `like`, where that is given."""
+    wide = None if like is None else like.rank
+    mixed = like is not None and like.mixed
     if isinstance(form, Ragged):
-        if form.rank is None and rank is not None:
-            shapes = b.op("Reshape", form.shapes, b.constant([-1, rank]))
-            return Ragged(form.data, shapes, form.element, rank)
-        return form
+        shapes = _widened(b, form.shapes, form.rank, wide)
+        rank = form.rank if wide is None else wide
+        return Ragged(form.data, shapes, form.element, rank, form.mixed or mixed)
     element = element_of(form)
-    own = rank_of(form, name)
-    rank = own if own is not None else rank
+    ranks = ranks_of(form)
+    mixed = mixed or len(ranks) > 1
+    rank = max(ranks) if ranks and wide is None else wide
     if not form.items:
         data = b.constant(np.zeros(0, element.dtype))
         shapes = b.constant(np.zeros((0, rank or 0), np.int64))
-        return Ragged(data, shapes, element, rank)
-    if rank is None:
+        return Ragged(data, shapes, element, rank, mixed)
+    if rank is None or not ranks:
         raise Refused(undetermined(name))
     flat = [b.op("Reshape", item, b.constant([-1])) for item in form.items]
-    rows = [b.op("Unsqueeze", b.op("Shape", item), b.constant([0])) for item in form.items]
     if rank == 0:
-        shapes = b.constant(np.zeros((len(rows), 0), np.int64))
+        shapes = b.constant(np.zeros((len(flat), 0), np.int64))
     else:
-        shapes = b.op("Concat", *rows, axis=0)
-    return Ragged(b.op("Concat", *flat, axis=0), shapes, element, rank)
+        shapes = b.op("Concat", *(row(b, item, rank) for item in form.items), axis=0)
+    return Ragged(b.op("Concat", *flat, axis=0), shapes, element, rank, mixed)
+
+
+def row(b: Builder, item: Value, rank: int) -> Value:
+    """The shape of an element as a row, i64 [1, rank]."""
+    missing = rank - (item.rank or 0)
+    shape = b.op("Shape", item)
+    if missing:
+        shape = b.op("Concat", shape, b.constant([-1] * missing), axis=0)
+    return b.op("Unsqueeze", shape, b.constant([0]))
+
+
+def _widened(b: Builder, shapes: Value, rank: int | None, to: int | None) -> Value:
+    """Rows of `to` entries."""
+    if to is None or to == rank:
+        return shapes
+    if rank is None:
+        # Nothing but an empty sequence has elements of which nothing determines the rank.
+        return b.op("Reshape", shapes, b.constant([0, to]), allowzero=True)
+    count = b.op("Slice", b.op("Shape", shapes), b.constant([0]), b.constant([1]))
+    size = b.op("Concat", count, b.constant([to - rank]), axis=0)
+    return b.op("Concat", shapes, b.op("Expand", b.constant(-1), size), axis=1)
 
 
 def undetermined(name: str) -> str:
@@ -187,7 +205,7 @@ def converted(b: Builder, form: Form | None, like: Form | None, name: str) -> Fo
             if form is None:
                 return empty(b, like)
             assert isinstance(form, Elements | Ragged)
-            return to_ragged(b, form, name, like.rank)
+            return to_ragged(b, form, name, like)
         case Maybe():
             if not isinstance(form, Maybe):
                 form = Maybe(b.constant(True), form)
@@ -203,7 +221,7 @@ def empty(b: Builder, like: Form) -> Form:
         case Ragged():
             data = b.constant(np.zeros(0, like.element.dtype))
             shapes = b.constant(np.zeros((0, like.rank or 0), np.int64))
-            return Ragged(data, shapes, like.element, like.rank)
+            return Ragged(data, shapes, like.element, like.rank, like.mixed)
         case Maybe():
             payload = None if like.payload is None else empty(b, like.payload)
             return Maybe(b.constant(False), payload)

@@ -111,7 +111,7 @@ def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             items = (*form.items[:place], value, *form.items[place:])
             return Elements(items, form.item)
-    pair = to_ragged(b, form, _name(node), value.rank)
+    pair = to_ragged(b, form, _name(node))
     return ragged.insert(b, pair, value, index)
 
 

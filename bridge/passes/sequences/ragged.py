@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import I64, TensorType
-from bridge.passes.sequences.forms import Ragged
+from bridge.passes.sequences.forms import Ragged, row, to_ragged, undetermined
 from bridge.rules import Refused
 
 LAST = np.iinfo(np.int64).max
@@ -31,9 +31,11 @@ def length(b: Builder, form: Ragged) -> Value:
     return b.op("Gather", b.op("Shape", form.shapes), b.constant(0), b.constant(0))
 
 
-def sizes(b: Builder, shapes: Value, rank: int | None) -> Value:
-    """The number of entries of each element, i64 [length]."""
-    if rank == 0:
+def sizes(b: Builder, shapes: Value, form: Ragged) -> Value:
+    """The number of entries of each element in rows of `form.shapes`, i64 [length]."""
+    if form.mixed:
+        shapes = b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+    if form.rank == 0:
         count = b.op("Slice", b.op("Shape", shapes), b.constant([0]), b.constant([1]))
         return b.op("Expand", b.constant(1), count)
     return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
@@ -49,7 +51,7 @@ def position(b: Builder, form: Ragged, index: Value) -> Value:
 def _entries_before(b: Builder, form: Ragged, at: Value) -> Value:
     """How many entries of `data` belong to elements before `at`, i64 [1]."""
     before = b.op("Slice", form.shapes, b.constant([0]), _vector(b, at), b.constant([0]))
-    return b.op("ReduceSum", sizes(b, before, form.rank), b.constant([0]), keepdims=True)
+    return b.op("ReduceSum", sizes(b, before, form), b.constant([0]), keepdims=True)
 
 
 def _cut(b: Builder, value: Value, start: Value, end: Value) -> Value:
@@ -58,6 +60,11 @@ def _cut(b: Builder, value: Value, start: Value, end: Value) -> Value:
 
 def at(b: Builder, form: Ragged, index: Value) -> Value:
     """Element `index`."""
+    if form.mixed:
+        raise Refused(
+            "the elements of the sequence differ in rank, and OpenVINO runs no tensor of unknown "
+            "rank; a constant position would do"
+        )
     where = position(b, form, index)
     shape = b.op("Gather", form.shapes, where, b.constant(0))
     start = _entries_before(b, form, where)
@@ -73,36 +80,31 @@ def at(b: Builder, form: Ragged, index: Value) -> Value:
     return result
 
 
-def _row(b: Builder, value: Value) -> Value:
-    return b.op("Unsqueeze", b.op("Shape", value), b.constant([0]))
-
-
 def insert(b: Builder, form: Ragged, value: Value, index: Value | None) -> Ragged:
     """The sequence with `value` before position `index`, or at its end."""
-    rank = value.rank if form.rank is None else form.rank
-    if value.rank not in (None, rank):
+    if value.rank is None:
         raise Refused(
-            f'"{value.name}" has rank {value.rank}, the elements of the sequence it goes into '
-            f"have rank {rank}; OpenVINO IR can hold elements of one rank in a sequence of varying "
-            'length (a sequence input\'s rank is given by --input-shape "NAME=[?,3]")'
+            f'the rank of "{value.name}", which goes into a sequence, is not known; give the '
+            "inputs' shapes with --input-shape"
         )
+    rank = value.rank if form.rank is None else max(value.rank, form.rank)
+    mixed = form.mixed or value.rank != (rank if form.rank is None else form.rank)
+    form = to_ragged(b, form, value.name, Ragged(value, value, form.element, rank, mixed))
     shapes = form.shapes
-    if form.rank is None and rank is not None:
-        shapes = b.op("Reshape", shapes, b.op("Concat", _vector(b, length(b, form)),
-                                              b.constant([rank]), axis=0))  # fmt: skip
-    form = Ragged(form.data, shapes, form.element, rank)
     flat = b.op("Reshape", value, b.constant([-1]))
-    row = _row(b, value)
+    line_of = row(b, value, rank)
     if index is None:
         data = b.op("Concat", form.data, flat, axis=0)
-        return Ragged(data, b.op("Concat", shapes, row, axis=0), form.element, rank)
+        return Ragged(data, b.op("Concat", shapes, line_of, axis=0), form.element, rank, mixed)
     where = position(b, form, index)
     split = _entries_before(b, form, where)
     zero, last, line = b.constant([0]), b.constant([LAST]), _vector(b, where)
     data = b.op("Concat", _cut(b, form.data, zero, split), flat,
                 _cut(b, form.data, split, last), axis=0)  # fmt: skip
-    shapes = b.op("Concat", _cut(b, shapes, zero, line), row, _cut(b, shapes, line, last), axis=0)
-    return Ragged(data, shapes, form.element, rank)
+    shapes = b.op(
+        "Concat", _cut(b, shapes, zero, line), line_of, _cut(b, shapes, line, last), axis=0
+    )
+    return Ragged(data, shapes, form.element, rank, mixed)
 
 
 def erase(b: Builder, form: Ragged, index: Value | None) -> Ragged:
@@ -118,7 +120,7 @@ def erase(b: Builder, form: Ragged, index: Value | None) -> Ragged:
         _cut(b, form.shapes, _vector(b, after), last),
         axis=0,
     )
-    return Ragged(data, shapes, form.element, form.rank)
+    return Ragged(data, shapes, form.element, form.rank, form.mixed)
 
 
 def _row_part(b: Builder, row: Value, start: int, end: int) -> Value:
@@ -191,9 +193,9 @@ def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value:
 
 def _known_rank(form: Ragged, name: str) -> int:
     if form.rank is None:
-        from bridge.passes.sequences.forms import undetermined
-
         raise Refused(undetermined(name))
+    if form.mixed:
+        raise Refused(f'the elements of the sequence "{name}" differ in rank')
     return form.rank
 
 

@@ -1,0 +1,212 @@
+"""Sequences and optionals at the boundary of an ONNX model again, where its IR came from one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.boundary import KEY, Boundary, Port
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Graph,
+    Invariant,
+    Iteration,
+    Model,
+    Node,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.types import (
+    ANY,
+    ELEMENTS,
+    I64,
+    Element,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+)
+
+
+def restore_boundary(model: Model, target: Target) -> None:
+    """Gives the model back, in place, the inputs and outputs that its metadata records."""
+    text = model.metadata.pop(KEY, None)
+    if text is None:
+        return
+    boundary = Boundary.loads(text)
+    graph = model.graph
+    front: list[Node] = []
+    _restore_inputs(graph, boundary, Builder(front, target=target))
+    back: list[Node] = []
+    _restore_outputs(graph, boundary, Builder(back, target=target))
+    graph.nodes = [*front, *graph.nodes, *back]
+
+
+def _type(port: Port) -> Type:
+    shape = None if port.rank is None or port.mixed else (ANY,) * port.rank
+    tensor: Type = TensorType(ELEMENTS[port.element], shape)
+    type = tensor if port.kind == "tensor" else SequenceType(tensor)
+    return OptionalType(type) if port.optional else type
+
+
+def _missing(part: str) -> InvalidModelError:
+    return InvalidModelError(
+        f'the model\'s record of its sequences names "{part}", which it does not have'
+    )
+
+
+def _restore_inputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+    given = {name: value for value in graph.inputs for name in value.names}
+    made: dict[str, Value] = {}
+    for name, port in boundary.inputs.items():
+        parts = []
+        for part in port.parts(name):
+            if part not in given:
+                raise _missing(part)
+            parts.append(given[part])
+        b.name = name
+        made[name] = whole = Value(_type(port), [name])
+        _take_apart(b, whole, port, parts)
+    order = boundary.input_order
+    graph.inputs = [made[name] if name in made else given[name] for name in order]
+
+
+def _become(b: Builder, old: Value, new: Value) -> None:
+    """`old`, which was an input, is now what `new` is."""
+    old.names = [f"{name}.part" for name in old.names[:1]]
+    b.node("Identity", [new], [old])
+
+
+def _take_apart(b: Builder, whole: Value, port: Port, parts: list[Value]) -> None:
+    value = whole
+    if port.optional:
+        present = b.op("OptionalHasElement", whole)
+        _become(b, parts.pop(0), present)
+        value = _element_or_dummy(b, whole, present, port)
+    if port.kind == "tensor":
+        _become(b, parts[0], value)
+        return
+    data, shapes = _flattened(b, value, ELEMENTS[port.element], port.rank or 0)
+    _become(b, parts[0], data)
+    _become(b, parts[1], shapes)
+
+
+def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> Value:
+    element = ELEMENTS[port.element]
+    inside = Value(whole.type, [f"{whole.name}.inside"])
+    there = Graph([inside], name="present")
+    inner = Builder(there.nodes, b.name)
+    there.outputs = [inner.op("OptionalGetElement", inside)]
+    absent = Graph(name="absent")
+    inner = Builder(absent.nodes, b.name)
+    if port.kind == "tensor":
+        dummy = inner.constant(np.zeros((1,) * (port.rank or 0), element.dtype))
+    else:
+        dummy = inner.op("SequenceEmpty", dtype=element)
+    absent.outputs = [dummy]
+    bodies = (Body(there, [Invariant(1)], [Yield(0)]), Body(absent, [], [Yield(0)]))
+    return b.node("If", [present, whole], 1, {}, bodies).outputs[0]
+
+
+def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tuple[Value, Value]:
+    """`data` and `shapes` of a sequence."""
+    count = b.op("SequenceLength", sequence)
+    start = b.constant(np.zeros(0, element.dtype))
+    state = Value(TensorType(element, (ANY,)), ["data"])
+    inside = Value(sequence.type, ["sequence"])
+    index = Value(TensorType(I64, ()), ["index"])
+    graph = Graph([index, state, inside], name="flatten")
+    inner = Builder(graph.nodes, b.name)
+    item = inner.op("SequenceAt", inside, index)
+    flat = inner.op("Reshape", item, inner.constant([-1]))
+    graph.outputs = [inner.op("Concat", state, flat, axis=0), inner.op("Shape", item)]
+    body = Body(
+        graph,
+        [Iteration(), Carried(2, 0), Invariant(3)],
+        [Yield(0), Stacked(1, keepdims=False)],
+    )
+    inputs = [count, None, start, sequence]
+    data, rows = b.node("Loop", inputs, 2, {}, (body,)).outputs
+    lines = b.op("Reshape", count, b.constant([1]))
+    shape = b.op("Concat", lines, b.constant([rank]), axis=0)
+    return data, b.op("Reshape", rows, shape, allowzero=True)
+
+
+def _restore_outputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+    given: dict[str, Value] = {}
+    for value, name in zip(graph.outputs, graph.output_names, strict=True):
+        given[name] = value
+    owner = {part: name for name, port in boundary.outputs.items() for part in port.parts(name)}
+    outputs: list[Value] = []
+    names: list[str] = []
+    for name in graph.output_names:
+        whole = owner.get(name, name)
+        if whole in names:
+            continue
+        names.append(whole)
+        port = boundary.outputs.get(whole)
+        if port is None:
+            outputs.append(given[name])
+            continue
+        missing = [part for part in port.parts(whole) if part not in given]
+        if missing:
+            raise _missing(missing[0])
+        b.name = whole
+        made = _put_together(b, port, [given[part] for part in port.parts(whole)])
+        made.type = made.declared = _type(port)
+        outputs.append(made)
+    graph.outputs, graph.output_names = outputs, names
+
+
+def _put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
+    if not port.optional:
+        return _sequence(b, port, parts)
+    present, *parts = parts
+    inputs: list[Value | None] = [present, *parts]
+    inside = [Value(value.type, [f"{value.name}.inside"]) for value in parts]
+    there = Graph(inside, name="present")
+    inner = Builder(there.nodes, b.name)
+    value = inside[0] if port.kind == "tensor" else _sequence(inner, port, inside)
+    there.outputs = [inner.op("Optional", value)]
+    absent = Graph(name="absent")
+    type = _type(port)
+    assert isinstance(type, OptionalType)
+    absent.outputs = [Builder(absent.nodes, b.name).op("Optional", type=type.item)]
+    ports = [Invariant(i + 1) for i in range(len(parts))]
+    bodies = (Body(there, list(ports), [Yield(0)]), Body(absent, [], [Yield(0)]))
+    return b.node("If", inputs, 1, {}, bodies).outputs[0]
+
+
+def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:
+    if port.kind == "elements":
+        return b.op("SequenceConstruct", *parts)
+    data, shapes = parts
+    element = ELEMENTS[port.element]
+    count = b.op("Gather", b.op("Shape", shapes), b.constant(0), b.constant(0))
+    start = b.op("SequenceEmpty", dtype=element)
+    type = SequenceType(TensorType(element, None if port.mixed else (ANY,) * (port.rank or 0)))
+    index = Value(TensorType(I64, ()), ["index"])
+    offset = Value(TensorType(I64, (1,)), ["offset"])
+    state = Value(type, ["sequence"])
+    all_data, all_shapes = Value(data.type, ["all_data"]), Value(shapes.type, ["all_shapes"])
+    graph = Graph([index, offset, state, all_data, all_shapes], name="cut")
+    inner = Builder(graph.nodes, b.name)
+    shape = inner.op("Gather", all_shapes, index, inner.constant(0))
+    if port.mixed:
+        shape = inner.op("Compress", shape, inner.op("GreaterOrEqual", shape, inner.constant(0)))
+    if shapes.element is not I64:
+        shape = inner.op("Cast", shape, to=I64)
+    end = inner.op("Add", offset, inner.op("ReduceProd", shape, inner.constant([0]), keepdims=True))
+    piece = inner.op("Slice", all_data, offset, end, inner.constant([0]))
+    item = inner.op("Reshape", piece, shape, allowzero=True)
+    graph.outputs = [end, inner.op("SequenceInsert", state, item)]
+    body = Body(
+        graph,
+        [Iteration(), Carried(2, 0), Carried(3, 1), Invariant(4), Invariant(5)],
+        [Yield(0), Yield(1)],
+    )
+    inputs = [count, None, b.constant([0]), start, data, shapes]
+    return b.node("Loop", inputs, 2, {}, (body,)).outputs[1]
