@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bridge.api import convert, load, save, to_onnx, to_openvino
     from bridge.boundary import Boundary, pack, unpack
-    from bridge.check import check
     from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
     from bridge.report import Report
 
@@ -25,7 +24,6 @@ _HOMES = {
     "save": "bridge.api",
     "to_onnx": "bridge.api",
     "to_openvino": "bridge.api",
-    "check": "bridge.check",
     "Boundary": "bridge.boundary",
     "pack": "bridge.boundary",
     "unpack": "bridge.boundary",
@@ -43,7 +41,6 @@ __all__ = [
     "Report",
     "UnsupportedError",
     "UsageError",
-    "check",
     "convert",
     "load",
     "pack",

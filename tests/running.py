@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +28,9 @@ class OnnxRuntime:
         self.session = onnxruntime.InferenceSession(
             source, options, providers=["CPUExecutionProvider"]
         )
-        self.input_names = [item.name for item in self.session.get_inputs()]
 
-    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return self.session.run(None, dict(zip(self.input_names, values, strict=True)))
+    def run(self, feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        return self.session.run(None, dict(feed))
 
 
 class OpenVino:
@@ -43,11 +42,24 @@ class OpenVino:
         )
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        request = self._infer(values)
+        return [tensor.data.copy() for tensor in request.output_tensors]
+
+    def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by each of their tensor names."""
+        request = self._infer(values)
+        return {
+            name: tensor.data.copy()
+            for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
+            for name in port.get_names()
+        }
+
+    def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
         for position, value in enumerate(values):
             request.set_input_tensor(position, openvino.Tensor(value))
         request.infer()
-        return [tensor.data.copy() for tensor in request.output_tensors]
+        return request
 
 
 def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:

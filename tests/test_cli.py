@@ -200,6 +200,9 @@ def test_every_operator_has_one_line() -> None:
     assert set(operators()) <= set(names)
 
 
+@pytest.mark.skipif(
+    not onnx.__version__.startswith("1.23."), reason="the list is that of ONNX 1.23"
+)
 def test_function_bodies_are_the_standard_s() -> None:
     schemas = onnx.defs.get_all_schemas()
     assert {s.name for s in schemas if s.has_function or s.has_context_dependent_function} == set(
@@ -237,3 +240,22 @@ def test_conversion_imports_no_engine(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
     assert not {"openvino", "onnxruntime", "torch", "typer"} & set(finished.stdout.split())
+
+
+def test_model_and_weights_behind_links(tmp_path: Path) -> None:
+    """Model caches keep files under other names and link to them."""
+    text = f"{HEAD} g (float[4096] x) => (float[4096] y) {{ y = Add (x, w) }}"
+    proto = onnx.parser.parse_model(text)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(4096, np.float32), "w"))
+    store, links = tmp_path / "store", tmp_path / "links"
+    store.mkdir(), links.mkdir()
+    onnx.save(proto, store / "model.onnx")
+    for source, destination in (("model.onnx", "again.onnx"), ("again.onnx", "model.xml")):
+        arguments = ["--external-data"] if destination.endswith(".onnx") else []
+        assert bridge("convert", store / source, store / destination, *arguments).code == 0
+    for name in ("again.onnx", "again.onnx.data", "model.xml", "model.bin"):
+        (links / name).symlink_to((store / name).rename(store / f"{len(name)}{name[::-1]}"))
+    for name in ("again.onnx", "model.xml"):
+        assert bridge("convert", links / name, tmp_path / "out.onnx").code == 0
+        (tensor,) = onnx.load(tmp_path / "out.onnx").graph.initializer
+        assert onnx.numpy_helper.to_array(tensor).sum() == 4096

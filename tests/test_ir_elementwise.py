@@ -84,6 +84,7 @@ CASES["power u8"] = of(1, "power"), (BY.astype(np.uint8), np.array(2, np.uint8))
 CASES["select"] = of(1, "select"), (BOOL, X, Y)
 CASES["select without broadcasting"] = of(1, "select", auto_broadcast="none"), (BOOL, X, Y)
 CASES["add without broadcasting"] = of(1, "add", auto_broadcast="none"), (X, Y)
+CASES["add from axis 0"] = of(1, "add", auto_broadcast="pdpd"), (CUBE, X[:, 0])
 CASES["add scalars"] = of(1, "add"), (np.array(1, np.float32), np.array(2, np.float32))
 CASES["add nothing"] = of(1, "add"), (np.zeros((0, 3), np.float32), X[:1])
 

@@ -186,6 +186,7 @@ def convert(case: Case, folder: Path, **options: Any) -> tuple[Path, Path, list[
             continue
         array = np.asarray(argument)
         parameter = ov.opset1.parameter(list(array.shape), ov.Type(array.dtype))
+        parameter.output(0).tensor.set_names({f"in{len(arrays)}"})
         parameters.append(parameter)
         arrays.append(array)
         nodes.append(parameter.output(0))
@@ -199,4 +200,5 @@ def convert(case: Case, folder: Path, **options: Any) -> tuple[Path, Path, list[
 @pytest.mark.parametrize("name", CASES)
 def test_same_numbers(name: str, tmp_path: Path) -> None:
     source, target, arrays = convert(CASES[name], tmp_path)
-    assert_close(OnnxRuntime(target).run(arrays), OpenVino(source).run(arrays))
+    feed = {f"in{index}": array for index, array in enumerate(arrays)}
+    assert_close(OnnxRuntime(target).run(feed), OpenVino(source).run(arrays))

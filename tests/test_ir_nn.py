@@ -75,7 +75,10 @@ for rank in (1, 2, 3):
     case(f"groups {rank}-D", of(1, "GroupConvolution", **spatial(rank, 1, 1)), x, Constant(g))
     t = random(4, 3, *(3,) * rank)
     case(
-        f"transposed {rank}-D", of(1, "ConvolutionBackpropData", **spatial(rank, 2, 1)), x, Constant(t)
+        f"transposed {rank}-D",
+        of(1, "ConvolutionBackpropData", **spatial(rank, 2, 1)),
+        x,
+        Constant(t),
     )
     tg = random(2, 2, 3, *(3,) * rank)
     case(
@@ -108,7 +111,12 @@ case(
     of(1, "ConvolutionBackpropData", **spatial(2, 2, 1, output_padding=[1, 0])),
     IMAGE, Constant(random(4, 3, 3, 3)),
 )  # fmt: skip
-case("convolution f16", of(1, "Convolution", **spatial(2)), IMAGE.astype(np.float16), Constant(random(3, 4, 3, 3, type=np.float16)))  # fmt: skip
+case(
+    "convolution f16",
+    of(1, "Convolution", **spatial(2)),
+    IMAGE.astype(np.float16),
+    Constant(random(3, 4, 3, 3, type=np.float16)),
+)
 case("filters as an input", of(1, "GroupConvolution", **spatial(2)), IMAGE, random(4, 1, 1, 3, 3))
 for flag in (False, True):
     for groups in (1, 2):
@@ -116,9 +124,18 @@ for flag in (False, True):
         SINCE[name] = 19
         case(
             name,
-            of(8, "DeformableConvolution", **spatial(2, 1, 1, group=groups, deformable_group=2, bilinear_interpolation_pad=flag)),
-            random(1, 4, 6, 7), random(1, 36, 6, 7), Constant(random(6, 4 // groups, 3, 3)), positive(1, 18, 6, 7),
-        )  # fmt: skip
+            of(
+                8,
+                "DeformableConvolution",
+                **spatial(
+                    2, 1, 1, group=groups, deformable_group=2, bilinear_interpolation_pad=flag
+                ),
+            ),
+            random(1, 4, 6, 7),
+            random(1, 36, 6, 7),
+            Constant(random(6, 4 // groups, 3, 3)),
+            positive(1, 18, 6, 7),
+        )
 SINCE["deformable-1"] = 19
 case(
     "deformable-1", of(1, "DeformableConvolution", **spatial(2, 2, 1, group=1, deformable_group=1)),
@@ -131,7 +148,12 @@ for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1
         window = {"kernel": [kernel] * 2, **spatial(2, stride, pad, rounding_type=rounding)}
         indexed = {**window, "axis": 2, "index_element_type": "i32"}
         if rounding != "ceil" or stride + pad <= kernel:
-            case(f"max {kernel} {stride} {pad} {rounding}", of(14, "MaxPool", **indexed), IMAGE, static=True)  # fmt: skip
+            case(
+                f"max {kernel} {stride} {pad} {rounding}",
+                of(14, "MaxPool", **indexed),
+                IMAGE,
+                static=True,
+            )
         del window["dilations"]
         for exclude in (False, True):
             if exclude and rounding == "ceil" and stride + pad > kernel:
@@ -141,17 +163,42 @@ for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1
                 of(14, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE, static=True,
             )  # fmt: skip
         if rounding != "ceil_torch":
-            case(f"max-1 {kernel} {stride} {pad} {rounding}", of(1, "MaxPool", **window), IMAGE, static=True)  # fmt: skip
+            case(
+                f"max-1 {kernel} {stride} {pad} {rounding}",
+                of(1, "MaxPool", **window),
+                IMAGE,
+                static=True,
+            )
 for pad in ("same_upper", "same_lower", "valid"):
     window = {"kernel": [3, 2], **spatial(2, 2, auto_pad=pad, rounding_type="ceil")}
     case(f"max {pad}", of(8, "MaxPool", **window), IMAGE, static=True)
     del window["dilations"]
     for exclude in (False, True):
-        case(f"average {pad} {exclude}", of(1, "AvgPool", **window, **{"exclude-pad": exclude}), IMAGE)
-case("average 1-D", of(1, "AvgPool", **{"kernel": [3], "strides": [1], "pads_begin": [1], "pads_end": [1], "exclude-pad": True}), random(2, 3, 9))  # fmt: skip
-case("max 3-D dilated", of(8, "MaxPool", kernel=[2] * 3, **spatial(3, 1, 1, 2)), random(1, 2, 6, 7, 5))
+        case(
+            f"average {pad} {exclude}",
+            of(1, "AvgPool", **window, **{"exclude-pad": exclude}),
+            IMAGE,
+        )
+case(
+    "average 1-D",
+    of(
+        1,
+        "AvgPool",
+        **{"kernel": [3], "strides": [1], "pads_begin": [1], "pads_end": [1], "exclude-pad": True},
+    ),
+    random(2, 3, 9),
+)
+case(
+    "max 3-D dilated",
+    of(8, "MaxPool", kernel=[2] * 3, **spatial(3, 1, 1, 2)),
+    random(1, 2, 6, 7, 5),
+)
 SINCE["average dilated"] = 19
-case("average dilated", of(16, "AvgPool", kernel=[2, 3], **spatial(2, 1, 1, 2), **{"exclude-pad": True}), IMAGE)  # fmt: skip
+case(
+    "average dilated",
+    of(16, "AvgPool", kernel=[2, 3], **spatial(2, 1, 1, 2), **{"exclude-pad": True}),
+    IMAGE,
+)
 for output in ((1, 1), (7, 4), (3, 5), (9, 2)):
     shape = Constant(output, I64)
     case(f"adaptive average {output}", of(8, "AdaptiveAvgPool"), IMAGE, shape)
@@ -172,12 +219,26 @@ for axes in ([1, 2, 3], [2, 3], [-1], [1]):
                 IMAGE, Constant(axes, I64),
             )  # fmt: skip
 for across in (False, True):
-    case(f"mvn-2 {across}", of(2, "MVN", across_channels=across, normalize_variance=True, eps=0.1), IMAGE)  # fmt: skip
+    case(
+        f"mvn-2 {across}",
+        of(2, "MVN", across_channels=across, normalize_variance=True, eps=0.1),
+        IMAGE,
+    )
 for axes in ([1], [2, 3]):
-    case(f"lrn {axes}", of(1, "LRN", alpha=0.1, beta=0.75, bias=2.0, size=3), IMAGE, Constant(axes, I64))  # fmt: skip
+    case(
+        f"lrn {axes}",
+        of(1, "LRN", alpha=0.1, beta=0.75, bias=2.0, size=3),
+        IMAGE,
+        Constant(axes, I64),
+    )
 for axes in ([1], [1, 2, 3], [-1]):
     for mode in ("add", "max"):
-        case(f"l2 {axes} {mode}", of(1, "NormalizeL2", eps=0.5, eps_mode=mode), IMAGE, Constant(axes, I64))  # fmt: skip
+        case(
+            f"l2 {axes} {mode}",
+            of(1, "NormalizeL2", eps=0.5, eps_mode=mode),
+            IMAGE,
+            Constant(axes, I64),
+        )
 case("grn", of(1, "GRN", bias=0.3), IMAGE)
 case("group", of(12, "GroupNormalization", num_groups=2, epsilon=0.1), IMAGE, random(4), random(4))
 
@@ -189,11 +250,27 @@ RANGES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 for name, limits in RANGES.items():
     for levels in (2, 16, 256):
-        case(f"fake {name} {levels}", of(1, "FakeQuantize", levels=levels), IMAGE, *(Constant(v, F32) for v in limits))  # fmt: skip
-case("fake of inputs", of(1, "FakeQuantize", levels=256), IMAGE, *(np.array([v], F32) for v in (-1.0, 1.0, -2.0, 2.0)))  # fmt: skip
+        case(
+            f"fake {name} {levels}",
+            of(1, "FakeQuantize", levels=levels),
+            IMAGE,
+            *(Constant(v, F32) for v in limits),
+        )
+case(
+    "fake of inputs",
+    of(1, "FakeQuantize", levels=256),
+    IMAGE,
+    *(np.array([v], F32) for v in (-1.0, 1.0, -2.0, 2.0)),
+)
 for kind in ("f8e4m3", "f8e5m2"):
     SINCE[f"fake {kind}"] = 19
-    case(f"fake {kind}", of(13, "FakeConvert", destination_type=kind), IMAGE, Constant(2.0, F32), Constant(0.25, F32))  # fmt: skip
+    case(
+        f"fake {kind}",
+        of(13, "FakeConvert", destination_type=kind),
+        IMAGE,
+        Constant(2.0, F32),
+        Constant(0.25, F32),
+    )
 
 # Detection
 BOXES, SCORES = _RNG.uniform(0, 9, (2, 12, 4)).astype(F32), random(2, 3, 12)
@@ -203,15 +280,29 @@ for sort in (False, True):
             more: Any = {} if version == 1 else {"output_type": "i32"}
             case(
                 f"nms-{version} {sort} {encoding}",
-                of(version, "NonMaxSuppression", box_encoding=encoding, sort_result_descending=sort, **more),
-                BOXES, SCORES, Constant(3, I64), Constant(0.3, F32), Constant(-0.2, F32),
-            )  # fmt: skip
+                of(
+                    version,
+                    "NonMaxSuppression",
+                    box_encoding=encoding,
+                    sort_result_descending=sort,
+                    **more,
+                ),
+                BOXES,
+                SCORES,
+                Constant(3, I64),
+                Constant(0.3, F32),
+                Constant(-0.2, F32),
+            )
 for overlap in (0.0, 0.5, 1.0):
     case(
-        f"nms overlap {overlap}", of(9, "NonMaxSuppression"),
+        f"nms overlap {overlap}",
+        of(9, "NonMaxSuppression"),
         np.array([[[0, 0, 1, 1], [0, 0, 0.5, 1], [5, 5, 6, 6], [5, 5, 5.5, 6]]], F32),
-        np.array([[[0.9, 0.8, 0.5, 0.4]]], F32), Constant(9, I64), Constant(overlap, F32), Constant(0.1, F32),
-    )  # fmt: skip
+        np.array([[[0.9, 0.8, 0.5, 0.4]]], F32),
+        Constant(9, I64),
+        Constant(overlap, F32),
+        Constant(0.1, F32),
+    )
 ROIS = np.array([[0, 0, 5, 5], [2, 3, 6, 7], [1.3, 2.2, 3.1, 3.3], [-2, -1, 3, 20]], F32)
 BATCHES = Constant([0, 1, 1, 0], I64)
 for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel"):
@@ -220,35 +311,136 @@ for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel"):
             if mode == "avg" or samples:
                 case(
                     f"roi {aligned} {mode} {samples}",
-                    of(9, "ROIAlign", pooled_h=3, pooled_w=2, sampling_ratio=samples, spatial_scale=0.7, mode=mode, aligned_mode=aligned),
-                    IMAGE, ROIS, BATCHES,
-                )  # fmt: skip
+                    of(
+                        9,
+                        "ROIAlign",
+                        pooled_h=3,
+                        pooled_w=2,
+                        sampling_ratio=samples,
+                        spatial_scale=0.7,
+                        mode=mode,
+                        aligned_mode=aligned,
+                    ),
+                    IMAGE,
+                    ROIS,
+                    BATCHES,
+                )
         SINCE[f"roi {aligned} {mode} 0"] = SINCE[f"roi {aligned} {mode} 2"] = 16
-case("roi-3", of(3, "ROIAlign", pooled_h=3, pooled_w=2, sampling_ratio=2, spatial_scale=1.0, mode="avg"), IMAGE, ROIS, BATCHES)  # fmt: skip
+case(
+    "roi-3",
+    of(3, "ROIAlign", pooled_h=3, pooled_w=2, sampling_ratio=2, spatial_scale=1.0, mode="avg"),
+    IMAGE,
+    ROIS,
+    BATCHES,
+)
 SINCE["roi-3"] = 16
 NUMBERED = np.concatenate([[[0], [1], [1], [0]], np.maximum(ROIS, 0)], axis=1).astype(F32)
-case("roi pooling", of(2, "ROIPooling", output_roi=[2, 3], pooled_h=2, pooled_w=3, spatial_scale=0.5, method="max"), IMAGE, NUMBERED)  # fmt: skip
+case(
+    "roi pooling",
+    of(2, "ROIPooling", output_roi=[2, 3], pooled_h=2, pooled_w=3, spatial_scale=0.5, method="max"),
+    IMAGE,
+    NUMBERED,
+)
 YOLO = {"classes": 3, "coords": 4, "num": 3, "mask": [0, 1], "axis": 1, "end_axis": 3}
 case("yolo softmax", of(1, "RegionYolo", do_softmax=True, **YOLO), random(2, 24, 4, 5))
 case("yolo sigmoid", of(1, "RegionYolo", do_softmax=False, **YOLO), random(2, 16, 4, 5))
 GRID, PICTURE = Constant([3, 4], I64), Constant([60, 100], I64)
 PRIORS: dict[str, dict[str, Any]] = {
     "plain": {"min_size": [10.0], "max_size": [20.0], "aspect_ratio": [2.0, 3.0], "flip": True},
-    "order": {"min_size": [10.0, 30.0], "max_size": [20.0], "aspect_ratio": [2.0], "min_max_aspect_ratios_order": False},
+    "order": {
+        "min_size": [10.0, 30.0],
+        "max_size": [20.0],
+        "aspect_ratio": [2.0],
+        "min_max_aspect_ratios_order": False,
+    },
     "step": {"min_size": [10.0], "step": 16.0, "clip": True},
-    "unscaled": {"min_size": [0.1, 0.2], "aspect_ratio": [1.0, 2.0, 0.5], "scale_all_sizes": False, "step": -1.0},
+    "unscaled": {
+        "min_size": [0.1, 0.2],
+        "aspect_ratio": [1.0, 2.0, 0.5],
+        "scale_all_sizes": False,
+        "step": -1.0,
+    },
     "dense": {"fixed_size": [12.0, 24.0], "density": [2.0, 1.0], "aspect_ratio": [2.0]},
     "fixed": {"fixed_size": [12.0], "fixed_ratio": [0.5], "density": [3.0], "min_size": []},
     "one variance": {"min_size": [10.0], "variance": [0.3]},
-}  # fmt: skip
+}
 for name, attributes in PRIORS.items():
     full = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], "min_size": [], **attributes}
     case(f"prior {name}", of(8, "PriorBox", **full), GRID, PICTURE)
-case("prior of inputs", of(8, "PriorBox", offset=0.5, variance=[], min_size=[9.0]), GRID.value, PICTURE.value)  # fmt: skip
-CLUSTERED = {"width": [10.0, 20.0], "height": [5.0, 30.0], "offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2]}
+case(
+    "prior of inputs",
+    of(8, "PriorBox", offset=0.5, variance=[], min_size=[9.0]),
+    GRID.value,
+    PICTURE.value,
+)
+CLUSTERED = {
+    "width": [10.0, 20.0],
+    "height": [5.0, 30.0],
+    "offset": 0.5,
+    "variance": [0.1, 0.1, 0.2, 0.2],
+}
 for clip in (False, True):
     case(f"clustered {clip}", of(1, "PriorBoxClustered", clip=clip, **CLUSTERED), GRID, PICTURE)
-case("clustered step", of(1, "PriorBoxClustered", step_w=16.0, step_h=8.0, **CLUSTERED), GRID, PICTURE)
+case(
+    "clustered step",
+    of(1, "PriorBoxClustered", step_w=16.0, step_h=8.0, **CLUSTERED),
+    GRID,
+    PICTURE,
+)
+
+
+CORNERS = np.concatenate([_RNG.uniform(0, 0.6, (1, 30, 2)), _RNG.uniform(0.5, 1, (1, 30, 2))], -1)
+VARIANCES = np.broadcast_to(np.array([0.1, 0.1, 0.2, 0.2]), CORNERS.shape)
+STAGES = np.stack([CORNERS.reshape(1, -1), VARIANCES.reshape(1, -1)], 1).astype(F32)
+FIVE = np.concatenate([np.zeros((1, 30, 1)), CORNERS * [90, 70, 90, 70]], -1).reshape(1, 1, -1)
+WIDE = np.concatenate([FIVE, np.resize([0.1, 0.1, 0.2, 0.2], FIVE.shape)], 1).astype(F32)
+DETECTION: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "few": {"keep_top_k": [7], "top_k": 9},
+    "corner": {"code_type": "caffe.PriorBoxParameter.CORNER"},
+    "clipped before": {"clip_before_nms": True},
+    "clipped after": {"clip_after_nms": True},
+    "no background": {"background_label_id": -1},
+    "nothing": {"confidence_threshold": 2.0},
+    "encoded": {"variance_encoded_in_target": True},
+    "unnormalised": {"normalized": False, "input_width": 90, "input_height": 70},
+}
+for name, attributes in DETECTION.items():
+    full = {
+        "background_label_id": 0,
+        "keep_top_k": [60],
+        "nms_threshold": 0.45,
+        "normalized": True,
+        "confidence_threshold": 0.3,
+        "code_type": "caffe.PriorBoxParameter.CENTER_SIZE",
+        **attributes,
+    }
+    stages = WIDE if name == "unnormalised" else STAGES[:, :1] if name == "encoded" else STAGES
+    case(
+        f"detections {name}", of(8, "DetectionOutput", **full), random(2, 120) / 2,
+        _RNG.uniform(0, 1, (2, 90)).astype(F32), stages,
+    )  # fmt: skip
+LETTERS = _RNG.permuted(np.tile(np.array([9, 0, 0, 0], F32), (3, 8, 1)), axis=-1)
+for merge in (False, True):
+    mask = np.array([[1] * 8, [1] * 5 + [0] * 3, [1] * 2 + [0] * 6], F32).T
+    case(
+        f"ctc {merge}", of(1, "CTCGreedyDecoder", ctc_merge_repeated=merge),
+        LETTERS.transpose(1, 0, 2).copy(), np.ascontiguousarray(mask),
+    )  # fmt: skip
+    for blank in ([], [Constant(1, np.int32)]):
+        case(
+            f"ctc lengths {merge} {len(blank)}",
+            of(
+                6,
+                "CTCGreedyDecoderSeqLen",
+                merge_repeated=merge,
+                classes_index_type="i64",
+                sequence_length_type="i32",
+            ),
+            LETTERS,
+            np.array([8, 5, 0], np.int32),
+            *blank,
+        )
 
 
 @cache

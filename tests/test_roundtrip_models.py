@@ -66,7 +66,7 @@ def test_onnx_inputs_reach_both_branches(path: Path) -> None:
         model.graph.output.add(name=name).type.tensor_type.elem_type = onnx.TensorProto.BOOL
     engine = OnnxRuntime(model)
     taken = [
-        [bool(value.item()) for value in engine.run(list(feed.values()))]
+        [bool(value.item()) for value in engine.run(feed)]
         for feed in (model_files.feeds(path, inputs, index) for index in range(INPUT_SETS))
     ]
     for condition, values in zip(sorted(conditions), zip(*taken, strict=True), strict=True):
@@ -90,10 +90,10 @@ def test_onnx_to_ir_and_back(path: Path, tmp_path: Path) -> None:
     original, there, again = OnnxRuntime(model), OpenVino(ir), OnnxRuntime(back)
     for index in range(INPUT_SETS):
         feed = model_files.feeds(path, inputs, index)
-        values = [feed[inputs[position].name] for position in kept]
-        expected = original.session.run(None, {inputs[i].name: feed[inputs[i].name] for i in kept})
-        assert_close(there.run(values), expected)
-        assert_close(again.run(values), expected)
+        feed = {inputs[position].name: feed[inputs[position].name] for position in kept}
+        expected = original.run(feed)
+        assert_close(there.run(list(feed.values())), expected)
+        assert_close(again.run(feed), expected)
 
 
 @each_onnx
@@ -109,9 +109,8 @@ def test_onnx_to_onnx(path: Path, tmp_path: Path) -> None:
     original, again = OnnxRuntime(model), OnnxRuntime(copy)
     for index in range(INPUT_SETS):
         feed = model_files.feeds(path, inputs, index)
-        values = [feed[inputs[position].name] for position in kept]
-        expected = original.session.run(None, {inputs[i].name: feed[inputs[i].name] for i in kept})
-        assert_close(again.run(values), expected)
+        feed = {inputs[position].name: feed[inputs[position].name] for position in kept}
+        assert_close(again.run(feed), original.run(feed))
 
 
 def names_of(node: openvino.Node, port: openvino.Output) -> set[str]:
@@ -135,7 +134,8 @@ def test_ir_to_onnx_and_back(path: Path, tmp_path: Path) -> None:
     for index in range(INPUT_SETS):
         values = list(model_files.feeds(path, inputs, index).values())
         expected = original.run(values)
-        assert_close(there.run(values), expected)
+        named = {v.name: x for v, x in zip(model.graph.input, values, strict=True)}
+        assert_close(there.run(named), expected)
         assert_close(again.run(values), expected)
 
 
@@ -145,7 +145,7 @@ def test_ir_to_ir(path: Path, tmp_path: Path) -> None:
     copy = convert_twice(path, tmp_path, "copy.xml")
     written = read_ir(copy)
     for old, new in zip(ir.inputs + ir.outputs, written.inputs + written.outputs, strict=True):
-        assert new.get_names() == old.get_names()
+        assert new.get_names() >= old.get_names()
         assert new.get_element_type() == old.get_element_type()
         assert new.get_partial_shape() == old.get_partial_shape()
     inputs = model_files.ir_inputs(ir)

@@ -14,16 +14,18 @@ _AT_ONCE = 100  # values exposed in one run, so that memory stays small
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first inner value that differs, and how many before it in the graph agree."""
+    """The first inner value that differs, the node that makes it, and how many before it in the
+    graph agree."""
 
     name: str
+    node: str
     difference: Difference
     before: int
 
     def __str__(self) -> str:
         return (
-            f"the first value that differs is '{self.name}' ({self.difference}); "
-            f"{self.before} before it agree"
+            f"the first value that differs is '{self.name}', which {self.node} makes "
+            f"({self.difference}); {self.before} before it agree"
         )
 
 
@@ -32,10 +34,11 @@ Expose = Callable[[Sequence[str]], tuple[Session, Session]]
 
 
 def first_difference(
-    names: Sequence[str], expose: Expose, feeds: Mapping[str, Any], rtol: float, atol: float
+    values: Mapping[str, str], expose: Expose, feeds: Mapping[str, Any], rtol: float, atol: float
 ) -> FirstDifference | str:
-    """The first of `names` (in the graph's order) whose values differ, or why none was found."""
-    agree = 0
+    """The first of `values` (names with their nodes, in the graph's order) that differs, or why
+    none was found."""
+    names, agree = list(values), 0
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
         try:
@@ -49,6 +52,6 @@ def first_difference(
             loosened = tolerance(expected[name], rtol)
             difference = compare(expected[name], actual[name], loosened, atol)
             if not difference.ok:
-                return FirstDifference(name, difference, agree)
+                return FirstDifference(name, values[name], difference, agree)
             agree += 1
     return f"all {agree} inner values that could be compared agree"

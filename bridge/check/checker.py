@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import bridge
+from bridge.boundary import Boundary
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
 from bridge.check.coverage import Branch, Exploration, explore, force, to_switch
@@ -24,6 +26,7 @@ from bridge.check.engines import (
 )
 from bridge.check.inputs import Recipe
 from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
+from bridge.check.packed import PackedSession
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
@@ -68,7 +71,10 @@ def _load(path: Path) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is."""
     if path.suffix.lower() == ".xml":
         engine = _engine(OpenVino)
-        return engine.load(path), f"{engine.name} {engine.version}"
+        session, boundary = engine.load(path), Boundary.of(path)
+        if boundary.inputs or boundary.outputs:
+            session = PackedSession(session, boundary)
+        return session, f"{engine.name} {engine.version}"
     try:
         engine = _engine(OnnxRuntime)
         return engine.load(path), f"{engine.name} {engine.version}"
@@ -107,6 +113,11 @@ class _Pair:
                 raise UsageError(f"{path}: there is no such file")
         self.source = _binary(self.source, self.scratch)
         self.against = None if self.against is None else _binary(self.against, self.scratch)
+        if self.source.suffix.lower() == ".xml" and Boundary.of(self.source).inputs:
+            raise UsageError(
+                f"{self.source}: its inputs stand for sequences or optionals; "
+                "check the ONNX model instead, with this file as the other one"
+            )
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
 
     def converted(self, model: Any, name: str) -> list[tuple[str, Path]]:
@@ -298,7 +309,7 @@ class _Checker:
         names = named_values(bridge.load(pair.source))
         if pair.against is not None:
             known = set(named_values(bridge.load(pair.against)))
-            names = [name for name in names if name in known]
+            names = {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
             def changed(path: Path) -> Model:

@@ -335,16 +335,13 @@ class _OpenVinoSession:
         self._module = module
         self._request = compiled.create_infer_request()
         # The model that was read still has the types and ranks that compilation may change.
-        self.inputs = tuple(
-            _openvino_port(port, port.get_node().get_friendly_name()) for port in model.inputs
-        )
-        self.outputs = tuple(
-            _openvino_port(port, port.get_node().get_friendly_name()) for port in model.outputs
-        )
+        self.inputs = _openvino_ports(model.inputs)
+        self.outputs = _openvino_ports(model.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         tensors = [self._tensor(port, _feed_of(port, feeds)) for port in self.inputs]
         try:
+            self._request.reset_state()  # every run is a first call
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
             self._request.infer()
@@ -388,16 +385,21 @@ class _OpenVinoSession:
 _OPENVINO_NAMES = {dtype: spelled for spelled, dtype in _OPENVINO_DTYPES.items()}
 
 
-def _openvino_port(port: Any, friendly_name: str) -> Port:
-    names = sorted(port.get_names())
-    partial = port.get_partial_shape()
-    shape = None
-    if partial.rank.is_static:
-        shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
-    dtype = _OPENVINO_DTYPES.get(port.get_element_type().get_type_name())
-    return Port(
-        name=names[0] if names else friendly_name,
-        dtype=np.dtype(dtype) if dtype else None,
-        shape=shape,
-        aliases=frozenset({*names, friendly_name}),
-    )
+def _openvino_ports(ports: Sequence[Any]) -> tuple[Port, ...]:
+    """Ports under one tensor name each, no two the same: outputs that are one tensor share all
+    their names. Without tensor names the layer's own name serves."""
+    taken: set[str] = set()
+    result = []
+    for port in ports:
+        layer, names = port.get_node().get_friendly_name(), sorted(port.get_names())
+        wishes = [layer, *names] if layer in names else [*names, layer]
+        name = next((wish for wish in wishes if wish not in taken), layer)
+        taken.add(name)
+        partial = port.get_partial_shape()
+        shape = None
+        if partial.rank.is_static:
+            shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
+        spelled = _OPENVINO_DTYPES.get(port.get_element_type().get_type_name())
+        dtype = np.dtype(spelled) if spelled else None
+        result.append(Port(name, dtype, shape, aliases=frozenset({*names, layer})))
+    return tuple(result)

@@ -210,9 +210,10 @@ def expose(model: Model, names: Iterable[str]) -> list[str]:
     return exposed
 
 
-def named_values(model: Model) -> list[str]:
-    """The names of the tensors that top-level nodes compute, in order, constants left out."""
-    return [value.name for value in _produced(model) if value.name]
+def named_values(model: Model) -> dict[str, str]:
+    """The tensors that top-level nodes compute, in order, constants left out: the name of each,
+    and the node that makes it."""
+    return {value.name: repr(value.producer) for value in _produced(model) if value.name}
 
 
 def _produced(model: Model) -> Iterable[Value]:

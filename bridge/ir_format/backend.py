@@ -31,11 +31,12 @@ def _net(model: Model, file: File) -> str:
     graph = model.graph
     writer = GraphWriter(file, graph, graph.name or "graph", "\t")
     names, own = _output_names(model, writer)
-    parameters = model.extras.get("parameters", {})
+    own_extras = model.extras.get("ir", {})
+    parameters = own_extras.get("parameters", {})
     for value in graph.inputs:
         writer.parameter(value, parameters.get(value))
     writer.nodes()
-    results = model.extras.get("results", ())
+    results = own_extras.get("results", ())
     known = results if len(results) == len(graph.outputs) else [{}] * len(graph.outputs)
     for value, name, output_names, extras in zip(graph.outputs, names, own, known, strict=True):
         layer_name = extras.get("name") or f"{name}/sink_port_0"
@@ -45,7 +46,7 @@ def _net(model: Model, file: File) -> str:
         [
             f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
             *writer.text(),
-            write_rt_info(model.extras.get("rt_info", ()), model.metadata),
+            write_rt_info(own_extras.get("rt_info", ()), model.metadata),
             "</net>\n",
         ]
     )

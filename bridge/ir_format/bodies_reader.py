@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.layers import Layer, Xml, number, read_layers
@@ -62,29 +62,32 @@ def read_if(
     where = f"{where} / {layer}"
     if not inputs:
         raise InvalidModelError(f"{where}: has no condition")
-    node = Node("If", inputs[:1], [], {}, (), layer.name)
+    node = Node("If", [inputs[0]], [], {}, (), layer.name)
+    maps = {branch: _read_maps(layer, f"{branch}_port_map", where) for branch in ("then", "else")}
     indices: dict[Value, int] = {}
+    entries = [entry for found in maps.values() for entry in found.inputs.values()]
+    for entry in sorted(entries, key=lambda e: e.port):
+        value = _outer(layer, inputs, entry, where)
+        if value.constant is None and value not in indices:
+            indices[value] = len(node.inputs)
+            node.inputs.append(value)
     bodies = []
-    for branch in ("then", "else"):
-        maps = _read_maps(layer, f"{branch}_port_map", where)
-        outer = {id: _outer(layer, inputs, entry, where) for id, entry in maps.inputs.items()}
-        ports: dict[int, InputPort] = {}
-        for id, value in outer.items():
-            if value.constant is None and value not in indices:
-                indices[value] = len(node.inputs)
-                node.inputs.append(value)
-            ports[id] = Invariant(indices.get(value, -1))
-        numbers = _output_numbers(layer, maps.outputs)
-        uses = [(entry.layer, Yield(numbers[entry.port])) for entry in maps.outputs]
-        bodies.append(
-            _read_body(reader, layer, f"{branch}_body", node, ports, outer, uses, where)
-        )  # fmt: skip
+    for branch, found in maps.items():
+        outer = {id: _outer(layer, inputs, entry, where) for id, entry in found.inputs.items()}
+        ports: dict[int, InputPort] = {
+            id: Invariant(indices.get(value, -1)) for id, value in outer.items()
+        }
+        numbers = _output_numbers(layer, found.outputs)
         missing = set(range(len(layer.outputs))) - set(numbers.values())
         if missing:
             raise InvalidModelError(
                 f"{where} / {branch}_port_map: nothing leads to output port "
                 f"{layer.outputs[min(missing)].id}"
             )
+        uses = [(entry.layer, Yield(numbers[entry.port])) for entry in found.outputs]
+        bodies.append(
+            _read_body(reader, layer, f"{branch}_body", node, ports, outer, uses, where)
+        )  # fmt: skip
     return _append(builder, layer, node, tuple(bodies))
 
 
@@ -107,12 +110,14 @@ def read_loop(
             uses.append((entry.layer, Condition()))
         if entry.port >= 0:
             uses.append((entry.layer, _output_port(entry, numbers[entry.port], where)))
-    known = {id for id, _ in uses}
+    known = {id for id, use in uses if not isinstance(use, Stacked)}
     uses += [(id, Yield(None)) for id in dict.fromkeys(maps.back_edges.values()) if id not in known]
     uses = _in_result_order(layer, uses, where)
+    # A carried input takes the value that the Loop yields, where it yields it.
     places: dict[int, int] = {}
-    for index, (id, _) in enumerate(uses):
-        places.setdefault(id, index)
+    for index, (id, use) in enumerate(uses):
+        if id not in places or isinstance(use, Yield):
+            places[id] = index
     ports: dict[int, InputPort] = {}
     outer: dict[int, Value] = {}
     for entry in maps.inputs.values():
@@ -121,6 +126,9 @@ def read_loop(
             continue
         outer[entry.layer] = _outer(layer, inputs, entry, where)
         port = _input_port(entry, len(node.inputs), maps, places, where)
+        rank = outer[entry.layer].rank
+        if isinstance(port, Sliced) and rank is not None and not -rank <= port.axis < rank:
+            raise InvalidModelError(f"{where}: slices a tensor of rank {rank} at axis {port.axis}")
         ports[entry.layer] = port
         if not isinstance(port, Invariant) or outer[entry.layer].constant is None:
             node.inputs.append(outer[entry.layer])
@@ -132,7 +140,7 @@ def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
     """The entries of a port map; inputs in the order of the outer ports."""
     maps = _Maps()
     where = f"{where} / {tag}"
-    inputs = []
+    inputs: list[_Entry] = []
     for xml in layer.xml.iterfind(f"{tag}/*"):
         entry = _Entry(
             number(xml, "external_port_id", where), number(xml, "internal_layer_id", where), xml
@@ -187,7 +195,7 @@ def _output_port(entry: _Entry, index: int, where: str) -> OutputPort:
     return Yield(index)
 
 
-def _slicing(entry: _Entry, where: str) -> dict[str, int]:
+def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
     names = ("axis", "start", "stride", "end", "part_size")
     return {n: number(entry.xml, n, where) for n in names if entry.xml.get(n) is not None}
 

@@ -43,9 +43,21 @@ class _BodyWriter:
     def result(self, value: Value) -> int:
         """The id of the Result that gives out `value`."""
         if value not in self._results or not self._shared:
-            name = f"{value.name}/sink_port_0" if value.name else ""
-            self._results[value] = self.writer.result(value, name)
+            self._results[value] = self._append_result(value)
         return self._results[value]
+
+    def keep_unread_state(self, body: Body) -> None:
+        """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
+        plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
+        read = {value for node in body.graph.nodes for value in node.inputs}
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            if not isinstance(port, Carried) or value in read:
+                continue
+            if body.graph.outputs[port.output] is not value:
+                self._append_result(value)
+
+    def _append_result(self, value: Value) -> int:
+        return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
 
     def text(self) -> list[str]:
         tab = self.writer.indent[:-1]
@@ -139,6 +151,7 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         if isinstance(port, Yield | Stacked) and port.output is not None:
             entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
     if is_loop:
+        inner.keep_unread_state(body)
         conditions = [
             result
             for port, result in zip(body.outputs, inner.results, strict=True)

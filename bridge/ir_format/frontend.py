@@ -54,9 +54,11 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         "ir",
         metadata=metadata,
         extras={
-            "rt_info": entries,
-            "parameters": {value: edge_layer(by_id[id]) for id, value in parameters.items()},
-            "results": [edge_layer(by_id[id]) for id in results],
+            "ir": {
+                "rt_info": entries,
+                "parameters": {value: edge_layer(by_id[id]) for id, value in parameters.items()},
+                "results": [edge_layer(by_id[id]) for id in results],
+            }
         },
     )
 
@@ -120,7 +122,12 @@ class Reader:
         for layer in layers:
             if layer.type == "Parameter":
                 continue
-            inputs = [values[id][index] for id, index in layer.sources]
+            inputs = []
+            for id, index in layer.sources:
+                made = values.get(id, ())
+                if index >= len(made):
+                    raise InvalidModelError(f"{where} / {layer}: layer {id} has no output {index}")
+                inputs.append(made[index])
             if layer.type == "Result":
                 if len(inputs) != 1:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
@@ -137,7 +144,8 @@ class Reader:
         builder = Builder(nodes, layer.name)
         if layer.type == "Const":
             tensor = self.weights.tensor(layer, where)
-            value = builder.tensor(tensor, values_of_ports(layer.outputs[:1])[0].names, layer.name)
+            names = [name for port in layer.outputs[:1] for name in port.names]
+            value = builder.tensor(tensor, names, layer.name)
             assert value.producer is not None
             value.producer.extras = extras_of(layer)
             return [value]
@@ -147,7 +155,7 @@ class Reader:
             return read_loop(self, builder, layer, inputs, where)
         why = ""
         try:
-            made = _by_rule(builder, layer, inputs)
+            made = _by_rule(builder, layer, inputs, where)
             if made is not None:
                 return made
         except Refused as refusal:
@@ -175,15 +183,27 @@ def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
     graph.nodes = [n for n in graph.nodes if n.op != "Constant" or n.outputs[0] in used]
 
 
-def _by_rule(builder: Builder, layer: Layer, inputs: list[Value]) -> list[Value] | None:
+class _Attributes(dict[str, str]):
+    """The attributes of a layer for a rule; the file is to blame for one that is missing."""
+
+    def __init__(self, layer: Layer, where: str) -> None:
+        super().__init__(layer.data)
+        self._where = f"{where} / {layer}"
+
+    def __missing__(self, name: str) -> str:
+        raise InvalidModelError(f"{self._where}: lacks the attribute {name}")
+
+
+def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> list[Value] | None:
     """What the first rule makes of a layer; None where no rule applies."""
     opset = layer.version.removeprefix("opset")
     rules = readers("ir", layer.type, int(opset) if opset.isdigit() else 0)
     if not rules:
         return None
     node = Node(
-        layer.type, list(inputs), values_of_ports(layer.outputs), dict(layer.data), (), layer.name
-    )
+        layer.type, list(inputs), values_of_ports(layer.outputs), _Attributes(layer, where), (),
+        layer.name,
+    )  # fmt: skip
     start = len(builder.nodes)
     for rule in rules:
         try:
@@ -191,6 +211,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value]) -> list[Value]
         except Refused:
             del builder.nodes[start:]
             raise
+        except ValueError as error:
+            raise InvalidModelError(f"{where} / {layer}: {error}") from error
         if made is not None:
             break
     else:
@@ -205,6 +227,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value]) -> list[Value]
         value.declared = meet(value.declared, port.type)
         value.type = meet(value.type, port.type)
         values.append(value)
+    if layer.rt_info and len(builder.nodes) > start and builder.nodes[-1].extras is None:
+        builder.nodes[-1].extras = {"rt_info": layer.rt_info}
     return values
 
 

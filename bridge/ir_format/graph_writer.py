@@ -138,13 +138,13 @@ class GraphWriter:
         """Appends a Parameter; its id. `extras` may hold the `name` of its layer."""
         type = value.type
         id = self._take_id()
-        element = type.element.ir if isinstance(type, TensorType) and type.element else None
-        if element is None and type.element is None and self.file.dynamic_types:
-            element = "dynamic"
-        if not isinstance(type, TensorType) or element is None:
+        element = None
+        if isinstance(type, TensorType):
+            element = type.element.ir if type.element else "dynamic"
+        if element is None or (element == "dynamic" and not self.file.dynamic_types):
             self.refuse(None, f"OpenVINO has no type for {type}", value)
             return id
-        data = {"shape": format_shape(type.shape), "element_type": element}
+        data = {"shape": format_shape(value.shape), "element_type": element}
         extras = extras or {}
         name = self._names.take(extras.get("name") or value.name, f"Parameter_{id}")
         self.layer(id, name, "Parameter", "opset1", data, [], [value], extras)

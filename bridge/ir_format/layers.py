@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from lxml import etree
@@ -11,6 +12,8 @@ from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import port_type
 from bridge.ir_format.names import split_names
 from bridge.neutral.types import TensorType
+from bridge.rules import types_read
+from bridge.vocabulary import ir_spellings
 
 Xml = Any
 """An lxml element."""
@@ -76,9 +79,10 @@ def read_layers(net: Xml, where: str) -> list[Layer]:
 
 
 def _layer(xml: Xml, where: str) -> Layer:
+    version = xml.get("version", "opset1")
     layer = Layer(
-        number(xml, "id", where), xml.get("name", ""), xml.get("type", ""),
-        xml.get("version", "opset1"), xml,
+        number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
+        xml,
     )  # fmt: skip
     for child in xml:
         match child.tag:
@@ -91,6 +95,17 @@ def _layer(xml: Xml, where: str) -> Layer:
             case "rt_info":
                 layer.rt_info = inner_xml(child)
     return layer
+
+
+def _type(text: str, version: str) -> str:
+    """The type as its mapping row or rule has it; OpenVINO reads its own types in any case."""
+    return _types().get(text.lower(), text) if version.startswith("opset") else text
+
+
+@cache
+def _types() -> dict[str, str]:
+    types = [*types_read("ir"), *(type for type, _ in ir_spellings())]
+    return {type.lower(): type for type in types}
 
 
 def _port(xml: Xml, layer: Layer, where: str) -> Port:
@@ -141,10 +156,10 @@ def _connect(net: Xml, layers: dict[int, Layer], where: str) -> None:
 
 
 def _sorted(layers: dict[int, Layer], where: str) -> list[Layer]:
-    """File order, each layer after those it needs."""
+    """File order, each layer after those it needs, Parameters first: their order counts."""
     order: list[Layer] = []
     state: dict[int, bool] = {}  # False while a layer waits for its inputs, then True
-    for start in layers:
+    for start in sorted(layers, key=lambda id: layers[id].type != "Parameter"):
         stack = [start]
         while stack:
             layer = layers[stack[-1]]

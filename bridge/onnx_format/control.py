@@ -94,7 +94,9 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         if index == 0:
             value.type = TensorType(I64, ())
         elif index == 1:
-            value.type = TensorType(BOOL, ())
+            value.type = meet(TensorType(BOOL), value.declared)
+            if value.rank is None:
+                value.type = TensorType(BOOL, ())
         else:
             value.type = meet(_outer_type(given[index]), value.declared)
         inner.values[info.name] = value
@@ -248,12 +250,13 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     scope.values[name] = scope.builder.tensor(found, [scope.prefix + name], proto.name)
 
 
-def read_sequence_map(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
-    """SequenceMap 17, by the function body that the standard makes for its types: a Loop."""
+def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+    """SequenceMap 17 and other operators that hold graphs but are no control flow, by the function
+    body that the standard makes for their types."""
     from bridge.onnx_format.functions import inline
 
     where = scope.path(proto)
-    schema = onnx.defs.get_schema("SequenceMap")
+    schema = onnx.defs.get_schema(proto.op_type, proto.domain)
     types = []
     for name in proto.input:
         type = onnx.TypeProto()
@@ -271,5 +274,5 @@ CONTROL: dict[str, Callable[[Any, onnx.NodeProto, Scope], None]] = {
     "Loop": read_loop,
     "Scan": read_scan,
     "Constant": read_constant,
-    "SequenceMap": read_sequence_map,
+    "SequenceMap": read_by_function,
 }

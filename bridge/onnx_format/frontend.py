@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import neutral_attributes, read_attribute
-from bridge.onnx_format.control import CONTROL
+from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import require_signature
@@ -166,6 +166,9 @@ class Reader:
         if domain == "" and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, proto, scope)
             return
+        if _holds_graph(proto) and _has_function(proto):
+            read_by_function(self, proto, scope)
+            return
         raw: dict[str, Any] = {}
         for attribute in proto.attribute:
             if attribute.ref_attr_name:
@@ -216,6 +219,18 @@ class Reader:
                 raise UnsupportedError("any format", [Unsupported(op, where, why)])
             builder.node(op, inputs, outputs, raw, (), proto.name, extras)
         scope.bind(proto, outputs)
+
+
+def _holds_graph(proto: onnx.NodeProto) -> bool:
+    return any(a.type == onnx.AttributeProto.GRAPH for a in proto.attribute)
+
+
+def _has_function(proto: onnx.NodeProto) -> bool:
+    """Whether the standard makes a function body for the node's types."""
+    return (
+        onnx.defs.has(proto.op_type, proto.domain)
+        and onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function
+    )
 
 
 def node_extras(proto: onnx.NodeProto) -> dict[str, Any] | None:

@@ -136,7 +136,10 @@ def _write_plain_loop(
             else:
                 states.append(value)
     iteration = iteration or Value(TensorType(I64, ()), ["iteration"])
-    condition = condition or Value(TensorType(BOOL, ()), ["condition"])
+    if condition is None:
+        first = node.input(1)
+        type = TensorType(BOOL, ()) if first is None else first.type
+        condition = Value(type, ["condition"])
     conditions = [
         v for v, p in zip(body.graph.outputs, body.outputs, strict=True)
         if isinstance(p, Condition)

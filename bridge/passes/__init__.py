@@ -28,6 +28,7 @@ def prepare(
     from bridge.passes.ranks import settle_ranks
     from bridge.passes.sequences import lower_sequences
     from bridge.passes.sequences.restore import restore_boundary
+    from bridge.passes.state import lower_state, restore_state
 
     def done(step: str) -> None:
         if debug:
@@ -37,6 +38,8 @@ def prepare(
 
     done("reading")
     if target.format == "ir":
+        if model.format != "ir":
+            restore_state(model)
         defaults_to_constants(model, report)
         done("defaults_to_constants")
         if model.format != "ir":
@@ -49,6 +52,8 @@ def prepare(
                 settle_ranks(model, report)
                 done("settle_ranks")
     elif model.format == "ir":
+        if refused := lower_state(model, target):
+            raise UnsupportedError(str(target), refused)
         restore_boundary(model, target)
         done("restore_boundary")
     if model.format != target.format:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Body, Graph, Invariant, Node, Value
+from bridge.neutral.graph import Body, Carried, Condition, Graph, Invariant, Node, Value, Yield
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.vocabulary import operators
+
+EFFECTS = {"Assign"}
+"""Operators that do something though nobody uses their outputs."""
 
 
 def remove_dead_code(graph: Graph, trim: bool = False) -> None:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
-    `trim` also the last outputs of a node, where they are optional and unused."""
+    `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
+    optional."""
     used: set[Value] = set(graph.outputs)
     alive: list[Node] = []
     for node in reversed(graph.nodes):
-        if not any(value in used for value in node.outputs):
+        if node.op not in EFFECTS and not any(value in used for value in node.outputs):
             continue
+        if trim and node.bodies:
+            _drop_outputs(node, used)
         for body in node.bodies:
             remove_dead_code(body.graph, trim)
+            while trim and _drop_states(body):
+                remove_dead_code(body.graph, trim)
             _drop_captures(body)
-        if trim:
+        if trim and not node.bodies:
             _trim_outputs(node, used)
         if node.bodies:
             drop_unused_inputs(node, 1 if node.op == "If" else 2)
@@ -37,6 +45,60 @@ def _trim_outputs(node: Node, used: set[Value]) -> None:
     while count > 1 and node.outputs[count - 1] not in used and declared[count - 1].endswith("?"):
         count -= 1
     del node.outputs[count:]
+
+
+def _drop_outputs(node: Node, used: set[Value]) -> None:
+    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone."""
+    keep = [index for index, value in enumerate(node.outputs) if value in used]
+    if len(keep) == len(node.outputs):
+        return
+    moved = {old: new for new, old in enumerate(keep)}
+    node.outputs = [node.outputs[index] for index in keep]
+    for body in node.bodies:
+        states = [port for port in body.inputs if isinstance(port, Carried)]
+        carried = {port.output for port in states}
+        exits = []
+        for index, port in enumerate(body.outputs):
+            if not isinstance(port, Condition) and port.output is not None:
+                if port.output in moved:
+                    port.output = moved[port.output]
+                elif index in carried:
+                    body.outputs[index] = Yield(None)
+                else:
+                    continue
+            exits.append(index)
+        for state in states:
+            state.output = exits.index(state.output)
+        body.graph.outputs = [body.graph.outputs[index] for index in exits]
+        body.outputs = [body.outputs[index] for index in exits]
+
+
+def _drop_states(body: Body) -> bool:
+    """Removes what a Loop carries and nobody reads, inside or after; whether there was any."""
+    used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
+    used.update(body.graph.outputs)
+    pairs = list(zip(body.graph.inputs, body.inputs, strict=True))
+    sources = [port.output for _, port in pairs if isinstance(port, Carried)]
+    gone = {
+        port.output
+        for value, port in pairs
+        if isinstance(port, Carried)
+        and value not in used
+        and body.outputs[port.output] == Yield(None)
+        and sources.count(port.output) == 1
+    }
+    if not gone:
+        return False
+    kept = [(v, p) for v, p in pairs if not (isinstance(p, Carried) and p.output in gone)]
+    body.graph.inputs = [value for value, _ in kept]
+    body.inputs = [port for _, port in kept]
+    exits = [index for index in range(len(body.outputs)) if index not in gone]
+    for port in body.inputs:
+        if isinstance(port, Carried):
+            port.output = exits.index(port.output)
+    body.graph.outputs = [body.graph.outputs[index] for index in exits]
+    body.outputs = [body.outputs[index] for index in exits]
+    return True
 
 
 def _drop_captures(body: Body) -> None:

@@ -93,6 +93,12 @@ def readers(format: str, type: str, version: int) -> list[Rule]:
     ]  # fmt: skip
 
 
+def types_read(format: str) -> set[str]:
+    """The types of a format that any rule reads."""
+    _load()
+    return {type for f, type in _readers if f == format}
+
+
 def has_reader(format: str, type: str) -> bool:
     """Whether any rule reads nodes of `type`."""
     _load()

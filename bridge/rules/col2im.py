@@ -58,8 +58,10 @@ def _by_scatter(
         places = line if places is None else b.op("Add", places, line)
     assert places is not None
     batch = sizes(b, x, 0)
-    inside = b.op("ReduceProd", block, b.constant([0]), keepdims=True)
-    rows = b.op("Div", sizes(b, x, 1), inside)
+    # OpenVINO's CPU gets an integer divided by ReduceProd wrong.
+    rows = sizes(b, x, 1)
+    for axis in range(count):
+        rows = b.op("Div", rows, _at(b, block, axis))
     all_rows = b.op("Mul", batch, rows)
     columns = b.op("Transpose", reshape(b, x, all_rows, -1), b.constant([1, 0]))
     lengths = [reshape(b, length, 1) for length in padded]

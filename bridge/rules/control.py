@@ -325,4 +325,4 @@ def _place(b: Builder, stacked: Value, port: Stacked, rank: int) -> Value:
         ),
         b.op("Slice", shape, b.constant([axis + 2]), b.constant([rank + 1]), b.constant([0])),
     ]
-    return b.op("Reshape", moved, b.op("Concat", *sizes, axis=0))
+    return b.op("Reshape", moved, b.op("Concat", *sizes, axis=0), allowzero=True)

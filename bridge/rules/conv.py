@@ -1,7 +1,7 @@
 """Convolutions, transposed and deformable ones too.
 
-IR has groups as a dimension of the filters, no bias, and takes every attribute in full. A transposed
-convolution with an output shape places its padding otherwise in IR: ONNX's SAME_UPPER is IR's
+IR has groups as a dimension of the filters, no bias, and takes every attribute in full. With an
+output shape a transposed convolution places its padding otherwise in IR: ONNX's SAME_UPPER is IR's
 same_lower, and whatever else ONNX says is IR's same_upper (ConvTranspose's specification; tried).
 """
 
@@ -170,7 +170,8 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     known = integers(output)
     if known is not None and auto_pad.startswith("SAME"):
         attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
-        return b.op("ConvTranspose", data, filters, **{**attributes, "output_shape": known, "pads": None})  # fmt: skip
+        attributes |= {"output_shape": known, "pads": None}
+        return b.op("ConvTranspose", data, filters, **attributes)
     begins = attributes.pop("pads")[:rank]
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.op("Sub", sizes(b, y, *range(2, rank + 2)), output)

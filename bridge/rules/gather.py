@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import (
     Body,
@@ -43,6 +45,27 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
     return transpose(b, found, *range(batch), *middle, *range(batch, index_rank), *behind)
+
+
+@expands("GatherElements", target="ir")
+def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
+    """In IR data and indices agree on all axes but one; ONNX's indices may be fewer."""
+    data, indices = node.inputs
+    assert data is not None and indices is not None
+    if data.shape is None or indices.shape is None:
+        return None
+    axis = node.attributes["axis"] % len(data.shape)
+    larger = [
+        i
+        for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
+        if i != axis and isinstance(d, int) and isinstance(n, int) and d != n
+    ]
+    if not larger:
+        return None
+    for i in larger:
+        # Not by Slice: OpenVINO takes one in front of GatherElements away.
+        data = b.op("Gather", data, b.constant(np.arange(indices.shape[i])), b.constant(i))
+    return b.op("GatherElements", data, indices, axis=axis)
 
 
 @reads("GatherND", format="ir", until=5)

@@ -13,17 +13,18 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64
 from bridge.rules import Refused, Result, expands, reads
-from bridge.rules.idioms import as_i64, cast, concat, cut, flip, reshape, scalar, sizes
+from bridge.rules.idioms import as_i64, cast, concat, cut, reshape, scalar, sizes
 
 _ULP = np.float32(2.0**-23)
+_LEAST = np.float32(2.0**-125)
+"""A positive number that no engine takes for 0."""
 
 
 @expands("NonMaxSuppression", target="ir")
 def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     boxes, scores = node.inputs[:2]
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
-    if overlap is not None:
-        overlap = _next_above(b, scalar(b, overlap))
+    overlap = b.constant(_LEAST) if overlap is None else _next_above(b, scalar(b, overlap))
     lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else scalar(b, least)
     result = b.node(
         "ir::NonMaxSuppression",
@@ -31,7 +32,7 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
             boxes,
             scores,
             b.constant(0) if limit is None else scalar(b, limit),
-            b.constant(float(np.nextafter(np.float32(0), np.float32(1)))) if overlap is None else overlap,
+            overlap,
             lowest,
         ],
         3,
@@ -47,9 +48,9 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
 def _next_above(b: Builder, value: Value) -> Value:
     known = values_of(value)
     if known is not None:
-        return b.constant(np.nextafter(known.astype(np.float32), np.float32(np.inf)))
-    above = b.op("Mul", value, b.constant(1 + _ULP))
-    return b.op("Max", above, b.constant(np.finfo(np.float32).tiny))
+        above = np.nextafter(known.astype(np.float32), np.float32(np.inf))
+        return b.constant(np.maximum(above, _LEAST))
+    return b.op("Max", b.op("Mul", value, b.constant(1 + _ULP)), b.constant(_LEAST))
 
 
 @reads("NonMaxSuppression", format="ir", until=4)

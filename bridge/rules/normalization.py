@@ -1,6 +1,6 @@
 """Batch, instance, layer, group, response and Lp normalisation.
 
-IR's MVN subtracts the mean over axes and divides by the deviation; most of ONNX's ones are an MVN, a
+IR's MVN subtracts the mean over axes and divides by the deviation; most of ONNX's are an MVN, a
 scale and a bias.
 """
 
@@ -36,31 +36,45 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
 
 @expands("BatchNormalization", target="ir")
 def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
-    data, scale, bias, mean, variance = node.inputs
-    assert data is not None and mean is not None and variance is not None
+    data, *parameters = [v for v in node.inputs if v is not None]
     attributes = node.attributes
-    training = attributes["training_mode"]
-    elements = {v.element for v in (data, scale, bias, mean, variance) if v is not None}
+    if attributes["training_mode"]:
+        return _batch_normalization_in_training(b, node)
     plain = {"epsilon": attributes["epsilon"]}
-    if not training and len(elements) == 1:
-        if attributes == {**operators()["BatchNormalization"].defaults, **plain}:
-            return None
-        return b.op("BatchNormalization", *node.inputs, **plain)
-    wide = [cast(b, v, F32) for v in (data, scale, bias, mean, variance) if v is not None]
-    if not training:
+    if len({v.element for v in (data, *parameters)}) > 1:
+        wide = [cast(b, v, F32) for v in (data, *parameters)]
         return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
+    if attributes == {**operators()["BatchNormalization"].defaults, **plain}:
+        return None
+    return b.op("BatchNormalization", data, *parameters, **plain)
+
+
+@expands("BatchNormalization", target="onnx")
+def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
+    """Training has another form before operator set 14."""
+    assert b.target is not None
+    if b.target.opset >= 14 or not node.attributes["training_mode"]:
+        return None
+    return _batch_normalization_in_training(b, node)
+
+
+def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
+    """By the mean and the variance of the batch itself; BatchNormalization-15."""
+    data, scale, bias, mean, variance = (v for v in node.inputs if v is not None)
+    x, *running = (cast(b, v, F32) for v in (data, mean, variance))
     axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
-    current = b.op("ReduceMean", wide[0], axes, keepdims=True)
-    centered = b.op("Sub", wide[0], current)
+    current = b.op("ReduceMean", x, axes, keepdims=True)
+    centered = b.op("Sub", x, current)
     spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=False)
     current = b.op("Squeeze", current, axes)
-    y = b.op("BatchNormalization", *wide[:3], current, spread, **plain)
-    running = [
-        _blend(b, old, new, attributes["momentum"])
-        for old, new in zip(wide[3:], (current, spread), strict=True)
+    parameters = [cast(b, v, F32) for v in (scale, bias)]
+    epsilon, momentum = node.attributes["epsilon"], node.attributes["momentum"]
+    y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
+    blended = [
+        cast(b, _blend(b, old, new, momentum), mean.element)
+        for old, new in zip(running, (current, spread), strict=True)
     ]
-    results = [cast(b, y, data.element), *(cast(b, r, mean.element) for r in running)]
-    return results[: len(node.outputs)]
+    return [cast(b, y, data.element), *blended][: len(node.outputs)]
 
 
 def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
@@ -170,6 +184,32 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     return b.op("GroupNormalization", *node.inputs, **{**node.attributes, "stash_type": F32})
 
 
+@expands("If", "Loop", target="ir")
+def group_normalization_in_bodies(b: Builder, node: Node) -> Result:
+    """OpenVINO's CPU plugin has no kernel for it, and takes it apart in the outermost graph only;
+    in bodies it becomes an MVN over each group, a scale and a bias."""
+    for body in node.bodies:
+        nodes: list[Node] = []
+        for one in body.graph.nodes:
+            if one.op == "GroupNormalization" and one.inputs[0] and one.inputs[0].rank:
+                _group_normalization(Builder(nodes, one.name, b.target), one)
+            else:
+                nodes.append(one)
+        body.graph.nodes = nodes
+    return None
+
+
+def _group_normalization(b: Builder, node: Node) -> None:
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None and data.rank is not None
+    grouped = reshape(b, data, 0, node.attributes["num_groups"], -1)
+    eps = node.attributes["epsilon"]
+    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    even = b.op("Reshape", b.op("MVN", grouped, b.constant([2]), **settings), b.op("Shape", data))
+    scaled = b.op("Mul", even, _along_channels(b, scale, data.rank))
+    b.node("Add", [scaled, _along_channels(b, bias, data.rank)], node.outputs)
+
+
 @expands("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
     """OpenVINO's CPU plugin takes a bias as a whole number, so others are made 1:
@@ -179,7 +219,9 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
     if attributes["size"] % 2 == 0:
         raise Refused("OpenVINO's window of an even size lies elsewhere than ONNX's")
     if bias == int(bias) or bias <= 0:
-        return None if node.input(1) is not None else b.op("LRN", data, b.constant([1]), **attributes)  # fmt: skip
+        if node.input(1) is not None:
+            return None
+        return b.op("LRN", data, b.constant([1]), **attributes)
     y = b.op("LRN", data, node.input(1), **{**attributes, "bias": 1.0, "alpha": alpha / bias})
     return b.op("Mul", y, b.like(bias ** -attributes["beta"], y))
 
@@ -202,14 +244,12 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if not spans or spans[0] < 2:
         raise Refused(f"axes {list(known)}: ONNX has LRN over the channels or spatial axes only")
     size = attributes["size"]
-    kernel = [size if axis in spans else 1 for axis in range(2, rank)]
-    pads = [(k - 1) // 2 for k in kernel]
-    assert data is not None
-    mean = b.op(
-        "AveragePool", b.op("Mul", data, data), kernel_shape=tuple(kernel), strides=(1,) * len(kernel),
-        pads=(*pads, *(k - 1 - p for k, p in zip(kernel, pads, strict=True))), count_include_pad=True,
-    )  # fmt: skip
-    base = b.op("Add", b.op("Mul", mean, b.like(attributes["alpha"], mean)), b.like(attributes["bias"], mean))  # fmt: skip
+    kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))
+    pads = tuple(k // 2 for k in kernel) * 2
+    squares = b.op("Mul", data, data)
+    mean = b.op("AveragePool", squares, kernel_shape=kernel, pads=pads, count_include_pad=True)
+    total = b.op("Mul", mean, b.like(attributes["alpha"], mean))
+    base = b.op("Add", total, b.like(attributes["bias"], total))
     return b.op("Div", data, b.op("Pow", base, b.like(attributes["beta"], base)))
 
 
@@ -240,4 +280,5 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
 def grn_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
-    return b.op("Div", data, b.op("Sqrt", b.op("Add", total, b.like(node.attributes["bias"], total))))  # fmt: skip
+    total = b.op("Add", total, b.like(node.attributes["bias"], total))
+    return b.op("Div", data, b.op("Sqrt", total))

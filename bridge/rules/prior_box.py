@@ -29,7 +29,9 @@ class Boxes:
     height: list[float] = field(default_factory=list)
     clipped: list[bool] = field(default_factory=list)
 
-    def add(self, width: float, height: float, x: float = 0, y: float = 0, clip: bool = False) -> None:
+    def add(
+        self, width: float, height: float, x: float = 0, y: float = 0, clip: bool = False
+    ) -> None:
         self.x.append(x)
         self.y.append(y)
         self.width.append(width * 0.5)
@@ -121,14 +123,16 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
             (x, boxes.x, boxes.width, width),
             (y, boxes.y, boxes.height, height),
         ):
-            relative = b.constant(np.array(middle, np.float32) + np.float32(sign) * np.array(half, np.float32))  # fmt: skip
+            relative = b.constant(np.array(middle) + sign * np.array(half), F32)
             relative = relative if unit is None else b.op("Mul", relative, unit)
             edge = b.op("Div", b.op("Add", centre, relative), size)
             if clip:
                 edge = b.op("Clip", edge, b.constant(0.0), b.constant(1.0))
             elif flags.any():
                 limit = np.where(flags, 0.0 if sign < 0 else 1.0, sign * np.inf)
-                edge = b.op("Max" if sign < 0 else "Min", edge, b.constant(limit.astype(np.float32)))
+                edge = b.op(
+                    "Max" if sign < 0 else "Min", edge, b.constant(limit.astype(np.float32))
+                )
             edges.append(edge)
     grid = b.op("Shape", b.op("Add", b.op("Add", x, y), edges[0]))
     corners = [unsqueeze(b, b.op("Expand", edge, grid), 3) for edge in edges]

@@ -1,16 +1,18 @@
 """QuantizeLinear, DequantizeLinear and the QLinear operators.
 
-IR has neither: 8-bit and narrower quantisation is a FakeQuantize and a Convert, which OpenVINO turns
-into integer kernels; the rest is division, rounding and clipping.
+IR has neither: 8-bit and narrower quantisation is a FakeQuantize and a Convert, which OpenVINO
+turns into integer kernels; the rest is division, rounding and clipping.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I32, U8, Element
+from bridge.neutral.types import BF16, F16, F32, I8, I32, U8, Element
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import cast, cut, ranks, reshape, scalar, shape, sizes
 
@@ -85,24 +87,64 @@ class Blocks:
         return cut(b, joined, self.axis, 0, sizes(b, self.data, self.axis))
 
 
+def _target_of(node: Node) -> Element | None:
+    zero_point = node.input(2)
+    return node.attributes.get("output_dtype") or (U8 if zero_point is None else zero_point.element)
+
+
+def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
+    """Whether the ONNX written lacks a (de)quantisation from or to `narrow` in this form."""
+    assert b.target is not None
+    opset, attributes = b.target.opset, node.attributes
+    if opset >= 23 or narrow is None:
+        return False
+    since = 13 if narrow in (I8, U8, I32) else 19 if narrow.is_float and narrow.bits == 8 else 21
+    if attributes.get("block_size"):
+        since = 21
+    if attributes.get("output_dtype") and node.input(2) is None:
+        since = max(since, 21 if node.op == "QuantizeLinear" else 23)
+    scale, data = node.inputs[1], node.inputs[0]
+    assert scale is not None and data is not None
+    if scale.element is not F32 or data.element in (F16, BF16):
+        since = max(since, 19)
+    return opset < since
+
+
+@expands("QuantizeLinear", target="onnx")
+def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    return _quantized(b, node) if _needs_newer(b, node, _target_of(node)) else None
+
+
+@expands("DequantizeLinear", target="onnx")
+def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
+
+
 @expands("QuantizeLinear", target="ir")
 def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    return _quantized(b, node)
+
+
+def _quantized(b: Builder, node: Node) -> Value:
     data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and scale is not None
-    element = node.attributes.get("output_dtype") or (U8 if zero_point is None else zero_point.element)  # fmt: skip
+    element = _target_of(node)
+    assert data is not None and scale is not None and b.target is not None
     blocks = Blocks(b, node, data, scale)
     x, divisor = blocks.open(cast(b, data, F32)), blocks.aligned(scale)
     offset = None if zero_point is None else blocks.aligned(zero_point)
+    if element is None or element.kind not in ("int", "uint", "float"):
+        raise Refused(f"there is no quantisation to {element}")
     if element.is_float:
         y = b.op("Div", x, cast(b, divisor, F32))
         y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
         return blocks.close(y)
-    if element.kind not in ("int", "uint"):
-        raise Refused(f"OpenVINO has no quantisation to {element}")
-    scales, offsets = values_of(divisor), 0 if offset is None else values_of(offset)
+    scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
+    fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
     known = scales is not None and offsets is not None and bool((scales != 0).all())
-    if known and element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK:
-        y = _fake_quantize(b, x, scales, np.asarray(offsets), element)
+    if known and fits and b.target.format == "ir":
+        y = _fake_quantize(b, x, scales, offsets, element)
     else:
         low, high = bounds(element)
         y = b.op("Round", b.op("Div", x, cast(b, divisor, F32)))
@@ -111,11 +153,8 @@ def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
     return blocks.close(b.op("Cast", y, to=element))
 
 
-def _fake_quantize(
-    b: Builder, x: Value, scales: np.ndarray | None, offsets: np.ndarray, element: Element
-) -> Value:
+def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Element) -> Value:
     low, high = bounds(element)
-    assert scales is not None
     wide = scales.astype(np.float32)
     ends = [wide * (np.float32(end) - offsets.astype(np.float32)) for end in (low, high)]
     return b.op(
@@ -126,6 +165,10 @@ def _fake_quantize(
 
 @expands("DequantizeLinear", target="ir")
 def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    return _dequantized(b, node)
+
+
+def _dequantized(b: Builder, node: Node) -> Value:
     data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and scale is not None
     blocks = Blocks(b, node, data, scale)

@@ -182,10 +182,13 @@ def log_sum_exp(b: Builder, node: Node) -> Result:
 def axes_as_attribute(b: Builder, node: Node) -> Result:
     """Before operator set 18 ONNX wants the axes of most reductions to be constants."""
     assert b.target is not None
-    axes = node.input(1)
+    x, axes = node.input(0), node.input(1)
     if b.target.opset >= 18 or node.op == "ReduceSum" or axes is None:
         return None
-    if integers(axes) is None:
+    known = known_axes(node)
+    if known == ():
+        return b.op(node.op, x, keepdims=node.attributes["keepdims"])
+    if known is None:
         raise Refused(
             "its axes are computed, which ONNX allows since operator set 18; write a newer one"
         )

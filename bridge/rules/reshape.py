@@ -17,10 +17,12 @@ expands("Range", "ReverseSequence", target="onnx")(onnx_elements)
 
 
 @expands("Shape", target="ir")
-def shape_part_for_ir(b: Builder, node: Node) -> Value | None:
-    """ShapeOf gives all sizes."""
+@expands("Shape", target="onnx")
+def shape_part(b: Builder, node: Node) -> Value | None:
+    """ShapeOf, and Shape before operator set 15, give all sizes."""
     start, end = node.attributes["start"], node.attributes["end"]
-    if start == 0 and end is None:
+    assert b.target is not None
+    if (start == 0 and end is None) or (b.target.format == "onnx" and b.target.opset >= 15):
         return None
     whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
     last = np.iinfo(np.int64).max if end is None else end

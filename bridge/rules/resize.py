@@ -9,7 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import content_of, known_axes, length_of
-from bridge.neutral.types import F32
+from bridge.neutral.types import F32, I8, I32, I64, U8, Element
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, ranks, scalar, size, sizes
 from bridge.rules.resample import Axis, Method, resample
@@ -17,11 +17,15 @@ from bridge.rules.resample import Axis, Method, resample
 BOTH_KNOW = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 """Coordinate transformations that Resize and Interpolate have in common."""
 
+NEAREST_IN_IR = (I8, U8, I32, I64)
+"""Integer types that Interpolate takes."""
+
 
 @reads("Resize", format="onnx", until=10)
 def read_resize_10(b: Builder, node: Node) -> Value:
-    """Resize-10 has no attribute but the mode; it works as Upsample does."""
-    return _read_upsample(b, node, node.inputs[1])
+    """Resize-10 has no attribute but the mode; it works as Upsample does, and takes the next
+    element, not the one before, where it shrinks an axis (`simple`, in IR's words)."""
+    return _read_upsample(b, node, node.inputs[1], "simple")
 
 
 @reads("Upsample", format="onnx", until=6)
@@ -31,7 +35,7 @@ def read_upsample_1(b: Builder, node: Node) -> Value:
     return _read_upsample(b, node, b.constant(np.array(scales, np.float32)))
 
 
-def _read_upsample(b: Builder, node: Node, scales: Value | None) -> Value:
+def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = "floor") -> Value:
     mode = node.attributes.get("mode", "nearest")
     return b.op(
         "Resize",
@@ -40,7 +44,7 @@ def _read_upsample(b: Builder, node: Node, scales: Value | None) -> Value:
         scales,
         mode="linear" if mode == "bilinear" else mode,
         coordinate_transformation_mode="asymmetric",
-        nearest_mode="floor",
+        nearest_mode=nearest,
     )
 
 
@@ -54,6 +58,52 @@ def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
     """Upsample ended with operator set 9."""
     assert b.target is not None
     return _read_upsample(b, node, node.inputs[1]) if b.target.opset > 9 else None
+
+
+@expands("Resize", target="onnx")
+def simple_for_onnx(b: Builder, node: Node) -> Value | None:
+    """`simple` rounds down on axes that grow and up on axes that shrink: one Resize for each."""
+    attributes = dict(node.attributes)
+    if attributes["nearest_mode"] != "simple":
+        return None
+    if attributes["mode"] != "nearest":
+        return b.op("Resize", *node.inputs, **attributes | {"nearest_mode": "floor"})
+    x, roi, scales, sizes_ = (node.input(i) for i in range(4))
+    shrinks = _shrinking(node)
+    if shrinks is None:
+        return _resize_by_axes(b, node, _given(scales), _given(sizes_))
+    if len(set(shrinks)) == 1:
+        attributes["nearest_mode"] = "ceil" if shrinks[0] else "floor"
+        return b.op("Resize", *node.inputs, **attributes)
+    assert x is not None and x.shape is not None
+    axes = _axes(node, len(x.shape))
+    for smaller in (True, False):
+        kept = [shrink is not smaller for shrink in shrinks]
+        if _given(scales) is not None:
+            ones = values_of(scales)
+            assert ones is not None
+            part = [b.constant(np.where(kept, np.float32(1), ones))]
+        else:
+            same = sizes(b, x, *axes)
+            part = [None, b.op("Where", b.constant(kept), same, as_i64(b, sizes_))]  # type: ignore
+        rounding = {"nearest_mode": "ceil" if smaller else "floor"}
+        x = b.op("Resize", x, roi, *part, **attributes | rounding)
+    return x
+
+
+def _shrinking(node: Node) -> list[bool] | None:
+    """Whether each axis gets smaller; None where that is not known."""
+    x, scales = node.inputs[0], _given(node.input(2))
+    if x is None or x.shape is None:
+        return None
+    if scales is not None:
+        known = values_of(scales)
+        return None if known is None else [bool(scale < 1) for scale in known]
+    out = content_of(node.input(3))
+    dims = [x.shape[axis] for axis in _axes(node, len(x.shape))]
+    if out is None or not all(isinstance(d, int) for d in (*out, *dims)):
+        return None
+    return [o < d for o, d in zip(out, dims, strict=True)]  # type: ignore[operator]
 
 
 def _axes(node: Node, rank: int) -> list[int]:
@@ -71,6 +121,11 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
     x = node.inputs[0]
     assert x is not None
     scales, sizes_ = _given(node.input(2)), _given(node.input(3))
+    wide = _computed_in(x.element, node.attributes["mode"])
+    if wide is not None and wide is not x.element:
+        rest = node.inputs[1:]
+        resized = b.op("Resize", cast(b, x, wide), *rest, **node.attributes)
+        return cast(b, resized, x.element)
     if not _native_in_ir(node, scales):
         return _resize_by_axes(b, node, scales, sizes_)
     mode, coordinates = node.attributes["mode"], node.attributes["coordinate_transformation_mode"]
@@ -88,6 +143,14 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
         nearest_mode=node.attributes["nearest_mode"],
         cube_coeff=node.attributes["cubic_coeff_a"],
     )
+
+
+def _computed_in(element: Element | None, mode: str) -> Element | None:
+    """The element type in which OpenVINO can resize with ONNX's result: it has no 16-bit and no
+    unsigned integers, and rounds interpolated integers, which onnxruntime cuts off."""
+    if element is None or element.is_float or (mode == "nearest" and element in NEAREST_IN_IR):
+        return element
+    return I64 if mode == "nearest" else F32
 
 
 def _native_in_ir(node: Node, scales: Value | None) -> bool:
@@ -284,7 +347,7 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
     pillow = attributes["mode"].endswith("_pillow")
-    if pillow or coordinates is None or nearest is None or not _onnx_takes(mode, rank, axes):
+    if pillow or coordinates is None or not _onnx_takes(mode, rank, axes):
         return _interpolate_by_axes(b, node, x, axes, wanted)
     scales = cast(b, wanted, F32) if by_scales else None
     full = None if b.target.opset >= 18 else axes
@@ -308,11 +371,12 @@ def _padded(pads: tuple[int, ...], rank: int) -> list[int]:
     return (list(pads) + [0] * rank)[:rank]
 
 
-def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str | None]:
-    """Mode, coordinates and rounding in ONNX's words; None where it has none."""
+def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
+    """Mode, coordinates and rounding in ONNX's words (`simple` is yet to be resolved); None where
+    it has no such coordinates."""
     mode = {"linear_onnx": "linear"}.get(attributes["mode"], attributes["mode"])
     coordinates: str | None = attributes["coordinate_transformation_mode"]
-    nearest: str | None = attributes["nearest_mode"]
+    nearest = attributes["nearest_mode"]
     if mode == "nearest" and coordinates == "tf_half_pixel_for_nn" and nearest == "floor":
         # floor((x + 0.5) / s) rounds (x + 0.5) / s - 0.5, halves upward.
         coordinates, nearest = "half_pixel", "round_prefer_ceil"
@@ -320,8 +384,6 @@ def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str | None]:
         coordinates = None
     if mode != "nearest":
         nearest = "round_prefer_floor"
-    elif nearest == "simple":
-        nearest = None
     return mode, coordinates, nearest
 
 

@@ -9,26 +9,19 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import I64
-from bridge.rules import Refused, Result, expands, reads
+from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import cast
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
-
-
-@reads("RoiAlign", format="onnx", until=15)
-def read_roi_align(b: Builder, node: Node) -> Result:
-    """Operator set 10 has coordinates without the half pixel."""
-    mode = "output_half_pixel"
-    return b.op(
-        "RoiAlign", *node.inputs, **node.attributes, coordinate_transformation_mode=mode
-    )
 
 
 @expands("RoiAlign", target="ir")
 def roi_align_to_ir(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["mode"] == "max":
-        raise Refused("ONNX's mode max takes the maximum of weighted corners, OpenVINO's of samples")
+        raise Refused(
+            "ONNX's mode max takes the maximum of weighted corners, OpenVINO's of samples"
+        )
     return b.op(
         "ROIAlign", *node.inputs, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
@@ -49,6 +42,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     if aligned == "half_pixel":
         rois = b.op("Add", rois, b.like(0.5, rois))
     samples, height, width = (attributes[k] for k in ("sampling_ratio", "pooled_h", "pooled_w"))
+    mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
     largest = attributes["mode"] == "max"
     if largest and samples == 0:
         raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
@@ -57,7 +51,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
         "RoiAlign", data, rois, cast(b, batches, I64), mode="avg", spatial_scale=scale,
         output_height=height * finer, output_width=width * finer,
         sampling_ratio=1 if largest else samples,
-        coordinate_transformation_mode="output_half_pixel" if aligned == "asymmetric" else "half_pixel",
+        coordinate_transformation_mode=mode,
     )  # fmt: skip
     if not largest:
         return y

@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.rules import Refused, expands, reads
-from bridge.rules.idioms import as_i64, ranks, sizes, vector
+from bridge.rules.idioms import as_i64, sizes, vector
 
 
 @reads("Split", format="onnx", until=1)
@@ -97,7 +97,6 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             rest = size - sum(k for k in known if k >= 0)
             lengths = b.constant([rest if k == -1 else k for k in known])
         else:
-            ranks(node, 0)
             lengths = as_i64(b, lengths)
             open_ended = b.op("Equal", lengths, b.constant([-1]))
             closed = b.op("Where", open_ended, b.constant([0]), lengths)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import onnx.defs
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element
@@ -30,6 +28,8 @@ _EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
 def _types(op: str, opset: int) -> tuple[frozenset[str], range | set[int], set[int]] | None:
     """The elements that input 0 of ONNX's `op` may have in `opset`, and which inputs and outputs
     have the same type. None where `opset` lacks it."""
+    import onnx.defs
+
     try:
         schema = onnx.defs.get_schema(op, opset)
     except onnx.defs.SchemaError:

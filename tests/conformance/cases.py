@@ -31,19 +31,15 @@ def cases() -> dict[str, Case]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         collected = collect_testcases(None)
-    return {
-        case.name: Case(
-            name=case.name,
-            model=case.model,
-            data_sets=tuple(
-                (tuple(map(_value, inputs)), tuple(map(_value, outputs)))
-                for inputs, outputs in case.data_sets
-            ),
-            rtol=case.rtol,
-            atol=case.atol,
+    found = {}
+    for case in collected:
+        assert case.model is not None and case.data_sets is not None
+        data_sets = tuple(
+            (tuple(map(_value, inputs)), tuple(map(_value, outputs)))
+            for inputs, outputs in case.data_sets
         )
-        for case in collected
-    }
+        found[case.name] = Case(case.name, case.model, data_sets, case.rtol, case.atol)
+    return found
 
 
 def _value(value: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 import bridge
+from bridge.boundary import Boundary
 from bridge.check.compare import compare
 from bridge.check.engines import (
     EngineError,
@@ -24,6 +25,7 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
+from bridge.check.packed import PackedSession
 from bridge.errors import BridgeError, UnsupportedError
 
 from .cases import Case, cases
@@ -90,7 +92,8 @@ def _origin(error: Exception) -> str:
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, UnsupportedError):
-        text = "; ".join(dict.fromkeys(f"{f.operator}: {f.why}" for f in error.findings))
+        found = (f"{f.operator}: {f.why}" if f.operator else f.why for f in error.findings)
+        text = "; ".join(dict.fromkeys(found))
     else:
         text = str(error)
     text = re.sub(r"bridge-conformance-\w+", "", text)
@@ -104,7 +107,10 @@ def _onnx_to_ir(case: Case, scratch: Path) -> str:
     """ONNX → IR, run by OpenVINO, against the standard's outputs."""
     target = scratch / "model.xml"
     bridge.convert(case.model, target)
-    _against_standard(case, _openvino().load(target))
+    session: Session = _openvino().load(target)
+    if any(not info.type.HasField("tensor_type") for info in _boundary(case.model)):
+        session = PackedSession(session, Boundary.of(target))
+    _against_standard(case, session)
     return _openvino().name
 
 
@@ -180,6 +186,10 @@ def _onnxruntime() -> OnnxRuntime:
 @functools.cache
 def _reference() -> Reference:
     return Reference()
+
+
+def _boundary(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    return [*model.graph.input, *model.graph.output]
 
 
 def _write_ir(model: onnx.ModelProto, path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
@@ -23,10 +24,6 @@ _contents: dict[str, Content] = {}
 
 CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
-
-FAMILIES = ("shapes", "slices", "gather", "resize", "math", "nn", "control", "sequences",
-    "matmul", "recurrent", "random", "signal", "ml", "state", "quantization",
-    "detection")  # fmt: skip
 
 
 def infers(*ops: str) -> Callable[[Inference], Inference]:
@@ -55,8 +52,9 @@ def knows(*ops: str) -> Callable[[Content], Content]:
 
 @cache
 def _load() -> None:
-    for family in FAMILIES:
-        import_module(f"{__name__}.{family}")
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.stem != "__init__":
+            import_module(f"{__name__}.{path.stem}")
 
 
 def infer(node: Node) -> None:
@@ -70,7 +68,7 @@ def infer(node: Node) -> None:
         function = infer_by_schema
     try:
         types: Sequence[Type] = function(node)
-    except (TypeError, ValueError, IndexError, KeyError, AttributeError):
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError):
         # A node whose inputs are not yet known well enough; `verify` is where contradictions show.
         types = ()
     for index, output in enumerate(node.outputs):

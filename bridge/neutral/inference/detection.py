@@ -96,18 +96,29 @@ def proposal(node: Node) -> list[Type]:
     probabilities = first(node)
     batch = probabilities.shape[0] if probabilities.shape else ANY
     count = batch * node.attributes["post_nms_topn"] if isinstance(batch, int) else ANY
-    return [TensorType(probabilities.element, (count, 5)), TensorType(probabilities.element, (count,))]
+    return [
+        TensorType(probabilities.element, (count, 5)),
+        TensorType(probabilities.element, (count,)),
+    ]
 
 
 @infers("DetectionOutput")
 def detection_output(node: Node) -> list[Type]:
-    return [TensorType(first(node).element, (1, 1, ANY, 7))]
+    keep = node.attributes["keep_top_k"][0]
+    shape = first(node).shape
+    images = shape[0] if shape else ANY
+    rows = images * keep if isinstance(images, int) and keep > 0 else ANY
+    return [TensorType(first(node).element, (1, 1, rows, 7))]
 
 
 @infers("ExperimentalDetectronDetectionOutput")
 def detectron_detection_output(node: Node) -> list[Type]:
     element, count = first(node).element, node.attributes["max_detections_per_image"]
-    return [TensorType(element, (count, 4)), TensorType(I32, (count,)), TensorType(element, (count,))]
+    return [
+        TensorType(element, (count, 4)),
+        TensorType(I32, (count,)),
+        TensorType(element, (count,)),
+    ]
 
 
 @infers("ExperimentalDetectronGenerateProposalsSingleImage")

@@ -54,24 +54,22 @@ def windows(
     result: list[Dim] = []
     for i, dim in enumerate(spatial):
         if auto_pad.startswith("SAME"):
-            small = isinstance(dim, int)
-            result.append(-(-dim // strides[i]) if small else dim if strides[i] == 1 else ANY)
+            unknown = dim if strides[i] == 1 else ANY
+            result.append(-(-dim // strides[i]) if isinstance(dim, int) else unknown)
             continue
         k = kernel[i]
         ends = (0, 0) if auto_pad == "VALID" else (pads[i], pads[i + rank])
         rounding = attributes.get("rounding_type") or (
             "ceil_torch" if attributes.get("ceil_mode") else "floor"
         )
-        known = isinstance(k, int)
-        result.append(
-            window_size(dim, k, strides[i], dilations[i], ends, rounding) if known else ANY
-        )
+        if isinstance(k, int):
+            result.append(window_size(dim, k, strides[i], dilations[i], ends, rounding))
+        else:
+            result.append(ANY)
     return tuple(result)
 
 
-def _convolved(
-    node: Node, data: Shape, filters: Shape, channels: int, leading: int
-) -> Shape:
+def _convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: int) -> Shape:
     """The shape after a convolution whose filters have `leading` dimensions before the spatial
     ones, of which the first `channels` make the output's channels."""
     kernel: Sequence[Dim]
@@ -90,7 +88,7 @@ def _convolved(
     return (batch, out, *windows(node.attributes, spatial, kernel))
 
 
-@infers("Conv", "BinaryConvolution")
+@infers("Conv", "BinaryConvolution", "DeformConv")
 def conv(node: Node) -> list[Type]:
     data = first(node)
     return [TensorType(data.element, _convolved(node, data.shape, first(node, 1).shape, 1, 2))]
@@ -107,11 +105,6 @@ def qlinear_conv(node: Node) -> list[Type]:
     return [TensorType(first(node, 7).element, shape)]
 
 
-@infers("DeformConv")
-def deform_conv(node: Node) -> list[Type]:
-    return conv(node)
-
-
 @infers("DeformableConvolution")
 def deformable_convolution(node: Node) -> list[Type]:
     data = first(node)
@@ -125,7 +118,11 @@ def group_convolution(node: Node) -> list[Type]:
 
 
 def _backprop(
-    node: Node, channels: Dim, kernel: Sequence[Dim] | None, output: Sequence[Dim] | None, same: bool
+    node: Node,
+    channels: Dim,
+    kernel: Sequence[Dim] | None,
+    output: Sequence[Dim] | None,
+    same: bool,
 ) -> list[Type]:
     """A transposed convolution; `same`: auto_pad SAME makes the size stride times the input's."""
     data = first(node)
@@ -231,7 +228,7 @@ def adaptive_pool(node: Node) -> list[Type]:
     shape: Shape = None
     if data.shape is not None:
         spatial = _sizes(node.input(1)) or (ANY,) * (len(data.shape) - 2)
-        shape = (*data.shape[:-len(spatial)], *spatial) if spatial else data.shape
+        shape = (*data.shape[: -len(spatial)], *spatial) if spatial else data.shape
     indices = node.attributes.get("index_element_type", I64)
     return [TensorType(data.element, shape), TensorType(indices, shape)]
 

@@ -1,7 +1,8 @@
-"""Inputs of a Loop's body that OpenVINO takes out because nothing reads them, or cannot carry.
+"""Loops at the edge of what OpenVINO runs right (2026.4, CPU plugin).
 
-With an unread slice goes the number of iterations, with an unread state the value that comes out
-when no iteration runs. (OpenVINO 2026.4, CPU plugin.)
+It takes out what a body does not read: with an unread slice goes the number of iterations, with an
+unread state the value that comes out when no iteration runs. It cannot stack a condition that is
+carried, forgets to empty its stacks when no iteration runs, and reads no TensorIterator in another.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from bridge.passes.dead import remove_dead_code
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
 from bridge.rules.control import loop_again, scalar, trips_of_slices
+
+_SLICED = "stacks_sliced"
+"""Marks, in a node's extras, a Loop that `stacks_of_nothing` has dealt with."""
 
 
 @expands("Loop", target="ir")
@@ -72,6 +76,24 @@ def unread_slices(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def nested_iterators(b: Builder, node: Node) -> Result:
+    """A TensorIterator's body must not hold another: the inner one becomes a Loop."""
+    (body,) = node.bodies
+    if not _is_iterator(node):
+        return None
+    nodes: list[Node] = []
+    inner = Builder(nodes, node.name, b.target)
+    for one in body.graph.nodes:
+        if one.op == "Loop" and _is_iterator(one):
+            one.inputs = [trips_of_slices(inner, one, one.bodies[0]), None, *one.inputs[2:]]
+        nodes.append(one)
+    if len(nodes) == len(body.graph.nodes):
+        return None
+    body.graph.nodes = nodes
+    return loop_again(b, node, node.inputs)
+
+
+@expands("Loop", target="ir")
 def no_iteration(b: Builder, node: Node) -> Result:
     """A Loop that never runs gives what went in, and stacks of nothing."""
     (body,) = node.bodies
@@ -79,9 +101,9 @@ def no_iteration(b: Builder, node: Node) -> Result:
         return None
     results: list[Value | None] = [None] * len(node.outputs)
     for port in body.inputs:
-        if isinstance(port, Carried) and isinstance(exit := body.outputs[port.output], Yield):
-            if exit.output is not None and port.input is not None:
-                results[exit.output] = node.inputs[port.input]
+        exit = body.outputs[port.output] if isinstance(port, Carried) else None
+        if isinstance(exit, Yield) and exit.output is not None and port.input is not None:
+            results[exit.output] = node.inputs[port.input]
     for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
         if not isinstance(exit, Stacked) or value.element is None:
             continue
@@ -97,19 +119,34 @@ def no_iteration(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def stacks_of_nothing(b: Builder, node: Node) -> Result:
+    """Where no iteration runs there are no parts to stack; the CPU plugin gives those of the run
+    before, or as many as the trip count says. So none of them is taken."""
+    (body,) = node.bodies
+    stacks = [exit for exit in body.outputs if isinstance(exit, Stacked)]
+    extras = node.extras or {}
+    if not stacks or _SLICED in extras:
+        return None
+    runs = _runs(b, node)
+    if runs is None:
+        return None
+    node.extras = {**extras, _SLICED: True}
+    results = list(loop_again(b, node, node.inputs))
+    zero = b.constant([0])
+    # The CPU plugin may choose in f32, where the largest i32 overflows; this is exact there.
+    end = b.op("Where", runs, b.constant([1 << 30]), zero)
+    for exit in stacks:
+        results[exit.output] = b.op(
+            "Slice", results[exit.output], zero, end, b.constant([exit.axis])
+        )
+    return results
+
+
+@expands("Loop", target="ir")
 def unread_states(b: Builder, node: Node) -> Result:
     """A state that the body sets and never reads comes out as it went in where no iteration runs;
     an If behind the Loop says so."""
     (body,) = node.bodies
-    trips, condition = node.input(0), node.input(1)
-    tests: list[Value] = []
-    if trips is not None and not _is_positive(trips):
-        count = scalar(b, trips)
-        tests.append(b.op("Greater", count, b.like(0, count)))
-    if condition is not None and not _is_positive(condition):
-        tests.append(scalar(b, condition))
-    if not tests:
-        return None
     read = _read(body.graph)
 
     def is_unread(value: Value, port: InputPort) -> bool:
@@ -118,10 +155,10 @@ def unread_states(b: Builder, node: Node) -> Result:
         exit = body.outputs[port.output]
         return isinstance(exit, Yield) and exit.output is not None
 
-    states = _take(body, is_unread)
+    runs = _runs(b, node)
+    states = [] if runs is None else _take(body, is_unread)
     if not states:
         return None
-    runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
     inputs: list[Value | None] = [runs]
     then, otherwise = Body(Graph()), Body(Graph())
     places = []
@@ -143,6 +180,31 @@ def unread_states(b: Builder, node: Node) -> Result:
     for place, value in zip(places, chosen.outputs, strict=True):
         results[place] = value
     return results
+
+
+def _is_iterator(node: Node) -> bool:
+    """Whether slices alone say how often a Loop runs: IR's TensorIterator."""
+    (body,) = node.bodies
+    return (
+        node.input(0) is None
+        and node.input(1) is None
+        and any(isinstance(port, Sliced) for port in body.inputs)
+        and not any(isinstance(exit, Condition) for exit in body.outputs)
+    )
+
+
+def _runs(b: Builder, node: Node) -> Value | None:
+    """Whether a Loop runs at least once, as a scalar; None where it surely does."""
+    trips, condition = node.input(0), node.input(1)
+    tests: list[Value] = []
+    if trips is not None and not _is_positive(trips):
+        count = scalar(b, trips)
+        tests.append(b.op("Greater", count, b.like(0, count)))
+    if condition is not None and not _is_positive(condition):
+        tests.append(scalar(b, condition))
+    if not tests:
+        return None
+    return tests[0] if len(tests) == 1 else b.op("And", *tests)
 
 
 def _take(body: Body, wanted: Callable[[Value, InputPort], bool]) -> list[tuple[Value, InputPort]]:

@@ -1,0 +1,50 @@
+"""An IR whose inputs or outputs stand for sequences and optionals, seen as the ONNX model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.boundary import Boundary, pack, unpack
+from bridge.check.engines import Port, Session
+
+
+class PackedSession:
+    """Takes and gives lists and None where the tensors of `session` stand for them."""
+
+    def __init__(self, session: Session, boundary: Boundary) -> None:
+        self._session = session
+        self._boundary = boundary
+        self.inputs = _ports(session.inputs, boundary.inputs)
+        self.outputs = _ports(session.outputs, boundary.outputs)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        results = self._session.run(pack(self._boundary, feeds))
+        # A tensor may have the names of several parts; each part asks for its own.
+        named = {
+            name: results[port.name]
+            for port in self._session.outputs
+            for name in (*port.aliases, port.name)
+        }
+        unpacked = unpack(self._boundary, named)
+        return {port.name: unpacked[port.name] for port in self.outputs}
+
+
+def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ...]:
+    """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
+    owners = {part: name for name, own in packed.items() for part in own.parts(name)}
+    seen: dict[str, Port] = {}
+    for port in ports:
+        names = [name for name in (port.name, *sorted(port.aliases)) if name in owners]
+        if not names:
+            seen[port.name] = port
+        else:
+            owner = owners[names[0]]
+            kind = "optional" if packed[owner].optional else "sequence"
+            seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]
+    # A sequence without elements has no tensor at all.
+    for name, own in packed.items():
+        if not own.parts(name):
+            seen[name] = Port(name, None, None, "sequence")
+    return tuple(seen.values())

@@ -1,0 +1,182 @@
+"""State between calls: IR's variables (ReadValue, Assign) are inputs and outputs in ONNX.
+
+A variable `v` is the input `v`, its value before the call, and the output `v.next`, its value
+after; the caller feeds the one with the other. What a variable starts with is the input's default
+value, so that the first call need not feed it. Where that is computed from other inputs, an empty
+tensor (the default) stands for it. The model's metadata records the variables; on the way back to
+IR they are variables again.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from bridge.errors import Unsupported
+from bridge.neutral.builder import Builder, Target, integers
+from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
+from bridge.passes.rewrite import Substitution
+from bridge.rules import Refused
+
+KEY = "state"
+"""The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""
+
+
+def lower_state(model: Model, target: Target) -> list[Unsupported]:
+    """Makes inputs and outputs of the variables of a model, in place; the nodes that stand in the
+    way."""
+    graph = model.graph
+    refused = [
+        _finding(graph, n, "a variable inside the body of an If or Loop has no counterpart in ONNX")
+        for outer in graph.nodes
+        for body in outer.bodies
+        for n in body.graph.walk()
+        if n.op in ("ReadValue", "Assign")
+    ]
+    readers = [n for n in graph.nodes if n.op == "ReadValue"]
+    assigned = {n.attributes["variable_id"]: n for n in graph.nodes if n.op == "Assign"}
+    if refused or (not readers and not assigned):
+        return refused
+    states: dict[str, Value] = {}
+    substitution = Substitution()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        substitution.apply(node)
+        if node.op == "Assign":
+            value = node.inputs[0]
+            assert value is not None
+            for output in node.outputs:
+                substitution.replace(output, value)
+        elif node.op == "ReadValue":
+            name = node.attributes["variable_id"]
+            state = states.get(name)
+            if state is None:
+                try:
+                    state = _state(model, node, Builder(nodes, node.name, target))
+                except Refused as why:
+                    refused.append(_finding(graph, node, str(why)))
+                    continue
+                states[name] = state
+            names = list(state.names)
+            substitution.replace(node.outputs[0], state)
+            state.names = names
+        else:
+            nodes.append(node)
+    graph.nodes = nodes
+    substitution.finish(graph)
+    record = []
+    for name, node in assigned.items():
+        value = node.inputs[0]
+        assert value is not None
+        output = f"{name}.next"
+        graph.outputs.append(value)
+        graph.output_names.append(output)
+        record.append({"variable": name, "input": name, "output": output})
+    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+    return refused
+
+
+def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
+    return Unsupported(node.op, f"{graph.name or 'graph'} / {node!r}", why)
+
+
+def _state(model: Model, node: Node, b: Builder) -> Value:
+    """The value of a variable before the call: a new input, or what the variable starts with where
+    that is empty."""
+    initial = node.input(0)
+    kind = node.outputs[0].tensor
+    name = node.attributes["variable_id"]
+    known = _known(initial, kind)
+    if known is not None:
+        state = Value(TensorType(known.element, _around(kind.shape, known.shape)), [name])
+        model.graph.inputs.append(state)
+        model.defaults[state] = known
+        return state
+    assert initial is not None
+    element = kind.element or initial.element
+    shape = _that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
+    state = Value(TensorType(element, shape), [name])
+    model.graph.inputs.append(state)
+    assert element is not None
+    model.defaults[state] = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
+    absent = b.op("Equal", b.op("Size", state), b.constant(0))
+    branches = tuple(
+        Body(Graph([inner], [inner]), [Invariant(index)], [Yield(0)])
+        for index, inner in ((1, Value(initial.type)), (2, Value(state.type)))
+    )
+    return b.node("If", [absent, initial, state], 1, bodies=branches).outputs[0]
+
+
+def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
+    """What a variable starts with, where it is a constant: zeros where it is not given."""
+    if initial is None:
+        assert kind.element is not None
+        return _empty(kind.element, tuple(low(dim) for dim in kind.shape or ()))
+    if initial.constant is not None:
+        return initial.constant
+    producer = initial.producer
+    if producer is not None and producer.op == "Expand":
+        source, dims = producer.inputs[0], integers(producer.inputs[1])
+        if source is not None and source.constant is not None and dims is not None:
+            array = source.constant.array()
+            return Tensor.of(np.array(array * np.ones(dims, array.dtype)))
+    return None
+
+
+def _that_may_be_empty(shape: Shape) -> tuple[Dim, ...]:
+    """The shape, with a dimension that may be 0."""
+    if not shape:
+        raise Refused("what it starts with is computed, and its rank is 0 or unknown")
+    dims: list[Dim] = [d if isinstance(d, int) and d > 0 else ANY for d in shape]
+    return tuple(dims) if ANY in dims else (ANY, *dims[1:])
+
+
+def _empty(element: Element, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(element, shape, np.zeros(shape, element.dtype))
+
+
+def _around(declared: Shape, start: tuple[int, ...]) -> Shape:
+    """A shape that a variable may have, at its start and later."""
+    return start if declared is None else declared
+
+
+def restore_state(model: Model) -> None:
+    """Makes the inputs and outputs that the model's metadata names variables of IR again, in
+    place."""
+    text = model.metadata.pop(KEY, None)
+    if text is None:
+        return
+    graph = model.graph
+    inputs = {name: value for value in graph.inputs for name in value.names}
+    front: list[Node] = []
+    for entry in json.loads(text):
+        value = inputs.get(entry["input"])
+        if (
+            value is None
+            or value not in model.defaults
+            or entry["output"] not in graph.output_names
+        ):
+            continue
+        tensor = model.defaults.pop(value)
+        graph.inputs.remove(value)
+        b = Builder(front, entry["variable"])
+        start = b.tensor(tensor)
+        kind = value.tensor
+        attributes = {"variable_id": entry["variable"], "variable_type": kind.element}
+        b.node(
+            "ReadValue", [start], [value], {**attributes, "variable_shape": _spelled(kind.shape)}
+        )
+        index = graph.output_names.index(entry["output"])
+        (last,) = (graph.outputs.pop(index),)
+        del graph.output_names[index]
+        Builder(graph.nodes, entry["variable"]).node("Assign", [last], 1, attributes)
+    graph.nodes[:0] = front
+
+
+def _spelled(shape: Shape) -> str:
+    from bridge.ir_format.attributes import format_shape
+
+    return format_shape(shape)

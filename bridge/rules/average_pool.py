@@ -1,0 +1,78 @@
+"""ONNX's AveragePool, IR's AvgPool.
+
+Where sizes round up, an average that counts the padding divides by the window's part inside the
+padded input in ONNX, by all of the window in IR unless there is no padding (AvgPool-14; tried).
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.rules import Refused, Result, expands
+from bridge.rules.idioms import cast
+from bridge.rules.windows import (
+    average_of_full_windows,
+    computable,
+    lean,
+    onnx_pads,
+    padded,
+    rounded_down,
+    same_either_way,
+    window_of,
+    without_late_windows,
+)
+
+
+@expands("AveragePool", target="ir")
+def average_pool_to_ir(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, include = window_of(node), node.attributes["count_include_pad"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    up = node.attributes["ceil_mode"] and explicit
+    if not (up and include and any(attributes["pads"])):
+        rounding = "ceil_torch" if up else "floor"
+        window = lean(attributes)
+        return b.op("AvgPool", data, **window, exclude_pad=not include, rounding_type=rounding)
+    inner = {**lean(attributes), "pads": (0,) * len(attributes["pads"])}
+    room = padded(b, data, attributes["pads"], 0.0)
+    y = b.op("AvgPool", room, **inner, exclude_pad=True, rounding_type="ceil_torch")
+    return without_late_windows(b, y, data, attributes)
+
+
+@expands("AveragePool", target="onnx")
+def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
+    """Before operator set 19 there are no dilations, not even of 1."""
+    assert b.target is not None
+    dilated = lean(window_of(node))["dilations"]
+    if b.target.opset >= 19 or dilated or not node.attributes.get("dilations"):
+        return None
+    return b.op("AveragePool", node.inputs[0], **{**node.attributes, "dilations": None})
+
+
+@expands("AvgPool", target="onnx")
+def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, rounding = window_of(node), node.attributes["rounding_type"]
+    include = not node.attributes["exclude_pad"]
+    data, element = computable(b, data)
+    if rounding != "floor" and attributes["auto_pad"] == "NOTSET":
+        if include and any(attributes["pads"]):
+            y = average_of_full_windows(b, data, attributes, "AveragePool")
+            if rounding == "ceil_torch":
+                y = without_late_windows(b, y, data, attributes)
+            return cast(b, y, element)
+        if rounding == "ceil" and not same_either_way(data, attributes):
+            raise Refused(
+                'a window of rounding type "ceil" may start in the padding, which ONNX has not; '
+                "give the input a static shape"
+            )
+        exact = rounded_down(b, data, attributes)
+        if exact:
+            return cast(b, b.op("AveragePool", data, **lean(exact)), element)
+    y = b.op(
+        "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
+        ceil_mode=rounding != "floor" and attributes["auto_pad"] == "NOTSET",
+    )  # fmt: skip
+    return cast(b, y, element)

@@ -1,0 +1,107 @@
+"""MaxPool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, I8, I64, U8, is_static
+from bridge.rules import Refused, Result, expands
+from bridge.rules.idioms import cast, ranks, sizes
+from bridge.rules.windows import (
+    computable,
+    lean,
+    onnx_pads,
+    padded,
+    rounded_down,
+    same_either_way,
+    window_of,
+    with_room,
+)
+
+
+@expands("MaxPool", target="ir")
+def max_pool_to_ir(b: Builder, node: Node) -> Result:
+    """MaxPool-1 has one output and no dilations, later versions always have both."""
+    data = node.inputs[0]
+    assert data is not None
+    attributes, order = window_of(node), node.attributes["storage_order"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    attributes |= {
+        "axis": node.attributes["axis"],
+        "index_element_type": node.attributes["index_element_type"],
+        "rounding_type": node.attributes["rounding_type"] if explicit else "floor",
+        "storage_order": 0,
+    }
+    indexed = len(node.outputs) > 1
+    first_version = not indexed and attributes["rounding_type"] != "ceil_torch"
+    if first_version and lean(attributes)["dilations"] is None:
+        attributes = lean(attributes)
+        return None if node.attributes == attributes else b.op("MaxPool", data, **attributes)
+    if indexed and node.attributes == attributes:
+        return None
+    if indexed and not explicit and not is_static(data.shape):
+        raise Refused(
+            "OpenVINO computes indices wrongly with auto_pad and an input of unknown size; "
+            "give the input a static shape"
+        )
+    y, indices = b.ops("MaxPool", 2, data, **attributes)
+    if order and indexed:
+        indices = _column_major(b, data, indices, ranks(node, 0)[0])
+    return y, indices
+
+
+def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
+    """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
+    spatial = range(2, rank)
+    plane = b.op("ReduceProd", sizes(b, data, *spatial), b.constant([0]))
+    rest = b.op("Mod", indices, plane)
+    result = b.op("Sub", indices, rest)
+    parts: list[Value] = []
+    for axis in reversed(spatial):
+        size = sizes(b, data, axis)
+        parts.insert(0, b.op("Mod", rest, size))
+        rest = b.op("Div", rest, size)
+    stride: Value | None = None
+    for axis, part in zip(spatial, parts, strict=True):
+        size = sizes(b, data, axis)
+        result = b.op("Add", result, part if stride is None else b.op("Mul", part, stride))
+        stride = size if stride is None else b.op("Mul", stride, size)
+    return result
+
+
+@expands("MaxPool", target="onnx")
+def max_pool_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, rounding = window_of(node), node.attributes["rounding_type"]
+    axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    pooled, element = (data, data.element) if data.element in (I8, U8) else computable(b, data)
+    bare = explicit or not node.attributes.get("pads")
+    exact = rounded_down(b, data, attributes) if rounding != "floor" and explicit else {}
+    plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
+    if plain_enough and rounding != "ceil":
+        return None
+    plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
+    plain["rounding_type"] = "floor" if rounding == "floor" or not explicit else "ceil_torch"
+    if rounding == "ceil" and explicit and not same_either_way(data, attributes):
+        if len(node.outputs) > 1:
+            raise Refused('a window of rounding type "ceil" may start in the padding')
+        half = len(attributes["pads"]) // 2
+        none = (0,) * half
+        room = with_room({**attributes, "pads": none + attributes["pads"][half:]})
+        # What OpenVINO gives for a window without any element.
+        pooled = padded(b, pooled, room, float(np.finfo((pooled.element or F32).dtype).min))
+        plain |= {"pads": attributes["pads"][:half] + none, "rounding_type": "floor"}
+    elif exact:
+        plain |= {**exact, "rounding_type": "floor"}
+    if len(node.outputs) == 1:
+        return cast(b, b.op("MaxPool", pooled, **plain), element)
+    y, indices = b.ops("MaxPool", 2, pooled, **plain)
+    rank = len(attributes["kernel_shape"]) + 2
+    if axis % rank:
+        counted = sizes(b, data, *range(axis % rank, rank))
+        indices = b.op("Mod", indices, b.op("ReduceProd", counted, b.constant([0])))
+    return cast(b, y, element), cast(b, indices, index_element)

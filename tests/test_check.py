@@ -1,0 +1,276 @@
+"""`bridge.check`: engines, comparison, inputs, branch coverage, bisection, and the whole check."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import helper
+
+import bridge
+from bridge.check import check
+from bridge.check.compare import compare
+from bridge.check.engines import Engine, EngineError, OnnxRuntime, OpenVino, Reference
+from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.instrument import if_sites, instrument
+from bridge.errors import UsageError
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+
+GATE = """
+<ir_version: 9, opset_import: ["" : 18]>
+gate (float[N,4] x, int64 mode) => (float[N,4] y) {
+  seven = Constant<value = int64 {7}>()
+  is_seven = Equal(mode, seven)
+  positive = Relu(x)
+  sum = ReduceSum<keepdims=0>(x)
+  big = Constant<value = float {1e6}>()
+  is_big = Greater(sum, big)
+  inner = If (is_seven) <
+    then_branch = a () => (float[N,4] t) {
+      t = If (is_big) <
+        then_branch = b () => (float[N,4] p) { p = Exp(positive) },
+        else_branch = c () => (float[N,4] q) { q = Neg(positive) }>
+    },
+    else_branch = d () => (float[N,4] u) { u = Add(positive, positive) }>
+  y = Abs(inner)
+}
+"""
+
+LOOP = """
+<ir_version: 9, opset_import: ["" : 18]>
+loop (float[4] x, int64 n) => (float[4] y, float[K,4] every) {
+  yes = Constant<value = bool {1}>()
+  y, every = Loop (n, yes, x) <body = body (int64 i, bool going, float[4] v)
+      => (bool still, float[4] w, float[4] copy) {
+    two = Constant<value = int64 {2}>()
+    zero = Constant<value = int64 {0}>()
+    rest = Mod(i, two)
+    is_even = Equal(rest, zero)
+    w = If (is_even) <
+      then_branch = a () => (float[4] t) { t = Mul(v, v) },
+      else_branch = b () => (float[4] u) { u = Add(v, x) }>
+    copy = Identity(w)
+    still = Identity(going)
+  }>
+}
+"""
+
+# The condition compares a square with -1, which no input makes true.
+NEVER = """
+<ir_version: 9, opset_import: ["" : 18]>
+never (float[3] x) => (float[3] y) {
+  square = Mul(x, x)
+  sum = ReduceSum<keepdims=0>(square)
+  minus = Constant<value = float {-1}>()
+  below = Less(sum, minus)
+  y = If (below) <
+    then_branch = a () => (float[3] t) { t = Exp(x) },
+    else_branch = b () => (float[3] u) { u = Neg(x) }>
+}
+"""
+
+
+def saved(text: str, path: Path) -> Path:
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def identity(dtype: np.dtype, opset: int = 25) -> onnx.ModelProto:
+    element = helper.np_dtype_to_tensor_dtype(dtype)
+    infos = [helper.make_tensor_value_info(name, element, [5]) for name in "xy"]
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])], "g", *[[i] for i in infos]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11)
+
+
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+COMMON = ["bool", "float16", "float32", "float64", *INTEGERS]
+SMALL = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
+
+
+def values(dtype: str) -> np.ndarray:
+    return np.array([1, 0, 1, 0, 1]).astype(np.dtype(dtype))
+
+
+@pytest.mark.parametrize("engine", [OnnxRuntime, OpenVino, Reference])
+@pytest.mark.parametrize("dtype", [*COMMON, *SMALL])
+def test_engines_take_and_give_every_type(engine: type[Engine], dtype: str) -> None:
+    session = engine().load(identity(np.dtype(dtype)))
+    (result,) = session.run({"x": values(dtype)}).values()
+    assert result.dtype == np.dtype(dtype)
+    assert compare(values(dtype), result, 0, 0).ok
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float4_e2m1fn", "float8_e8m0fnu", "uint2"])
+def test_openvino_takes_and_gives_packed_types(dtype: str, tmp_path: Path) -> None:
+    if dtype == "float8_e8m0fnu":
+        array = np.array([1, 2, 4, 0.5, 1], np.float32).astype(ml_dtypes.float8_e8m0fnu)
+    else:
+        array = values(dtype)
+    bridge.convert(identity(np.dtype(dtype)), tmp_path / "m.xml")
+    session = OpenVino().load(tmp_path / "m.xml")
+    (result,) = session.run({"x": array}).values()
+    assert result.dtype == array.dtype and (result == array).all()
+
+
+def test_strings_go_through_onnxruntime() -> None:
+    array = np.array(["a", "", "Straße", "b", "c"], dtype=object)
+    (result,) = OnnxRuntime().load(identity(np.dtype(object))).run({"x": array}).values()
+    assert result.tolist() == array.tolist()
+
+
+def test_a_missing_input_is_named() -> None:
+    session = OnnxRuntime().load(identity(np.dtype("float32")))
+    with pytest.raises(EngineError, match="input 'x' is not among the feeds: z"):
+        session.run({"z": values("float32")})
+
+
+def test_compare_knows_nan_and_infinity() -> None:
+    array = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
+    assert compare(array, array.copy(), 0, 0).ok
+    difference = compare(array, np.array([1, np.inf, np.inf, np.nan], np.float32), 1, 1)
+    assert (difference.ok, difference.wrong, difference.absolute) == (False, 3, np.inf)
+
+
+def test_compare_counts_units_in_the_last_place() -> None:
+    one = np.float32(1)
+    above = np.nextafter(one, np.float32(2))
+    difference = compare(np.array([one, 8], np.float32), np.array([above, 8], np.float32), 0, 0)
+    assert difference.ulp == 1 and difference.worst == (0,)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "problem"),
+    [
+        (np.zeros(2), np.zeros(2, np.float32), "type float32, expected float64"),
+        (np.zeros((2, 1)), np.zeros(2), r"shape \[2\], expected \[2, 1\]"),
+        ([np.zeros(2)], [], "length 0, expected 1"),
+        (None, np.zeros(2), "has a value, expected none"),
+        ([np.zeros(2)], [np.zeros(3)], r"element 0: shape \[3\], expected \[2\]"),
+    ],
+)
+def test_compare_says_what_cannot_be_compared(
+    expected: object, actual: object, problem: str
+) -> None:
+    difference = compare(expected, actual, 1, 1)
+    assert not difference.ok
+    assert re.search(problem, difference.problem)
+
+
+def test_compare_is_exact_for_64_bit_integers() -> None:
+    assert not compare(np.array(2**63 - 1), np.array(2**63 - 2), 0, 0).ok
+
+
+def test_inputs_share_symbols_and_stay_in_range() -> None:
+    model = bridge.load(
+        onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (float[N,3] x, int64[M] i, float[N,M] z) => (float[?,?] y) {
+          picked = Gather<axis = 1>(x, i)
+          y = Add(picked, z)
+        }""")
+    )
+    for seed in range(20):
+        made = make_inputs(model, Recipe(seed))
+        assert made["x"].shape[0] == made["z"].shape[0]
+        assert made["i"].shape[0] == made["z"].shape[1]
+        assert made["i"].min() >= 0 and made["i"].max() < 3
+    again = make_inputs(model, Recipe(19))
+    assert all((made[name] == again[name]).all() for name in made)
+
+
+def test_a_recipe_fixes_sizes_and_values() -> None:
+    model = bridge.load(onnx.parser.parse_model(GATE))
+    made = make_inputs(model, Recipe(0, {"N": 7}, {"mode": 5}))
+    assert made["x"].shape == (7, 4) and made["mode"] == 5
+
+
+def test_sites_name_their_place() -> None:
+    sites = list(if_sites(bridge.load(onnx.parser.parse_model(GATE))).values())
+    assert [site.where for site in sites] == [
+        'graph / If "inner"',
+        'graph / If "inner" / then_branch / If "t"',
+    ]
+    assert sites[1].parents == ((0, True),)
+
+
+@pytest.mark.parametrize(("suffix", "engine"), [(".onnx", OnnxRuntime), (".xml", OpenVino)])
+def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: Path) -> None:
+    model = bridge.load(onnx.parser.parse_model(GATE))
+    outer, inner = instrument(model, [0, 1])
+    bridge.convert(model, tmp_path / f"m{suffix}")
+    session = engine().load(tmp_path / f"m{suffix}")
+    x = np.ones((2, 4), np.float32)
+    for chosen, expected in [((0, 1), 2.0), ((1, 1), np.e), ((1, 0), 1.0), ((-1, -1), 2.0)]:
+        switches = dict(zip((outer.switch, inner.switch), np.array(chosen, np.int32), strict=True))
+        results = session.run({"x": x, "mode": np.array(3), **switches})
+        assert np.allclose(results["y"], expected)
+        taken = [bool(results[site.taken(b)]) for site in (outer, inner) for b in (True, False)]
+        wanted_inner = [chosen == (1, 1), chosen == (1, 0)]
+        assert taken == [chosen[0] == 1, chosen[0] != 1, *wanted_inner]
+
+
+@pytest.mark.parametrize("text", [GATE, LOOP])
+def test_every_branch_is_reached_and_equal(text: str, tmp_path: Path) -> None:
+    report = check(saved(text, tmp_path / "m.onnx"))
+    assert report.ok, str(report)
+    assert len(report.reached) == 2 * len(report.sites) > 0
+    assert {result.version for result in report.results} == {"ONNX → IR", "ONNX → IR → ONNX"}
+
+
+def test_a_branch_that_no_input_reaches_is_forced(tmp_path: Path) -> None:
+    report = check(saved(NEVER, tmp_path / "m.onnx"), budget=50)
+    assert report.ok, str(report)
+    assert report.reached.keys() == {(0, False)}
+    assert report.forced[0, True].problem == ""
+    assert "then: forced, equal" in str(report)
+
+
+def test_a_wrong_branch_is_found_even_where_no_input_reaches_it(tmp_path: Path) -> None:
+    right = saved(NEVER, tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(NEVER.replace("Exp(x)", "Abs(x)")), tmp_path / "m.xml")
+    report = check(right, tmp_path / "m.xml", budget=50)
+    assert not report.ok and all(result.worst.ok for result in report.results)
+    assert report.forced[0, True].wrong and "forced, DIFFERENT" in str(report)
+
+
+def test_a_difference_is_traced_to_the_first_value(tmp_path: Path) -> None:
+    right = saved(GATE, tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(GATE.replace("Relu", "Sigmoid")), tmp_path / "m.xml")
+    report = check(right, tmp_path / "m.xml")
+    assert not report.ok
+    assert "the first value that differs is 'positive'" in str(report)
+
+
+def test_an_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
+    bridge.convert(onnx.parser.parse_model(LOOP), tmp_path / "m.xml")
+    report = check(tmp_path / "m.xml")
+    assert report.ok, str(report)
+    assert {result.version for result in report.results} == {"IR → ONNX", "IR → ONNX → IR"}
+
+
+def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
+    path = saved(
+        """
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (seq(float[N,2]) s, int64 at) => (float[N,2] y, int64 n) {
+          y = SequenceAt(s, at)
+          n = SequenceLength(s)
+        }""",
+        tmp_path / "m.onnx",
+    )
+    report = check(path)
+    assert report.ok, str(report)
+
+
+def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        check(tmp_path / "none.onnx")
