@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -119,12 +120,26 @@ def convert(
     kind = format_of(target)
     _require_place(target)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    model = _loaded(source, weights)
-    _keep_sources(model, Path(report.source) if report.source else target, target)
-    _override(model, input_shapes)
-    return _save(
-        model, target, kind, report, opset, compress_to_fp16, keep_branches, external_data, debug
-    )
+    with _no_collection():
+        model = _loaded(source, weights)
+        _keep_sources(model, Path(report.source) if report.source else target, target)
+        _override(model, input_shapes)
+        return _save(
+            model, target, kind, report, opset, compress_to_fp16, keep_branches, external_data, debug
+        )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A graph is all cycles that live until the end, so that looking for garbage among them only
+    costs time (a quarter of reading a large IR)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _override(model: Model, shapes: Mapping[str, Sequence[Any]] | None) -> None:

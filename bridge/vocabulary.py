@@ -270,6 +270,19 @@ def ir_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
     return table
 
 
+@cache
+def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
+    """The rows of a layer type in an operator set: those of the newest version that it holds,
+    since an operator set has all operators of the ones before."""
+    table = ir_spellings()
+    rows = table.get((type, version))
+    number = version.removeprefix("opset")
+    if rows is None and number.isdigit():
+        older = (table.get((type, ir_opset(n))) for n in range(int(number) - 1, 0, -1))
+        rows = next((found for found in older if found), None)
+    return rows or []
+
+
 def ir_opset(version: int | str) -> str:
     """The `version` attribute of a layer: `opset8` for 8, an extension's name as it is."""
     return f"opset{version}" if isinstance(version, int) else version

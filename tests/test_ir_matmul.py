@@ -72,7 +72,8 @@ CASES["matmul of a constant"] = (
 )
 for equation, *shapes in (
     ("ij,jk->ik", (2, 3), (3, 4)), ("...ij,...jk->...ik", (5, 2, 3), (3, 4)), ("ii->i", (3, 3)),
-    ("ijk->kji", (2, 3, 4)), ("i,i", (4,), (4,)), ("bij,bkj,bik->b", (2, 3, 4), (2, 5, 4), (2, 3, 5)),
+    ("ijk->kji", (2, 3, 4)), ("i,i", (4,), (4,)),
+    ("bij,bkj,bik->b", (2, 3, 4), (2, 5, 4), (2, 3, 5)),
 ):  # fmt: skip
     CASES[f"einsum {equation}"] = (
         of(7, "Einsum", equation=equation), tuple(random(*s) for s in shapes),
@@ -100,23 +101,31 @@ for causal in (False, True):
 CASES["attention f16"] = attend, tuple(x.astype(np.float16) for x in (QUERY, KEY, VALUE))
 
 # Recurrent cells and sequences
-B, S, I, H = 2, 5, 3, 4
+BATCH, SEQ, WIDTH, HIDDEN = 2, 5, 3, 4
 LSTM, GRU, RNN = ["sigmoid", "tanh", "tanh"], ["sigmoid", "tanh"], ["tanh"]
 
 
 def cell(version: int, name: str, gates: int, states: int, bias: int, **more: Any) -> Case:
-    weights = [random(gates * H, I), random(gates * H, H), random(bias * H)]
-    inputs = [random(B, I), *(random(B, H) for _ in range(states))]
-    return of(version, name, hidden_size=H, **more), (*inputs, *map(Constant, weights))
+    weights = [random(gates * HIDDEN, WIDTH), random(gates * HIDDEN, HIDDEN), random(bias * HIDDEN)]
+    inputs = [random(BATCH, WIDTH), *(random(BATCH, HIDDEN) for _ in range(states))]
+    return of(version, name, hidden_size=HIDDEN, **more), (*inputs, *map(Constant, weights))
 
 
 def sequence(
     name: str, gates: int, states: int, bias: int, lengths: Any, direction: str, **more: Any
 ) -> Case:
     ways = 2 if direction == "bidirectional" else 1
-    weights = [random(ways, gates * H, I), random(ways, gates * H, H), random(ways, bias * H)]
-    inputs = [random(B, S, I), *(random(B, ways, H) for _ in range(states)), lengths]
-    build = of(5, name, hidden_size=H, direction=direction, **more)
+    weights = [
+        random(ways, gates * HIDDEN, WIDTH),
+        random(ways, gates * HIDDEN, HIDDEN),
+        random(ways, bias * HIDDEN),
+    ]
+    inputs = [
+        random(BATCH, SEQ, WIDTH),
+        *(random(BATCH, ways, HIDDEN) for _ in range(states)),
+        lengths,
+    ]
+    build = of(5, name, hidden_size=HIDDEN, direction=direction, **more)
     return build, (*inputs, *map(Constant, weights))
 
 
@@ -129,7 +138,7 @@ CASES["GRUCell"] = cell(3, "GRUCell", 3, 1, 3, activations=GRU)
 CASES["GRUCell linear"] = cell(3, "GRUCell", 3, 1, 4, activations=GRU, linear_before_reset=True)
 CASES["RNNCell-1"] = cell(1, "RNNCell", 1, 1, 1, activations=RNN)
 CASES["RNNCell-3 relu"] = cell(3, "RNNCell", 1, 1, 1, activations=["relu"], clip=1.0)
-ALL, SOME = Constant([S, S], np.int32), Constant([2, 4], np.int32)
+ALL, SOME = Constant([SEQ, SEQ], np.int32), Constant([2, 4], np.int32)
 for direction in ("forward", "reverse", "bidirectional"):
     for what, lengths in (("all", ALL), ("some", SOME), ("computed", np.array([5, 1], I64))):
         label = f"{direction} {what}"

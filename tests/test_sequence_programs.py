@@ -37,7 +37,7 @@ def flat(values: list[Any]) -> list[np.ndarray]:
 def test_sequences_there_and_back(program: SequenceProgram) -> None:
     original = OnnxRuntime(program.model)
     names = [output.name for output in program.model.graph.output]
-    feeds = [list(program.feed(seed).values()) for seed in range(FEEDS)]
+    feeds = [program.feed(seed) for seed in range(FEEDS)]
     expected = [flat(original.run(feed)) for feed in feeds]
     with TemporaryDirectory() as folder:
         there, back = Path(folder) / "there.xml", Path(folder) / "back.onnx"
@@ -46,6 +46,6 @@ def test_sequences_there_and_back(program: SequenceProgram) -> None:
         openvino, again = OpenVino(there), OnnxRuntime(back)
         boundary = bridge.Boundary.of(there)
         for feed, want in zip(feeds, expected, strict=True):
-            results = bridge.unpack(boundary, openvino.run_by_name(feed))
+            results = bridge.unpack(boundary, openvino.run_by_name(list(feed.values())))
             assert_close(flat([results[name] for name in names]), want)
             assert_close(flat(again.run(feed)), want)

@@ -21,7 +21,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
 from bridge.rules import Refused, readers
 from bridge.spelling import unspell
-from bridge.vocabulary import REQUIRED, Spelling, ir_spellings
+from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 VERSIONS = (10, 11)
 
@@ -160,7 +160,7 @@ class Reader:
                 return made
         except Refused as refusal:
             why = str(refusal)
-        for operator, spelling in ir_spellings().get((layer.type, layer.version), ()):
+        for operator, spelling in ir_rows(layer.type, layer.version):
             attributes, further = _attributes(layer, spelling, where)
             if attributes is None or not _takes(spelling, len(inputs)):
                 continue

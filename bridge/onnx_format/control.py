@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
 
 
-def _graph_attribute(proto: onnx.NodeProto, name: str, where: str) -> onnx.GraphProto:
+def graph_attribute(
+    reader: Reader, proto: onnx.NodeProto, name: str, where: str
+) -> onnx.GraphProto:
+    """The graph that a node holds under `name`."""
     for attribute in proto.attribute:
         if attribute.name == name:
-            return attribute.g
+            return reader.grafts.graph(attribute.g)
     raise InvalidModelError(f"{where}: has no {name}")
 
 
@@ -47,7 +50,7 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     captures = Captures([scope.resolve(proto.input[0], where)])
     bodies = []
     for branch in ("then_branch", "else_branch"):
-        graph = _graph_attribute(proto, branch, where)
+        graph = graph_attribute(reader, proto, branch, where)
         inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}')
         reader.graph(graph, inner)
         if len(inner.graph.outputs) != len(proto.output):
@@ -78,7 +81,7 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     from bridge.onnx_format.frontend import node_extras
 
     where = scope.path(proto)
-    graph = _graph_attribute(proto, "body", where)
+    graph = graph_attribute(reader, proto, "body", where)
     given = [scope.resolve(name, where) if name else None for name in proto.input]
     given += [None] * (2 - len(given))
     states = len(given) - 2
@@ -138,7 +141,7 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         read_scan_8(reader, proto, scope)
         return
     where = scope.path(proto)
-    graph = _graph_attribute(proto, "body", where)
+    graph = graph_attribute(reader, proto, "body", where)
     attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     captures = Captures([None, None])
     captures.inputs += [scope.resolve(name, where) for name in proto.input]

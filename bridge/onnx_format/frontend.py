@@ -14,6 +14,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
+from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import require_signature
@@ -34,6 +35,7 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     InvalidModelError for what is no ONNX model or contradicts itself.
     """
     file: Path | None = None
+    grafts = Grafts()
     where = "the model"
     if isinstance(source, onnx.ModelProto):
         proto = source
@@ -51,20 +53,21 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
                 data = read_skeleton(file)
             except OSError as error:
                 raise InvalidModelError(f"{where}: cannot be read: {error.strerror}") from error
-        proto = _parse(data, where)
+        proto, grafts = _parse(data, where)
     _require(proto, where)
-    return Reader(proto, file).model()
+    return Reader(proto, file, grafts).model()
 
 
-def _parse(data: bytes, where: str) -> onnx.ModelProto:
-    proto = onnx.ModelProto()
+def _parse(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
     try:
-        proto.ParseFromString(data)
+        return onnx.ModelProto.FromString(data), Grafts()
     except DecodeError as error:
-        raise InvalidModelError(
-            f"{where}: is not an ONNX model, or is truncated ({len(data)} bytes)"
-        ) from error
-    return proto
+        try:
+            return parse_deep(data)
+        except (DecodeError, ValueError, IndexError):
+            raise InvalidModelError(
+                f"{where}: is not an ONNX model, or is truncated ({len(data)} bytes)"
+            ) from error
 
 
 def _require(proto: onnx.ModelProto, where: str) -> None:
@@ -77,9 +80,12 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
 class Reader:
     """Reads one ModelProto."""
 
-    def __init__(self, proto: onnx.ModelProto, file: Path | None) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, file: Path | None, grafts: Grafts | None = None
+    ) -> None:
         self.proto = proto
         self.file = file
+        self.grafts = grafts or Grafts()
         self.functions = Functions(proto.functions)
         self.opsets = {
             "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     """Reads Scan 8 as a Loop over axis 0 of all inputs, with a Scan 9 as its body."""
-    from bridge.onnx_format.control import _graph_attribute, fill_scan_body
+    from bridge.onnx_format.control import fill_scan_body, graph_attribute
 
     where = scope.path(proto)
     if proto.input[0]:
@@ -26,7 +26,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
             f"{where}: Scan 8 with sequence_lens is not supported; convert the model to operator "
             "set 9 or newer first"
         )
-    graph = _graph_attribute(proto, "body", where)
+    graph = graph_attribute(reader, proto, "body", where)
     raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
     if "directions" in raw:

@@ -98,8 +98,9 @@ class Scope:
         if tensor is not None:
             return self.builder.tensor(tensor, list(outer.names))
         assert self.captures is not None
-        value = Value(outer.type, list(outer.names))
-        value.content = outer.content
+        value = Value(names=list(outer.names))
+        # Not declared: a Loop around may yet widen the type.
+        value.type, value.content = outer.type, outer.content
         self.graph.inputs.append(value)
         self.body.inputs.append(Invariant(self.captures.index(outer)))
         return value

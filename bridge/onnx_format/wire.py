@@ -8,7 +8,7 @@ never pass through protobuf. Field numbers are those of `onnx.proto`.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,19 +23,20 @@ LARGE = 1 << 16
 SELF = "\0"
 """The location of a tensor whose bytes are in the model file itself."""
 
-_MODEL, _GRAPH, _NODE, _ATTRIBUTE, _TENSOR = range(5)
-_NESTED: dict[int, dict[int, int]] = {
-    _MODEL: {7: _GRAPH},
-    _GRAPH: {1: _NODE, 5: _TENSOR},
-    _NODE: {5: _ATTRIBUTE},
-    _ATTRIBUTE: {5: _TENSOR, 6: _GRAPH},
+MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR = range(5)
+NESTED: dict[int, dict[int, int]] = {
+    MODEL: {7: GRAPH},
+    GRAPH: {1: NODE, 5: TENSOR},
+    NODE: {5: ATTRIBUTE},
+    ATTRIBUTE: {5: TENSOR, 6: GRAPH},
 }
-_RAW_DATA = 9
-_LENGTH_DELIMITED = 2
+"""The fields of each message that hold another one."""
 
+ATTRIBUTE_GRAPH = 6
+RAW_DATA = 9
+LENGTH_DELIMITED = 2
 
-class _Malformed(Exception):
-    """Not the wire format; protobuf's own parser says so better."""
+Data = bytes | mmap.mmap
 
 
 def read_skeleton(path: Path) -> bytes:
@@ -48,13 +49,14 @@ def read_skeleton(path: Path) -> bytes:
             return file.read()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
-                pieces = _shrink(data, 0, size, _MODEL)
-            except (_Malformed, IndexError):
+                pieces = _shrink(data, 0, size, MODEL)
+            except (ValueError, IndexError):
+                # Not the wire format; protobuf's own parser says so better.
                 pieces = None
             return data[:] if pieces is None else b"".join(pieces)
 
 
-def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+def _varint(data: Data, at: int) -> tuple[int, int]:
     result = shift = 0
     while True:
         byte = data[at]
@@ -64,10 +66,11 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
             return result, at
         shift += 7
         if shift > 63:
-            raise _Malformed
+            raise ValueError("a varint is too long")
 
 
-def _encode(number: int) -> bytes:
+def encode(number: int) -> bytes:
+    """A varint."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -76,55 +79,58 @@ def _encode(number: int) -> bytes:
     return bytes(out)
 
 
-def _shrink(data: mmap.mmap, start: int, end: int, kind: int) -> list[bytes] | None:
-    """The message in `data[start:end]` without its large tensors; None where it has none."""
-    nested = _NESTED.get(kind, {})
-    pieces: list[bytes] = []
-    kept = at = start
+def fields(data: Data, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """The length-delimited fields of the message in `data[start:end]`: number, where the field
+    begins, where its content does, and where both end. ValueError for what is no message."""
+    at = start
     while at < end:
         begin = at
         tag, at = _varint(data, at)
         wire = tag & 7
-        if wire == _LENGTH_DELIMITED:
+        if wire == LENGTH_DELIMITED:
             length, at = _varint(data, at)
             if at + length > end:
-                raise _Malformed
-            if length >= LARGE:
-                replaced = _replace(data, at, length, tag >> 3, kind, nested)
-                if replaced is not None:
-                    pieces += [data[kept:begin], *replaced]
-                    kept = at + length
+                raise ValueError("a field is longer than its message")
+            yield tag >> 3, begin, at, at + length
             at += length
         elif wire == 0:
             _, at = _varint(data, at)
-        elif wire == 5:
-            at += 4
-        elif wire == 1:
-            at += 8
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
         else:
-            raise _Malformed
+            raise ValueError(f"wire type {wire}")
+
+
+def _shrink(data: Data, start: int, end: int, kind: int) -> list[bytes] | None:
+    """The message in `data[start:end]` without its large tensors; None where it has none."""
+    pieces: list[bytes] = []
+    kept = start
+    for field, begin, at, stop in fields(data, start, end):
+        if stop - at < LARGE:
+            continue
+        replaced = _replace(data, at, stop, field, kind)
+        if replaced is not None:
+            pieces += [data[kept:begin], *replaced]
+            kept = stop
     if not pieces:
         return None
     pieces.append(data[kept:end])
     return pieces
 
 
-def _replace(
-    data: mmap.mmap, at: int, length: int, field: int, kind: int, nested: dict[int, int]
-) -> list[bytes] | None:
+def _replace(data: Data, at: int, stop: int, field: int, kind: int) -> list[bytes] | None:
     """What takes the place of a large field; None where it stays."""
-    if kind == _TENSOR and field == _RAW_DATA:
+    if kind == TENSOR and field == RAW_DATA:
         reference = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
-        for key, value in (("location", SELF), ("offset", at), ("length", length)):
+        for key, value in (("location", SELF), ("offset", at), ("length", stop - at)):
             reference.external_data.add(key=key, value=str(value))
         return [reference.SerializeToString()]
-    if field not in nested:
-        return None
-    inner = _shrink(data, at, at + length, nested[field])
+    inner_kind = NESTED.get(kind, {}).get(field)
+    inner = None if inner_kind is None else _shrink(data, at, stop, inner_kind)
     if inner is None:
         return None
-    tag = _encode(field << 3 | _LENGTH_DELIMITED)
-    return [tag, _encode(sum(map(len, inner))), *inner]
+    tag = encode(field << 3 | LENGTH_DELIMITED)
+    return [tag, encode(sum(map(len, inner))), *inner]
 
 
 def write_streamed(
@@ -139,13 +145,13 @@ def write_streamed(
     for name, tensor in tensors:
         message = onnx.TensorProto(name=name, data_type=tensor.element.onnx, dims=tensor.shape)
         head = message.SerializeToString(deterministic=True)
-        head += _encode(_RAW_DATA << 3 | _LENGTH_DELIMITED) + _encode(tensor.nbytes)
+        head += encode(RAW_DATA << 3 | LENGTH_DELIMITED) + encode(tensor.nbytes)
         size = len(head) + tensor.nbytes
-        heads.append((_encode(5 << 3 | _LENGTH_DELIMITED) + _encode(size) + head, tensor))
+        heads.append((encode(5 << 3 | LENGTH_DELIMITED) + encode(size) + head, tensor))
         total += len(heads[-1][0]) + tensor.nbytes
     with path.open("wb") as file, RangeCopier(file) as copier:
         file.write(proto.SerializeToString(deterministic=True))
-        file.write(_encode(7 << 3 | _LENGTH_DELIMITED) + _encode(total) + graph)
+        file.write(encode(7 << 3 | LENGTH_DELIMITED) + encode(total) + graph)
         for head, tensor in heads:
             file.write(head)
             copy_tensor(tensor, file, copier)

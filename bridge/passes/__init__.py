@@ -23,6 +23,7 @@ def prepare(
     """
     from bridge.passes.boundary import defaults_to_constants
     from bridge.passes.dead import remove_dead_code
+    from bridge.passes.dequantize import restore_dequantization
     from bridge.passes.expand import expand
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
@@ -56,6 +57,8 @@ def prepare(
             raise UnsupportedError(str(target), refused)
         restore_boundary(model, target)
         done("restore_boundary")
+        restore_dequantization(model.graph, target)
+        done("restore_dequantization")
     if model.format != target.format:
         remove_dead_code(model.graph, trim=True)
         done("remove_dead_code")

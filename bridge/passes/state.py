@@ -60,9 +60,9 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
                     refused.append(_finding(graph, node, str(why)))
                     continue
                 states[name] = state
-            names = list(state.names)
+            own = list(state.names)
             substitution.replace(node.outputs[0], state)
-            state.names = names
+            state.names = own
         else:
             nodes.append(node)
     graph.nodes = nodes

@@ -213,7 +213,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     assert query is not None and key is not None and value is not None
     if key.rank is None:
         raise Refused("the rank of its key is unknown; give the model's inputs shapes")
-    element = query.element
+    element, rank = query.element, key.rank
     if element is BF16:
         # Softmax and the products in 32 bits, as OpenVINO has them.
         query, key, value = (cast(b, x, F32) for x in (query, key, value))
@@ -221,7 +221,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         scale = None if scale is None else cast(b, scale, F32)
     if scale is None:
         scale = _default_scale(b, query)
-    scores = b.op("Mul", b.op("MatMul", query, swap_last(b, key, key.rank)), scale)
+    scores = b.op("Mul", b.op("MatMul", query, swap_last(b, key, rank)), scale)
     if node.attributes["causal"]:
         later = b.op("Less", unsqueeze(b, positions(b, query, -2), 1), positions(b, key, -2))
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)

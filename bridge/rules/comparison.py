@@ -1,4 +1,4 @@
-"""Comparisons and predicates that only IR has."""
+"""Comparisons and predicates that only one format has."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def not_equal(b: Builder, node: Node) -> Result:
     return b.op("Not", b.op("Equal", *node.inputs))
 
 
-@expands("Equal", target="ir")
+@expands("Equal", "Where", target="ir")
 def strings(b: Builder, node: Node) -> Result:
-    """OpenVINO compares no strings."""
-    first = node.inputs[0]
-    if first is not None and first.element is STRING:
-        raise Refused("OpenVINO compares no strings")
+    """OpenVINO neither compares nor selects strings."""
+    last = node.inputs[-1]
+    if last is not None and last.element is STRING:
+        raise Refused("OpenVINO neither compares nor selects strings")
     return None
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import I64
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import (
     as_i64,
-    cast,
     concat,
     cut,
     flip,
@@ -181,7 +179,9 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
 
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     """Element `index` of signal_size, or the size of the axis where that is -1."""
-    given = b.op("Gather", cast(b, node.inputs[2], I64), b.constant(index), b.constant(0))
+    lengths = node.inputs[2]
+    assert lengths is not None
+    given = b.op("Gather", as_i64(b, lengths), b.constant(index), b.constant(0))
     whole = size(b, x, axis)
     if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
         whole = b.op("Mul", b.op("Sub", whole, b.constant(1)), b.constant(2))

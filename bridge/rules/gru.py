@@ -104,7 +104,7 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     linear = node.attributes["linear_before_reset"]
-    weights = [unsqueeze(b, v, 0) for v in (w, r)]
+    weights: list[Value | None] = [unsqueeze(b, v, 0) for v in (w, r)]
     doubled = _onnx_bias(b, node, bias)
     weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
     return from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)

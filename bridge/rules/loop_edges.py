@@ -144,8 +144,8 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
 
 @expands("Loop", target="ir")
 def unread_states(b: Builder, node: Node) -> Result:
-    """A state that the body sets and never reads comes out as it went in where no iteration runs;
-    an If behind the Loop says so."""
+    """A state that the body sets and never reads is not carried. It comes out as it went in where
+    no iteration runs: an If behind the Loop says so."""
     (body,) = node.bodies
     read = _read(body.graph)
 
@@ -155,10 +155,10 @@ def unread_states(b: Builder, node: Node) -> Result:
         exit = body.outputs[port.output]
         return isinstance(exit, Yield) and exit.output is not None
 
-    runs = _runs(b, node)
-    states = [] if runs is None else _take(body, is_unread)
+    states = _take(body, is_unread)
     if not states:
         return None
+    runs = _runs(b, node)
     inputs: list[Value | None] = [runs]
     then, otherwise = Body(Graph()), Body(Graph())
     places = []
@@ -166,6 +166,8 @@ def unread_states(b: Builder, node: Node) -> Result:
     exits = [body.outputs[port.output].output for _, port in states]  # type: ignore[union-attr]
     drop_unused_inputs(node, 2)
     results = list(loop_again(b, node, node.inputs))
+    if runs is None:
+        return results
     for place, initial in zip(exits, initials, strict=True):
         assert initial is not None and place is not None
         for branch, outer in ((then, results[place]), (otherwise, initial)):

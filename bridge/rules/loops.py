@@ -43,7 +43,7 @@ def along(
     inner = Builder(graph.nodes, b.name, b.target)
     inputs: list[Value | None] = [None, None]
     ports: list[InputPort] = []
-    ways = {"start": -1, "stride": -1, "end": 0} if reverse else {}
+    start, stride, end = (-1, -1, 0) if reverse else (0, 1, -1)
 
     def enter(outer: Value, type: Type, port: Callable[[int], InputPort]) -> Value:
         value = Value(type)
@@ -55,7 +55,9 @@ def along(
     def part(outer: Value) -> Value:
         known = outer.tensor
         shape = None if known.shape is None else (1, *known.shape[1:])
-        value = enter(outer, TensorType(known.element, shape), lambda i: Sliced(i, **ways))
+        value = enter(
+            outer, TensorType(known.element, shape), lambda i: Sliced(i, 0, start, stride, end)
+        )
         return squeeze(inner, value, 0)
 
     def invariant(outer: Value) -> Value:
@@ -68,7 +70,7 @@ def along(
     count = len(after)
     graph.outputs = [*after, *(inner.op("Unsqueeze", s, inner.constant([0])) for s in stacked)]
     outputs: list[OutputPort] = [Yield(k) for k in range(count)]
-    outputs += [Stacked(count + k, **ways) for k in range(len(stacked))]
+    outputs += [Stacked(count + k, 0, start, stride, end) for k in range(len(stacked))]
     body = Body(graph, ports, outputs)
     results = b.node("Loop", inputs, count + len(stacked), bodies=(body,)).outputs
     return results[:count], results[count:]

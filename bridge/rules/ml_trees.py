@@ -23,9 +23,13 @@ from bridge.rules.ml_scores import (
 )
 
 MODES = {
-    "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
-    "BRANCH_GT": "Greater", "BRANCH_EQ": "Equal", "BRANCH_NEQ": "NotEqual",
+    "BRANCH_LEQ": ("LessOrEqual", False), "BRANCH_LT": ("Less", False),
+    "BRANCH_GTE": ("LessOrEqual", True), "BRANCH_GT": ("Less", True),
+    "BRANCH_EQ": ("Equal", False), "BRANCH_NEQ": ("Equal", False),
 }  # fmt: skip
+"""The comparison of a mode, and whether the operands change places: OpenVINO's CPU plugin takes
+NaN to be greater than anything. BRANCH_NEQ is the negation."""
+
 NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 AGGREGATES = ["AVERAGE", "SUM", "MIN", "MAX"]
@@ -201,11 +205,11 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
         if mode == "BRANCH_MEMBER":
             holds = _membership(b, forest, value, of_node)
         else:
-            split = of_node(forest.splits, value.element)
-            holds = (
-                b.op("Not", b.op("Equal", value, split)) if mode == "BRANCH_NEQ"
-                else b.op(MODES[mode], value, split)
-            )  # fmt: skip
+            op, swap = MODES[mode]
+            sides = [value, of_node(forest.splits, value.element)]
+            holds = b.op(op, *(reversed(sides) if swap else sides))
+            if mode == "BRANCH_NEQ":
+                holds = b.op("Not", holds)
         if len(used) > 1:
             here = np.array([m == mode for m in forest.modes])
             holds = b.op("And", holds, of_node(here, BOOL))

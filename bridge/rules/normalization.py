@@ -178,10 +178,15 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 
 @expands("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """IR computes in f32 what ONNX may in a narrower stash_type."""
-    if node.attributes["stash_type"] is F32:
+    """IR computes in f32 what ONNX may in a narrower stash_type; OpenVINO takes no bf16."""
+    data, *parameters = (v for v in node.inputs if v is not None)
+    attributes = {**node.attributes, "stash_type": F32}
+    if data.element is BF16:
+        wide = [cast(b, v, F32) for v in (data, *parameters)]
+        return cast(b, b.op("GroupNormalization", *wide, **attributes), BF16)
+    if attributes == node.attributes:
         return None
-    return b.op("GroupNormalization", *node.inputs, **{**node.attributes, "stash_type": F32})
+    return b.op("GroupNormalization", *node.inputs, **attributes)
 
 
 @expands("If", "Loop", target="ir")

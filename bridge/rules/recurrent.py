@@ -67,7 +67,7 @@ class Layer:
         return len(set(self.activations)) == 1
 
 
-def layer_of(node: Node, gates: int, defaults: Sequence[str]) -> Layer:
+def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
     """The layer that an ONNX recurrent node describes."""
     attributes = node.attributes
     direction = attributes["direction"]

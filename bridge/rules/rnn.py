@@ -58,6 +58,6 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     doubled = doubled_bias(b, bias)
-    weights = [unsqueeze(b, w, 0), unsqueeze(b, r, 0)]
+    weights: list[Value | None] = [unsqueeze(b, w, 0), unsqueeze(b, r, 0)]
     weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
     return from_cell(b, node, "RNN", (h,), weights)

@@ -23,13 +23,14 @@ def onnx_layer(node: Node) -> list[TensorType]:
     element = first(node).element
     ways = 2 if node.attributes["direction"] == "bidirectional" else 1
     hidden = _hidden(node)
+    outer, inner = _dim(node, 0, 0), _dim(node, 0, 1)
     if node.attributes.get("layout", 0) == 1:
-        batch, seq = _dim(node, 0, 0), _dim(node, 0, 1)
-        y, state = (batch, seq, ways, hidden), (batch, ways, hidden)
+        y = TensorType(element, (outer, inner, ways, hidden))
+        state = TensorType(element, (outer, ways, hidden))
     else:
-        seq, batch = _dim(node, 0, 0), _dim(node, 0, 1)
-        y, state = (seq, ways, batch, hidden), (ways, batch, hidden)
-    return [TensorType(element, y), TensorType(element, state), TensorType(element, state)]
+        y = TensorType(element, (outer, ways, inner, hidden))
+        state = TensorType(element, (ways, inner, hidden))
+    return [y, state, state]
 
 
 @infers("LSTMSequence", "GRUSequence", "RNNSequence")

@@ -1,0 +1,144 @@
+"""Weights that IR stores in few bits, and scales in the graph, become DequantizeLinear in ONNX.
+
+IR has `Convert` from integers, `Subtract` of a zero point, `Multiply` by a scale, often in f16 with
+a `Reshape` that joins blocks and a `Convert` to f32 behind. OpenVINO computes that in f32, and so
+does DequantizeLinear; ONNX's f16 operators would round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
+from bridge.passes.rewrite import Substitution
+
+_FIRST = {I8: 13, U8: 13, I4: 21, U4: 21}
+"""The operator set since which ONNX dequantises an element type."""
+
+
+@dataclass
+class Weights:
+    """Integers, their scale and zero point in f32 (None: 0), and the shape to give the result."""
+
+    integers: Tensor
+    scale: np.ndarray
+    zero_point: np.ndarray | None
+    shape: tuple[int, ...]
+
+
+def restore_dequantization(graph: Graph, target: Target) -> None:
+    """Puts DequantizeLinear in the place of scaled integer constants, in all nested graphs too."""
+    substitution = Substitution()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        substitution.apply(node)
+        for body in node.bodies:
+            restore_dequantization(body.graph, target)
+        weights = _weights(node)
+        made = None
+        if weights is not None:
+            builder = Builder(nodes, node.name, target)
+            made = _dequantized(builder, weights, target.opset)
+        if made is None:
+            nodes.append(node)
+        else:
+            substitution.replace(node.outputs[0], made)
+    graph.nodes = nodes
+    substitution.finish(graph)
+
+
+def _weights(node: Node) -> Weights | None:
+    """What a node computes, if it is the last of such a chain."""
+    if node.op == "Mul":
+        return _scaled(node.outputs[0]) if node.outputs[0].element is F32 else None
+    if node.op != "Cast" or node.attributes["to"] is not F32:
+        return None
+    value = node.inputs[0]
+    if value is None or value.element is not F16 or not is_static(value.shape):
+        return None
+    shape = value.shape
+    if value.producer is not None and value.producer.op == "Reshape":
+        value = value.producer.inputs[0]
+    found = _scaled(value)
+    if found is not None:
+        found.shape = shape
+    return found
+
+
+def _scaled(value: Value | None) -> Weights | None:
+    product = value.producer if value is not None else None
+    if product is None or product.op != "Mul":
+        return None
+    for inner, factor in (product.inputs, product.inputs[::-1]):
+        scale = _known(factor)
+        if scale is None or inner is None or inner.producer is None:
+            continue
+        zero_point, cast = None, inner.producer
+        if cast.op == "Sub":
+            zero_point = _known(cast.inputs[1])
+            if zero_point is None or cast.inputs[0] is None or cast.inputs[0].producer is None:
+                continue
+            cast = cast.inputs[0].producer
+        integers = cast.inputs[0].constant if cast.op == "Cast" and cast.inputs[0] else None
+        if integers is not None and integers.element in _FIRST:
+            return Weights(integers, scale, zero_point, integers.shape)
+    return None
+
+
+def _known(value: Value | None) -> np.ndarray | None:
+    """The values of a constant, or of one converted, in f32."""
+    if value is not None and value.producer is not None and value.producer.op == "Cast":
+        value = value.producer.inputs[0]
+    tensor = value.constant if value is not None else None
+    return None if tensor is None else tensor.array().astype(np.float32)
+
+
+def _dequantized(b: Builder, weights: Weights, opset: int) -> Value | None:
+    integers = weights.integers
+    shape, rank = integers.shape, len(integers.shape)
+    if weights.scale.ndim > rank or (weights.zero_point is not None and weights.zero_point.ndim > rank):
+        return None
+    scale = weights.scale.reshape((1,) * (rank - weights.scale.ndim) + weights.scale.shape)
+    form = _form(shape, scale.shape)
+    if form is None or opset < max(_FIRST[integers.element], 21 if "block_size" in form else 13):
+        return None
+    zero_point: Any = weights.zero_point
+    if zero_point is not None:
+        narrow = np.broadcast_to(zero_point, scale.shape).astype(integers.element.dtype)
+        if not np.array_equal(narrow.astype(np.float32), np.broadcast_to(zero_point, scale.shape)):
+            return None
+        zero_point = narrow
+    wanted = weights.shape
+    if "block_size" in form and form["axis"] == rank - 1 and scale.shape[-1] == 1:
+        joined = (*shape[:-2], shape[-2] * shape[-1])
+        if wanted == joined:
+            integers = Tensor(integers.element, joined, integers.source)
+            form["axis"] -= 1
+            scale = scale.reshape(scale.shape[:-1])
+    elif "block_size" not in form:
+        scale = scale.reshape(-1) if form else scale.reshape(())
+    inputs = [b.tensor(integers), b.constant(scale)]
+    if zero_point is not None:
+        inputs.append(b.constant(zero_point.reshape(scale.shape)))
+    y = b.op("DequantizeLinear", *inputs, **form)
+    return y if integers.shape == wanted else b.op("Reshape", y, b.constant(list(wanted)))
+
+
+def _form(shape: tuple[int, ...], scale: tuple[int, ...]) -> dict[str, int] | None:
+    """The attributes of a DequantizeLinear with a scale of this shape, of the data's rank; {} for
+    one scale, None where there is no such form."""
+    wide = [axis for axis, size in enumerate(scale) if size > 1]
+    if not wide:
+        return {}
+    if len(wide) == 1 and scale[wide[0]] == shape[wide[0]]:
+        return {"axis": wide[0]}
+    blocked = [axis for axis, size in enumerate(scale) if size != shape[axis]]
+    if len(blocked) != 1 or shape[blocked[0]] % scale[blocked[0]]:
+        return None
+    return {"axis": blocked[0], "block_size": shape[blocked[0]] // scale[blocked[0]]}

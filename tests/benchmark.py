@@ -1,0 +1,187 @@
+"""`python -m tests.benchmark`: Bridge against OpenVINO's own converter, as whole processes.
+
+Makes its inputs in a temporary folder, runs the commands of a row in turn, A B A B ..., and prints
+the median wall time of each, the median of the ratios pair by pair, and peak memory. The rows with
+weights of 1 GiB need 5 GiB of disk and are compared with `cp` of those weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+BRIDGE = "import sys, bridge; bridge.convert(sys.argv[1], sys.argv[2])"
+OPENVINO = (
+    "import sys, openvino as ov; model = ov.Core().read_model(sys.argv[1]); "
+    "ov.save_model(model, sys.argv[2], compress_to_fp16=False)"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: wall time in seconds, peak memory in MB."""
+
+    seconds: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is measured: Bridge's command against another."""
+
+    title: str
+    bridge: list[str]
+    other_name: str
+    other: list[str]
+
+
+def measure(command: Sequence[str]) -> Run:
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return Run(seconds, usage.ru_maxrss / 1024)
+
+
+def python(code: str, source: Path, destination: Path) -> list[str]:
+    return [sys.executable, "-c", code, str(source), str(destination)]
+
+
+def save(path: Path, nodes: list, inputs: list, outputs: list, tensors: list, **options) -> None:
+    graph = helper.make_graph(nodes, "benchmark", inputs, outputs, tensors)
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path, **options)
+
+
+def vector(name: str) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [4])
+
+
+def ifs(path: Path, count: int) -> None:
+    """A chain of Ifs whose conditions are computed, two nodes in each branch."""
+    nodes, last = [], "x"
+    for i in range(count):
+        then = [helper.make_node("Mul", [last, "half"], [f"m{i}"]),
+                helper.make_node("Sin", [f"m{i}"], [f"t{i}"])]  # fmt: skip
+        other = [helper.make_node("Add", [last, "half"], [f"a{i}"]),
+                 helper.make_node("Cos", [f"a{i}"], [f"e{i}"])]  # fmt: skip
+        nodes += [
+            helper.make_node("ReduceSum", [last, "axis"], [f"s{i}"], keepdims=0),
+            helper.make_node("Greater", [f"s{i}", "half"], [f"c{i}"]),
+            helper.make_node(
+                "If",
+                [f"c{i}"],
+                [f"y{i}"],
+                then_branch=helper.make_graph(then, "then", [], [vector(f"t{i}")]),
+                else_branch=helper.make_graph(other, "else", [], [vector(f"e{i}")]),
+            ),
+        ]
+        last = f"y{i}"
+    tensors = [
+        numpy_helper.from_array(np.array(0.5, np.float32), "half"),
+        numpy_helper.from_array(np.array([0], np.int64), "axis"),
+    ]
+    save(path, nodes, [vector("x")], [vector(last)], tensors)
+
+
+def convolutions(path: Path) -> None:
+    """Thirty convolutions, 2.8 MB of weights."""
+    random = np.random.default_rng(0)
+    nodes, tensors, last = [], [], "x"
+    for i in range(30):
+        shape = (52, 52, 3, 3)
+        weights = random.standard_normal(shape).astype(np.float32)
+        tensors.append(numpy_helper.from_array(weights, f"w{i}"))
+        nodes.append(helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"]))
+        last = f"r{i}"
+    shape = ["n", 52, 32, 32]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("x", last)]
+    save(path, nodes, ends[:1], ends[1:], tensors)
+
+
+def heavy(path: Path, external: bool) -> None:
+    """Sixteen matrix products with 1 GiB of weights."""
+    base = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
+    nodes, tensors, last = [], [], "x"
+    for i in range(16):
+        tensors.append(numpy_helper.from_array(base + np.float32(i), f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [last, f"w{i}"], [f"y{i}"]))
+        last = f"y{i}"
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", 4096]) for n in ("x", last)]
+    options = {"save_as_external_data": True, "location": f"{path.name}.data"} if external else {}
+    save(path, nodes, ends[:1], ends[1:], tensors, **options)
+
+
+def rows(folder: Path, weights: bool) -> list[Row]:
+    """Makes the inputs; what to measure on them."""
+    models: dict[str, Callable[[Path], None]] = {
+        "2.8 MB of convolutions": convolutions,
+        "500 Ifs": lambda path: ifs(path, 500),
+        "2,000 Ifs": lambda path: ifs(path, 2000),
+        "8,000 Ifs": lambda path: ifs(path, 8000),
+    }
+    result = []
+    for number, (title, make) in enumerate(models.items()):
+        source = folder / f"{number}.onnx"
+        make(source)
+        there, back, theirs = (folder / f"{number}.{s}" for s in ("xml", "back.onnx", "ov.xml"))
+        own = python(OPENVINO, source, theirs)
+        result.append(Row(f"{title}, ONNX → IR", python(BRIDGE, source, there), "OpenVINO", own))
+        result.append(Row(f"{title}, IR → ONNX", python(BRIDGE, there, back), "OpenVINO →", own))
+    if weights:
+        for title, external in (("external", True), ("embedded", False)):
+            source = folder / f"{title}.onnx"
+            heavy(source, external)
+            there, back = folder / f"{title}.xml", folder / f"{title}.back.onnx"
+            data = folder / "external.onnx.data"
+            copy = ["cp", str(data), str(folder / "copy.data")]
+            result.append(
+                Row(f"1 GiB {title}, ONNX → IR", python(BRIDGE, source, there), "cp", copy)
+            )
+            result.append(Row(f"1 GiB {title}, IR → ONNX", python(BRIDGE, there, back), "cp", copy))
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=5, help="counted runs of each command")
+    parser.add_argument("--no-weights", action="store_true", help="leave out the 1 GiB models")
+    options = parser.parse_args()
+    print("| what | Bridge | against | its time | ratio | Bridge's peak | its peak |")
+    print("|---|---:|---|---:|---:|---:|---:|")
+    with TemporaryDirectory() as folder:
+        for row in rows(Path(folder), not options.no_weights):
+            measure(row.bridge), measure(row.other)
+            pairs = [(measure(row.bridge), measure(row.other)) for _ in range(options.n)]
+            ours, theirs = zip(*pairs, strict=True)
+            ratio = statistics.median(a.seconds / b.seconds for a, b in pairs)
+            cells = [
+                row.title,
+                f"{statistics.median(r.seconds for r in ours):.2f} s",
+                row.other_name,
+                f"{statistics.median(r.seconds for r in theirs):.2f} s",
+                f"{ratio:.2f}",
+                f"{max(r.megabytes for r in ours):.0f} MB",
+                f"{max(r.megabytes for r in theirs):.0f} MB",
+            ]
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
