@@ -125,7 +125,15 @@ def convert(
         _keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         return _save(
-            model, target, kind, report, opset, compress_to_fp16, keep_branches, external_data, debug
+            model,
+            target,
+            kind,
+            report,
+            opset,
+            compress_to_fp16,
+            keep_branches,
+            external_data,
+            debug,
         )
 
 

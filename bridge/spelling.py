@@ -169,8 +169,8 @@ def unspell(
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
     if len(spelled.names) > 1:
-        parts = [attributes.get(name) for name in spelled.names]
-        if any(part is None for part in parts):
+        parts = [attributes[name] for name in spelled.names if name in attributes]
+        if len(parts) < len(spelled.names):
             return spelled.default
         return tuple(x for part in parts for x in part)
     value = attributes.get(spelled.names[0], spelled.default)

@@ -148,7 +148,7 @@ def _spelled(neutral: Attribute | None, name: str, row: str | dict[str, Any]) ->
         attribute = _attribute(name, row)
         return SpelledAttribute((name,), attribute.type, attribute.default)
     names = row.get("name", name)
-    kind = row.get("type", neutral.type if neutral else None)
+    kind: str = row.get("type", neutral.type if neutral else "")
     if neutral is None:
         attribute = _attribute(name, kind)
         kind, default = attribute.type, attribute.default

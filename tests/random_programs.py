@@ -47,7 +47,7 @@ class Var:
     """A value that nodes may read.
 
     `bits` counts the fractional bits of floats that every engine computes alike, None if engines
-    may round differently.
+    may round differently. `fed` values surely depend on the program's inputs.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Var:
     shape: tuple[Dim, ...]
     bound: float = 1.0
     bits: int | None = 0
+    fed: bool = False
 
     @property
     def is_fixed(self) -> bool:
@@ -170,7 +171,8 @@ class Block:
         self, op_type: str, inputs: Sequence[Var | str], result: Var, **attributes: Any
     ) -> Var:
         """Adds a node with one output like `result`, under a new name."""
-        result = replace(result, name=self.fresh())
+        fed = any(isinstance(item, Var) and item.fed for item in inputs)
+        result = replace(result, name=self.fresh(), fed=fed)
         names = [item if isinstance(item, str) else item.name for item in inputs]
         self.add(op_type, names, [result.name], **attributes)
         return self.settle(result)
@@ -472,7 +474,7 @@ def merge(name: str, a: Var, b: Var) -> Var:
     """What is known of a value that is either of two of one rank."""
     shape = tuple(m if m == n else None for m, n in zip(a.shape, b.shape, strict=True))
     bits = None if a.bits is None or b.bits is None else max(a.bits, b.bits)
-    return Var(name, a.element, shape, max(a.bound, b.bound), bits)
+    return Var(name, a.element, shape, max(a.bound, b.bound), bits, a.fed and b.fed)
 
 
 def add_if(block: Block) -> None:
@@ -497,7 +499,8 @@ def add_if(block: Block) -> None:
     block.add("If", [flag.name], names, then_branch=graphs[0], else_branch=graphs[1])
     for name, a, b in zip(names, *results, strict=True):
         if len(a.shape) == len(b.shape):
-            block.variables.append(merge(name, a, b))
+            either = merge(name, a, b)
+            block.variables.append(replace(either, fed=either.fed or flag.fed))
         else:
             # Nothing but a Reshape is sure to take either rank.
             flat = replace(merge(name, replace(a, shape=()), replace(b, shape=())), shape=(None,))
@@ -523,10 +526,11 @@ def as_state(block: Block, initial: Var, grows: bool) -> Var:
     shape = (None, *initial.shape[1:]) if grows else initial.shape
     if initial.element not in NUMBERS:  # no operator leaves these bounds
         bound = 1 if initial.element == "bool" else 2 * MAX_BOUND
-        return Var(block.fresh(), initial.element, shape, bound, MAX_BITS)
+        return Var(block.fresh(), initial.element, shape, bound, MAX_BITS, initial.fed)
     exact = initial.element in INTEGERS or (initial.bits is not None and block.flip())
     bits = initial.bits if exact else None
-    return Var(block.fresh(), initial.element, shape, max(4, math.ceil(initial.bound)), bits)
+    bound = max(4, math.ceil(initial.bound))
+    return Var(block.fresh(), initial.element, shape, bound, bits, initial.fed)
 
 
 def next_state(body: Block, state: Var, grows: bool, taken: set[str]) -> Var:
@@ -548,9 +552,8 @@ def clamp_output(body: Block, var: Var, state: Var, taken: set[str]) -> Var:
 
 def stacked(body: Block, taken: set[str], fits: Callable[[Var], bool]) -> Var:
     """A value of rank 2 at most for a scan output."""
-    var = body.pick(lambda x: len(x.shape) < 3 and fits(x))
-    if var is None:
-        var = body.constant("f32", (2,), False)
+    var = body.pick(lambda x: len(x.shape) < 3 and (fits(x) or x.name == GO))
+    assert var is not None
     if var.name in taken or not body.owned(var):
         var = body.emit("Identity", [var], var)
     taken.add(var.name)
@@ -559,6 +562,18 @@ def stacked(body: Block, taken: set[str], fits: Callable[[Var], bool]) -> Var:
 
 def can_carry(var: Var) -> bool:
     return None not in var.shape
+
+
+def can_grow(block: Block, var: Var) -> bool:
+    """Whether a Loop's state may start with a value and change its shape.
+
+    OpenVINO's CPU plugin runs no Loop where such a state comes out and nobody takes it, so that
+    states grow at the top only, where they become outputs of the program. It fails to fold such
+    a Loop where all that it starts with is constant.
+    """
+    if block.outer is not None or not var.fed or not var.shape:
+        return False
+    return replace(var, shape=var.shape[1:]).is_fixed
 
 
 def has_elements(var: Var) -> bool:
@@ -579,7 +594,6 @@ def add_loop(block: Block) -> None:
         count = block.draw(st.integers(0, MAX_TRIPS))
         trips = found.name if found else block.literal(np.asarray(count, np.int64))
     if has_condition:
-        # OpenVINO fails to fold a Loop that a condition alone ends and nothing outside touches.
         found = block.pick(lambda x: x.name == GO or (has_trips and is_flag(x)))
         assert found is not None
         go = block.literal(np.asarray(True)) if has_trips and block.flip() else found.name
@@ -589,13 +603,7 @@ def add_loop(block: Block) -> None:
     body = block.child(block.counter)
     step = Var(body.fresh(), "i64", (), MAX_TRIPS)
     still = Var(body.fresh(), "bool", ())
-    # OpenVINO's CPU plugin runs no Loop where a growing state comes out and nobody takes it, so
-    # that states grow at the top only, where they become outputs of the program.
-    growth = [
-        block.outer is None and bool(var.shape) and replace(var, shape=var.shape[1:]).is_fixed
-        and block.flip()
-        for var in initial
-    ]  # fmt: skip
+    growth = [can_grow(block, var) and block.flip() for var in initial]
     states = [as_state(body, var, grows) for var, grows in zip(initial, growth, strict=True)]
     body.variables += [step, still, *states]
     body.fill(BODY_STATEMENTS)
@@ -607,7 +615,11 @@ def add_loop(block: Block) -> None:
         go_on = body.emit("Identity", [still], still)
     taken.add(go_on.name)
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
-    rows = [stacked(body, taken, lambda x: x.is_fixed) for _ in range(stack_count)]
+    # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short.
+    rows = [
+        stacked(body, taken, lambda x: x.is_fixed and (x.fed or not has_condition))
+        for _ in range(stack_count)
+    ]
     inputs = [step, still, *states]
     declared = [replace(c, shape=s.shape) for c, s in zip(carried, states, strict=True)]
     graph = body.graph("body", inputs, [go_on, *declared, *rows])
@@ -694,6 +706,7 @@ def programs(draw: Draw, most_statements: int = 6) -> Program:
     if draw(st.booleans()):
         inputs.append(Var("trips", "i64", (), MAX_TRIPS))
     inputs.append(Var(GO, "bool", ()))
+    inputs = [replace(item, fed=True) for item in inputs]
     block.variables += inputs
     if draw(st.booleans()):
         block.constant("f32", draw(st.sampled_from([(2, 3), (2,), ()])), True)

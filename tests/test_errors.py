@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import onnx.parser
 import pytest
 
 from .command_line import bridge
+from .damage import damaged_ir, damaged_onnx
+from .model_files import IR_FILES, ONNX_FILES
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
 MODEL = f"""{HEAD} g (bool c, float[2] x) => (float[2] y) {{
@@ -454,3 +457,17 @@ def test_any_truncation_of_an_onnx_file(tmp_path: Path) -> None:
         finished = bridge("convert", tmp_path / "model.onnx", tmp_path / "out.xml")
         assert finished.code in (0, 2)
         assert "Internal error" not in finished.err, (size, finished.err)
+
+
+@pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
+def test_a_damaged_model_gives_no_unforeseen_error(path: Path, tmp_path: Path) -> None:
+    """Whatever is wrong with a model is found before something else breaks."""
+    rng = random.Random(path.name)
+    for _ in range(5):
+        if path.suffix == ".xml":
+            model, target = damaged_ir(path, tmp_path, rng), tmp_path / "out.onnx"
+        else:
+            model, target = damaged_onnx(path, tmp_path, rng), tmp_path / "out.xml"
+        finished = bridge("convert", model, target)
+        assert finished.code in (0, 2)
+        assert "Internal error" not in finished.err, finished.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,38 @@ for kind in ("f8e4m3", "f8e5m2"):
         Constant(2.0, F32),
         Constant(0.25, F32),
     )
+
+
+def scaled(type: str, f16: bool, blocks: bool, zero: float | None) -> Callable[..., Any]:
+    """A product with weights of few bits, as NNCF leaves them: converted, shifted, scaled."""
+
+    def build(x: Any) -> Any:
+        high = 15 if type[1:] == "4" else 200
+        values = np.random.default_rng(5).integers(0, high, (6, 2, 16) if blocks else (6, 32))
+        if type[1:] == "4":
+            flat = values.reshape(-1, 2).astype(np.uint8)
+            packed = (flat[:, 0] | flat[:, 1] << 4).reshape(*values.shape[:-1], -1)
+        else:
+            packed = values.astype(np.uint8).view(np.int8 if type == "i8" else np.uint8)
+        weights = ov.op.Constant(ov.Tensor(packed, list(values.shape), getattr(ov.Type, type)))
+        wide = np.float16 if f16 else F32
+        per = (6, 2, 1) if blocks else (6, 1)
+        y = opset1.convert(weights, "f16" if f16 else "f32")
+        if zero is not None:
+            y = opset1.subtract(y, opset1.constant(np.full(per, zero, wide)))
+        y = opset1.multiply(y, opset1.constant(positive(*per).astype(wide)))
+        if blocks:
+            y = opset1.reshape(y, opset1.constant(np.array([6, 32], I64)), False)
+        return opset1.matmul(x, opset1.convert(y, "f32") if f16 else y, False, True)
+
+    return build
+
+
+for type, f16, blocks in product(("u8", "i8", "u4", "i4"), (False, True), (False, True)):
+    name = f"weights {type} {f16} {blocks}"
+    if type[1:] == "4":
+        SINCE[name] = 21
+    case(name, scaled(type, f16, blocks, 3.0 if type[0] == "u" else None), random(3, 32))
 
 # Detection
 BOXES, SCORES = _RNG.uniform(0, 9, (2, 12, 4)).astype(F32), random(2, 3, 12)

@@ -21,6 +21,7 @@ from bridge.check.engines import (
     LacksOperatorError,
     OnnxRuntime,
     OpenVino,
+    Port,
     Reference,
     Session,
 )
@@ -60,6 +61,10 @@ def check(
         checker = _Checker(pair, report)
         checker.run(Recipe(seed, dict(sizes or {}), dict(fills or {})), samples, budget)
         return report
+
+
+Results = Mapping[str, Any]
+"""The outputs of a run, by name."""
 
 
 @functools.cache
@@ -235,7 +240,7 @@ class _Checker:
                 except EngineError as error:
                     report.failures.append(f"{label}, input {sample}: {shortened(str(error), 500)}")
                     continue
-                for output, difference in self._differences(expected, actual):
+                for output, difference in self._differences(original, session, expected, actual):
                     result = Result(label, output, difference, sample)
                     known = worst.get((label, output))
                     if known is None or _badness(difference) > _badness(known.worst):
@@ -247,32 +252,32 @@ class _Checker:
         known = [{port.name, *port.aliases} & set(feed) for port in session.inputs]
         if all(known) or len(session.inputs) != len(feed):
             return feed
-        note = "input names differ between the files; inputs were matched by position"
-        if note not in self.report.notes:
-            self.report.notes.append(note)
+        self._note("input names differ between the files; inputs were matched by position")
         return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
 
     def _differences(
-        self, expected: Mapping[str, Any], actual: Mapping[str, Any]
+        self, first: Session, second: Session, expected: Results, actual: Results
     ) -> list[tuple[str, Difference]]:
+        """How each output of `first` compares with its counterpart: the output of `second` that
+        shares a name, or else the one in its place."""
         report = self.report
-        if set(expected) <= set(actual):
-            pairs = [(name, value, actual[name]) for name, value in expected.items()]
-        elif len(expected) == len(actual):
-            note = "output names differ between the files; outputs were matched by position"
-            if note not in report.notes:
-                report.notes.append(note)
-            pairs = [
-                (name, value, found)
-                for (name, value), found in zip(expected.items(), actual.values(), strict=True)
-            ]
-        else:
-            problem = f"outputs {', '.join(actual)}; expected {', '.join(expected)}"
-            return [("outputs", Difference(ok=False, problem=problem))]
-        return [
-            (name, compare(value, found, tolerance(value, report.rtol), report.atol))
-            for name, value, found in pairs
+        names = [
+            next((p.name for p in second.outputs if _shared(port, p)), "") for port in first.outputs
         ]
+        if not all(names):
+            if len(expected) != len(actual):
+                problem = f"outputs {', '.join(actual)}; expected {', '.join(expected)}"
+                return [("outputs", Difference(ok=False, problem=problem))]
+            self._note("output names differ between the files; outputs were matched by position")
+            names = list(actual)
+        return [
+            (name, compare(value, actual[other], tolerance(value, report.rtol), report.atol))
+            for (name, value), other in zip(expected.items(), names, strict=True)
+        ]
+
+    def _note(self, text: str) -> None:
+        if text not in self.report.notes:
+            self.report.notes.append(text)
 
     def _force(self, missing: list[Branch], feeds: Sequence[dict[str, Any]]) -> None:
         report, pair = self.report, self.pair
@@ -297,8 +302,8 @@ class _Checker:
             report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
 
-        def different(expected: dict[str, Any], actual: dict[str, Any]) -> str:
-            found = self._differences(expected, actual)
+        def different(session: Session, expected: Results, actual: Results) -> str:
+            found = self._differences(first, session, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
         found = force(report.sites, missing, first, others, feeds, different)
@@ -340,6 +345,10 @@ def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
             if match:
                 found[site.index, match[1] == "then"] = match[2]
     return found
+
+
+def _shared(port: Port, other: Port) -> bool:
+    return bool({port.name, *port.aliases} & {other.name, *other.aliases})
 
 
 def _badness(difference: Difference) -> tuple[bool, bool, int, float]:

@@ -7,7 +7,7 @@ changed further, with sizes and numbers taken from the model's own constants.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -203,10 +203,11 @@ def force(
     first: Session,
     others: Sequence[tuple[str, Session]],
     feeds: Sequence[dict[str, Any]],
-    differences: Callable[[dict[str, Any], dict[str, Any]], str],
+    differences: Callable[[Session, Mapping[str, Any], Mapping[str, Any]], str],
 ) -> list[Forced]:
     """Force each of `branches` in models that have switches, with the first of `feeds` with which
-    `first` runs it; `differences` says how the outputs of two runs differ ("" where they do not).
+    `first` runs it. `differences` says how the outputs of a session differ from those of `first`,
+    "" where they do not.
     """
     switched = to_switch(sites, branches)
     results = []
@@ -230,7 +231,7 @@ def force(
         wrong = []
         for label, session in others:
             try:
-                found = differences(expected, session.run(given))
+                found = differences(session, expected, session.run(given))
             except EngineError as error:
                 found = str(error)
             if found:

@@ -312,7 +312,12 @@ class OpenVino:
         self._module = _optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         self._core = self._module.Core()
-        self._config: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
+        # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
+        # weights of few bits to 8 bits.
+        self._config: dict[str, Any] = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        }
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
 

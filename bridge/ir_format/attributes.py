@@ -21,13 +21,21 @@ _BELOW_F32_MAX = 3e38
 _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")
 
 
+def integer(text: str) -> int:
+    """A 64-bit integer; ValueError where the text is none."""
+    value = int(text)
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value} has more than 64 bits")
+    return value
+
+
 def parse(text: str, kind: str) -> Any:
     """The Python value of an attribute of a row's type `kind`; ValueError where it is none."""
     if kind.endswith("s"):
         return tuple(parse(item, kind[:-1]) for item in split_list(text))
     match kind:
         case "int":
-            return int(text)
+            return integer(text)
         case "float":
             return float(text)
         case "bool":
@@ -97,8 +105,8 @@ def _parse_dim(text: str) -> Dim:
         return ANY
     if ".." in text:
         low, _, high = text.partition("..")
-        return Interval(int(low or 0), int(high) if high else None)
-    size = int(text)
+        return Interval(integer(low or "0"), integer(high) if high else None)
+    size = integer(text)
     if size < 0:
         raise ValueError(f"a dimension cannot be {size}")
     return size

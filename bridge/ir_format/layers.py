@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.attributes import port_type
+from bridge.ir_format.attributes import integer, port_type
 from bridge.ir_format.names import split_names
 from bridge.neutral.types import TensorType
 from bridge.rules import types_read
@@ -52,7 +52,7 @@ def number(xml: Xml, attribute: str, where: str) -> int:
     """An integer attribute; InvalidModelError where it is missing or none."""
     text = xml.get(attribute)
     try:
-        return int(text)
+        return integer(text)
     except (TypeError, ValueError):
         has = "lacks" if text is None else f'has "{text}" as'
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
@@ -114,7 +114,7 @@ def _port(xml: Xml, layer: Layer, where: str) -> Port:
     try:
         for child in xml:
             if child.tag == "dim":
-                dims.append(int(child.text))
+                dims.append(integer(child.text))
             elif child.tag == "rt_info":
                 rt_info = inner_xml(child)
         type = port_type(xml.get("precision", ""), dims)

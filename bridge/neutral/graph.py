@@ -204,6 +204,13 @@ class Condition:
 
 
 InputPort = Invariant | Carried | Sliced | Iteration
+
+
+def outer_input(port: InputPort) -> int | None:
+    """The node's input that a body input takes, None where it takes none."""
+    return None if isinstance(port, Iteration) else port.input
+
+
 OutputPort = Yield | Stacked | Condition
 
 

@@ -107,7 +107,7 @@ class Tensor:
         if hasattr(source, "chunks"):
             return memoryview(b"".join(source.chunks()))
         if isinstance(source, np.ndarray):
-            return memoryview(pack(source, self.element))
+            return pack(source, self.element).data
         return memoryview(source).cast("B")
 
     def chunks(self) -> Iterator[memoryview]:
@@ -169,6 +169,7 @@ def pack(array: np.ndarray, element: Element) -> np.ndarray:
     flat = np.ascontiguousarray(array).reshape(-1)
     if element.bits >= 8:
         return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
+    codes: np.ndarray
     if element.name == "f4e2m1":
         codes = flat.view(np.uint8)
     else:

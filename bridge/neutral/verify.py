@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from bridge.errors import BridgeError
 from bridge.neutral.graph import (
     Body,
@@ -30,7 +32,7 @@ def verify(graph: Graph, where: str = "graph") -> None:
     _graph(graph, where, set())
 
 
-def _fail(where: str, what: str) -> None:
+def _fail(where: str, what: str) -> NoReturn:
     raise VerificationError(f"{where}: {what}")
 
 
@@ -45,9 +47,9 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
         seen.add(value)
     for node in graph.nodes:
         at = f"{where} / {node!r}"
-        for value in node.inputs:
-            if value is not None and value not in seen:
-                _fail(at, f"uses {value}, which nothing before it in its graph makes")
+        for taken in node.inputs:
+            if taken is not None and taken not in seen:
+                _fail(at, f"uses {taken}, which nothing before it in its graph makes")
         for value in node.outputs:
             if value in everywhere:
                 _fail(at, f"makes {value}, which is made already")
@@ -93,12 +95,12 @@ def _ports(node: Node, body: Body, at: str) -> None:
         if isinstance(port, Carried) and port.output >= len(body.outputs):
             _fail(at, f"{port} names an output that is not there")
     taken: set[int] = set()
-    for port in body.outputs:
-        index = port.output if isinstance(port, Yield | Stacked) else None
+    for exit in body.outputs:
+        index = exit.output if isinstance(exit, Yield | Stacked) else None
         if index is None:
             continue
         if index >= len(node.outputs) or index in taken:
-            _fail(at, f"{port} names an output that is not there, or is given already")
+            _fail(at, f"{exit} names an output that is not there, or is given already")
         taken.add(index)
     if len(taken) != len(node.outputs):
         _fail(at, "some of its outputs come from no body output")

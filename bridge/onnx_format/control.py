@@ -21,7 +21,7 @@ from bridge.neutral.graph import (
 )
 from bridge.neutral.inference.control import part_type
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, join, meet
+from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope
 from bridge.onnx_format.types import read_type, write_type
@@ -193,11 +193,7 @@ def fill_scan_body(
         value = Value(names=[info.name])
         value.declared = read_type(info.type)
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
-        if isinstance(port, Sliced):
-            rank = outer.rank if isinstance(outer, TensorType) else None
-            if rank is not None and not -rank <= port.axis < rank:
-                raise InvalidModelError(f"{where}: has no axis {port.axis} to scan in {outer}")
-        type = part_type(outer, port) if isinstance(port, Sliced) else outer
+        type = scanned_type(outer, port, where) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)
         inner.values[info.name] = value
         inner.graph.inputs.append(value)
@@ -217,6 +213,14 @@ def fill_scan_body(
                 keepdims=False,
             )
         )
+
+
+def scanned_type(type: Type, port: Sliced, where: str) -> Type:
+    """The type of the slices of a scanned input; InvalidModelError where it lacks the axis."""
+    rank = type.rank if isinstance(type, TensorType) else None
+    if rank is not None and not -rank <= port.axis < rank:
+        raise InvalidModelError(f"{where}: has no axis {port.axis} to scan in {type}")
+    return part_type(type, port)
 
 
 def _for_each(attributes: dict[str, Any], name: str, count: int, where: str) -> tuple[int, ...]:

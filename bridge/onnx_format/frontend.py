@@ -200,7 +200,9 @@ class Reader:
             except Refused as refusal:
                 raise InvalidModelError(f"{where}: {refusal}") from None
             if result is not None:
-                results = [result] if isinstance(result, Value) else list(result)
+                results: list[Value | None] = (
+                    [result] if isinstance(result, Value) else list(result)
+                )
                 scope.bind_results(proto, results)
                 return
         outputs = scope.outputs(proto)

@@ -8,7 +8,6 @@ import onnx
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.graph import Sliced, Stacked, Value
-from bridge.neutral.inference.control import part_type
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     """Reads Scan 8 as a Loop over axis 0 of all inputs, with a Scan 9 as its body."""
-    from bridge.onnx_format.control import fill_scan_body, graph_attribute
+    from bridge.onnx_format.control import fill_scan_body, graph_attribute, scanned_type
 
     where = scope.path(proto)
     if proto.input[0]:
@@ -38,7 +37,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         port = Sliced(index, 0, keepdims=False)
         given = outer.inputs[index]
         assert given is not None
-        value = Value(part_type(given.type, port))
+        value = Value(scanned_type(given.type, port, where))
         per_batch.graph.inputs.append(value)
         per_batch.body.inputs.append(port)
         inner_inputs.append(value)

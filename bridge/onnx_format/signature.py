@@ -38,7 +38,7 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
         (schema.min_input, schema.max_input),
         (schema.min_output, schema.max_output),
         tuple(i for i, p in enumerate(schema.inputs) if p.option == _REQUIRED_INPUT),
-        {name: int(a.type) for name, a in schema.attributes.items()},
+        {name: int(a.type.value) for name, a in schema.attributes.items()},
         frozenset(name for name, a in schema.attributes.items() if a.required),
     )
 

@@ -65,7 +65,7 @@ def _from_field(proto: onnx.TensorProto, element: Element) -> Any:
         array = np.array(getattr(proto, field), dtype=dtype)
         if element.name == "u32":
             array = array.astype(np.uint32)
-        return memoryview(array).cast("B") if array.size else b""
+        return array.tobytes()
     array = np.array(proto.int32_data, dtype=np.int32)
     if element.bits < 8:
         # Packed already: each entry of int32_data is one byte of raw_data.

@@ -102,7 +102,9 @@ def _known(value: Value | None) -> np.ndarray | None:
 def _dequantized(b: Builder, weights: Weights, opset: int) -> Value | None:
     integers = weights.integers
     shape, rank = integers.shape, len(integers.shape)
-    if weights.scale.ndim > rank or (weights.zero_point is not None and weights.zero_point.ndim > rank):
+    if weights.scale.ndim > rank or (
+        weights.zero_point is not None and weights.zero_point.ndim > rank
+    ):
         return None
     scale = weights.scale.reshape((1,) * (rank - weights.scale.ndim) + weights.scale.shape)
     form = _form(shape, scale.shape)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import constant_value
-from bridge.neutral.graph import Body, Graph, InputPort, Invariant, Node, Value
+from bridge.neutral.graph import (
+    Body,
+    Graph,
+    InputPort,
+    Invariant,
+    Iteration,
+    Node,
+    Value,
+    outer_input,
+)
 from bridge.neutral.types import meet
 
 
@@ -49,12 +58,7 @@ class Substitution:
 
 def drop_unused_inputs(node: Node, first: int) -> None:
     """Removes inputs of a node with bodies, from index `first` on, that no port names any more."""
-    named = {
-        port.input
-        for body in node.bodies
-        for port in body.inputs
-        if getattr(port, "input", None) is not None
-    }
+    named = {outer_input(port) for body in node.bodies for port in body.inputs}
     keep = [i for i in range(len(node.inputs)) if i < first or i in named]
     if len(keep) == len(node.inputs):
         return
@@ -62,9 +66,8 @@ def drop_unused_inputs(node: Node, first: int) -> None:
     node.inputs = [node.inputs[i] for i in keep]
     for body in node.bodies:
         for port in body.inputs:
-            index = getattr(port, "input", None)
-            if index is not None:
-                port.input = moved[index]  # type: ignore[union-attr]
+            if not isinstance(port, Iteration) and port.input is not None:
+                port.input = moved[port.input]
 
 
 def sink_constants(node: Node) -> None:

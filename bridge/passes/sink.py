@@ -125,11 +125,11 @@ def _extend(
         graph.inputs.append(values[outer])
         body.inputs.append(Invariant(position))
     for node in region:
-        for value in node.inputs:
-            tensor = value.constant if value is not None else None
-            if value is not None and tensor is not None and value not in values:
-                values[value] = constant_value(tensor, list(value.names))
-                graph.nodes.append(Node("Constant", [], [values[value]], {"value": tensor}))
+        for taken in node.inputs:
+            tensor = taken.constant if taken is not None else None
+            if taken is not None and tensor is not None and taken not in values:
+                values[taken] = constant_value(tensor, list(taken.names))
+                graph.nodes.append(Node("Constant", [], [values[taken]], {"value": tensor}))
         copied = clone_node(node, values)
         for value in copied.outputs:
             # Declared for all branches, so it says nothing of this one.

@@ -68,13 +68,14 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
     graph.nodes = nodes
     substitution.finish(graph)
     record = []
+    graph.output_names = graph.output_names or [""] * len(graph.outputs)
     for name, node in assigned.items():
         value = node.inputs[0]
         assert value is not None
-        output = f"{name}.next"
+        after = f"{name}.next"
         graph.outputs.append(value)
-        graph.output_names.append(output)
-        record.append({"variable": name, "input": name, "output": output})
+        graph.output_names.append(after)
+        record.append({"variable": name, "input": name, "output": after})
     model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
     return refused
 

@@ -68,7 +68,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("GatherElements", data, indices, axis=axis)
 
 
-@reads("GatherND", format="ir", until=5)
+@reads("GatherND", format="ir", until=7)
 def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
     """GatherND-5 joins the batch dimensions into one."""
     batch = int(node.attributes.get("batch_dims", "0"))
@@ -76,7 +76,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
         return b.op("GatherND", *node.inputs, batch_dims=batch)
     found = b.op("GatherND", *node.inputs, batch_dims=batch)
     shape = b.op("Shape", found)
-    rest = b.op("Slice", shape, b.constant([batch]), b.constant([1 << 62]), b.constant([0]))
+    rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, np.iinfo(np.int64).max, 0, 1)))
     return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
 
 

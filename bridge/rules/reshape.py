@@ -29,6 +29,15 @@ def shape_part(b: Builder, node: Node) -> Value | None:
     return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
 
 
+@expands("Reshape", target="onnx")
+def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
+    """`allowzero`, which operator sets before 14 lack, means nothing for a shape without a 0."""
+    dims = integers(node.inputs[1])
+    if not node.attributes["allowzero"] or dims is None or 0 in dims:
+        return None
+    return b.op("Reshape", *node.inputs, allowzero=False)
+
+
 @expands("Size", target="ir")
 def size_for_ir(b: Builder, node: Node) -> Value:
     return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
