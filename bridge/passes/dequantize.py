@@ -18,8 +18,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.rewrite import Substitution
 
-_FIRST = {I8: 13, U8: 13, I4: 21, U4: 21}
-"""The operator set since which ONNX dequantises an element type."""
+_NARROW = (I8, U8, I4, U4)
 
 
 @dataclass
@@ -44,7 +43,7 @@ def restore_dequantization(graph: Graph, target: Target) -> None:
         made = None
         if weights is not None:
             builder = Builder(nodes, node.name, target)
-            made = _dequantized(builder, weights, target.opset)
+            made = _dequantized(builder, weights)
         if made is None:
             nodes.append(node)
         else:
@@ -86,7 +85,7 @@ def _scaled(value: Value | None) -> Weights | None:
                 continue
             cast = cast.inputs[0].producer
         integers = cast.inputs[0].constant if cast.op == "Cast" and cast.inputs[0] else None
-        if integers is not None and integers.element in _FIRST:
+        if integers is not None and integers.element in _NARROW:
             return Weights(integers, scale, zero_point, integers.shape)
     return None
 
@@ -99,7 +98,7 @@ def _known(value: Value | None) -> np.ndarray | None:
     return None if tensor is None else tensor.array().astype(np.float32)
 
 
-def _dequantized(b: Builder, weights: Weights, opset: int) -> Value | None:
+def _dequantized(b: Builder, weights: Weights) -> Value | None:
     integers = weights.integers
     shape, rank = integers.shape, len(integers.shape)
     if weights.scale.ndim > rank or (
@@ -108,7 +107,7 @@ def _dequantized(b: Builder, weights: Weights, opset: int) -> Value | None:
         return None
     scale = weights.scale.reshape((1,) * (rank - weights.scale.ndim) + weights.scale.shape)
     form = _form(shape, scale.shape)
-    if form is None or opset < max(_FIRST[integers.element], 21 if "block_size" in form else 13):
+    if form is None:
         return None
     zero_point: Any = weights.zero_point
     if zero_point is not None:

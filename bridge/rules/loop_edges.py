@@ -2,7 +2,8 @@
 
 It takes out what a body does not read: with an unread slice goes the number of iterations, with an
 unread state the value that comes out when no iteration runs. It cannot stack a condition that is
-carried, forgets to empty its stacks when no iteration runs, and reads no TensorIterator in another.
+carried, forgets to empty its stacks when no iteration runs, reads no TensorIterator in another, and
+overlooks that a state grows where nothing behind the Loop takes it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bridge.neutral.graph import (
     Stacked,
     Value,
     Yield,
+    outer_input,
 )
 from bridge.neutral.tensor import Tensor
 from bridge.passes.dead import remove_dead_code
@@ -102,8 +104,9 @@ def no_iteration(b: Builder, node: Node) -> Result:
     results: list[Value | None] = [None] * len(node.outputs)
     for port in body.inputs:
         exit = body.outputs[port.output] if isinstance(port, Carried) else None
-        if isinstance(exit, Yield) and exit.output is not None and port.input is not None:
-            results[exit.output] = node.inputs[port.input]
+        start = outer_input(port)
+        if isinstance(exit, Yield) and exit.output is not None and start is not None:
+            results[exit.output] = node.inputs[start]
     for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
         if not isinstance(exit, Stacked) or value.element is None:
             continue
@@ -161,7 +164,7 @@ def unread_states(b: Builder, node: Node) -> Result:
     runs = _runs(b, node)
     inputs: list[Value | None] = [runs]
     then, otherwise = Body(Graph()), Body(Graph())
-    places = []
+    places: list[int] = []
     initials = [node.inputs[port.input] for _, port in states]  # type: ignore[union-attr, index]
     exits = [body.outputs[port.output].output for _, port in states]  # type: ignore[union-attr]
     drop_unused_inputs(node, 2)
@@ -182,6 +185,49 @@ def unread_states(b: Builder, node: Node) -> Result:
     for place, value in zip(places, chosen.outputs, strict=True):
         results[place] = value
     return results
+
+
+@expands("Loop", target="ir")
+def unseen_growth(b: Builder, node: Node) -> Result:
+    """A state that starts with a known shape and changes it must leave the Loop and be used:
+    OpenVINO takes the first shape for that of every iteration otherwise."""
+    (body,) = node.bodies
+    grown = []
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        if not isinstance(port, Carried) or body.outputs[port.output] != Yield(None):
+            continue
+        initial = None if port.input is None else node.inputs[port.input]
+        if initial is not None and _fixed(initial) and initial.shape != value.shape:
+            grown.append((value, port))
+    sliced = next((i for i, v in enumerate(node.outputs) if v.rank is not None), None)
+    if not grown or sliced is None:
+        return None
+    made = b.node(
+        "Loop", node.inputs, len(node.outputs) + len(grown), {}, (body,), extras=node.extras
+    )
+    results = list(made.outputs[: len(node.outputs)])
+    for new, old in zip(results, node.outputs, strict=True):
+        new.type = new.declared = old.type
+    # A bound on a slice that takes all: nothing of it can be known before the Loop has run.
+    end = b.constant([1 << 30])
+    for index, (value, port) in enumerate(grown, len(results)):
+        body.outputs[port.output] = Yield(index)
+        state = made.outputs[index]
+        state.type = state.declared = value.type
+        size = b.op("ReduceMax", b.op("Shape", state), b.constant([0]), keepdims=True)
+        end = b.op("Max", end, size)
+    whole, zero = results[sliced], b.constant([0])
+    if whole.rank == 0:
+        line = b.op("Slice", b.op("Unsqueeze", whole, zero), zero, end, zero)
+        results[sliced] = b.op("Squeeze", line, zero)
+    else:
+        results[sliced] = b.op("Slice", whole, zero, end, zero)
+    return results
+
+
+def _fixed(value: Value) -> bool:
+    """Whether a dimension of the value is a number."""
+    return value.shape is not None and any(isinstance(dim, int) for dim in value.shape)
 
 
 def _is_iterator(node: Node) -> bool:
