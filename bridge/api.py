@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import InvalidModelError, UsageError
+from bridge.errors import BridgeError, InvalidModelError, UsageError
 from bridge.report import Report
 
 if TYPE_CHECKING:
@@ -42,11 +42,38 @@ def _source_format(path: Path) -> str:
     return "onnx" if path.suffix.lower() in (".onnxtxt", ".textproto") else format_of(path)
 
 
+@contextmanager
+def _examined(source: Source) -> Iterator[None]:
+    """Where something unforeseen breaks inside, asks the standard's checker whether the model is
+    at fault: InvalidModelError if so."""
+    try:
+        yield
+    except BridgeError:
+        raise
+    except Exception as error:
+        from bridge.neutral.graph import Model
+        from bridge.onnx_format.validity import fault_of
+
+        is_path = isinstance(source, str | os.PathLike)
+        if isinstance(source, Model) or (is_path and _source_format(Path(source)) != "onnx"):
+            raise
+        fault = fault_of(Path(source) if is_path else source)
+        if fault is None:
+            raise
+        name = source if is_path else "the model"
+        raise InvalidModelError(f"{name}: is not valid ONNX: {fault}") from error
+
+
 def load(source: Source, weights: str | Path | None = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
     `weights` is the `.bin` of an IR, where it does not stand beside the `.xml` under its name.
     """
+    with _examined(source):
+        return _load(source, weights)
+
+
+def _load(source: Source, weights: str | Path | None) -> Model:
     if not isinstance(source, str | os.PathLike):
         from bridge.onnx_format.frontend import read as read_onnx
 
@@ -55,6 +82,8 @@ def load(source: Source, weights: str | Path | None = None) -> Model:
     kind = _source_format(path)
     if not path.is_file():
         raise InvalidModelError(f"{path}: there is no such file")
+    if kind == "onnx" and weights is not None:
+        raise UsageError(f"{path}: only an IR has its weights in a .bin; this is ONNX")
     if kind == "onnx":
         from bridge.onnx_format.frontend import read as read_onnx
 
@@ -67,7 +96,7 @@ def load(source: Source, weights: str | Path | None = None) -> Model:
 def _loaded(source: Source, weights: str | Path | None = None) -> Model:
     from bridge.neutral.graph import Model
 
-    return source if isinstance(source, Model) else load(source, weights)
+    return source if isinstance(source, Model) else _load(source, weights)
 
 
 def _opset(model: Model, opset: int | None) -> int:
@@ -120,7 +149,7 @@ def convert(
     kind = format_of(target)
     _require_place(target)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    with _no_collection():
+    with _examined(source), _no_collection():
         model = _loaded(source, weights)
         _keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
@@ -255,12 +284,13 @@ def to_onnx(source: Source, **options: Any) -> onnx.ModelProto:
     from bridge.onnx_format.backend import to_proto
     from bridge.passes import prepare
 
-    model = _loaded(source, options.pop("weights", None))
-    _override(model, options.pop("input_shapes", None))
-    opset = _opset(model, options.pop("opset", None))
-    prepare(model, Target("onnx", opset), Report(), options.pop("keep_branches", False))
-    _no_more(options)
-    return to_proto(model, opset)
+    with _examined(source):
+        model = _loaded(source, options.pop("weights", None))
+        _override(model, options.pop("input_shapes", None))
+        opset = _opset(model, options.pop("opset", None))
+        prepare(model, Target("onnx", opset), Report(), options.pop("keep_branches", False))
+        _no_more(options)
+        return to_proto(model, opset)
 
 
 def to_openvino(source: Source, **options: Any) -> openvino.Model:

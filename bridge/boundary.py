@@ -25,16 +25,27 @@ KEY = "boundary"
 class Port:
     """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
     `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
-    type's name, `rank` that of a tensor or of each element (None: they differ). Where the
-    elements of a ragged sequence differ in rank (`mixed`), it is the largest, and the rows of
-    `.shapes` of the others end in -1s."""
+    type's name, `shape` that of a tensor or of each element: sizes, symbols, and None for any
+    size; None as a whole where ranks differ. Where the elements of a ragged sequence differ in
+    rank (`mixed`), it is as long as the longest, and the rows of `.shapes` of the others end in
+    -1s."""
 
     kind: str
     element: str
-    rank: int | None
+    shape: list[int | str | None] | None
     optional: bool = False
     count: int = 0
     mixed: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The length of `shape`, 0 where ranks differ."""
+        return len(self.shape or ())
+
+    @property
+    def dummy(self) -> list[int]:
+        """A shape that the value of an absent optional can have."""
+        return [dim if isinstance(dim, int) else 1 for dim in self.shape or ()]
 
     def parts(self, name: str) -> list[str]:
         """The names of the tensors that stand for it."""
@@ -118,10 +129,9 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
     present = [np.array(value is not None)] if port.optional else []
     if value is None and not port.optional:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
-    dtype = _dtype(port)
-    rank = port.rank or 0
+    dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
-        return [*present, np.zeros((1,) * rank, dtype) if value is None else np.asarray(value)]
+        return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
     arrays = [np.asarray(item, dtype) for item in value or ()]
     wrong = [array.shape for array in arrays if array.ndim != rank]
     if wrong:

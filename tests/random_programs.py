@@ -213,6 +213,13 @@ class Block:
         """Whether a node of this very block makes the value."""
         return any(var.name in node.output for node in self.nodes)
 
+    def origin(self, name: str) -> str:
+        """The value that Identity nodes of this block copy under `name`."""
+        for node in self.nodes:
+            if name in node.output and node.op_type == "Identity":
+                return self.origin(node.input[0])
+        return name
+
     def owned(self, var: Var) -> bool:
         """Whether the value is a node's result or an initializer of this very block."""
         return self.produced(var) or any(item.name == var.name for item in self.initializers)
@@ -539,7 +546,21 @@ def next_state(body: Block, state: Var, grows: bool, taken: set[str]) -> Var:
         piece = body.constant(state.element, [1, *state.shape[1:]], body.flip())  # type: ignore
         var = body.emit("Concat", [state, piece], state, axis=0)
         return clamp_output(body, var, state, taken)
-    return clamp_output(body, output(body, state, set(taken)), state, taken)
+    var = output(body, state, set(taken))
+    source = body.origin(var.name)
+    if source != state.name and not body.owned(replace(var, name=source)):
+        var = changed(body, var, state)
+    return clamp_output(body, var, state, taken)
+
+
+def changed(body: Block, var: Var, state: Var) -> Var:
+    """A value made from `var` by an operator: OpenVINO fails to simplify a Loop that carries a
+    captured value as it is."""
+    if var.element in NUMBERS:
+        return body.emit("Neg", [var], var)
+    if var.element == "bool":
+        return body.emit("Not", [var], var)
+    return body.emit("Identity", [state], state)
 
 
 def clamp_output(body: Block, var: Var, state: Var, taken: set[str]) -> Var:

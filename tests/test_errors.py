@@ -359,6 +359,12 @@ CASES = [
         f"{IR_TO_ONNX} --compress-to-fp16",
         ("--compress-to-fp16", "IR"),
     ),
+    Case(
+        "--weights for ONNX",
+        onnx_text(MODEL),
+        f"{ONNX_TO_IR} --weights {{}}/model.bin",
+        ("model.onnx", "only an IR"),
+    ),
     Case("unknown option", ir(), f"{IR_TO_ONNX} --fast", ("--fast",)),
 ]
 
@@ -430,7 +436,7 @@ def test_unforeseen_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise ZeroDivisionError("here\x1b[2J")
 
     onnx_text(MODEL)(tmp_path)
-    monkeypatch.setattr("bridge.api.load", broken)
+    monkeypatch.setattr("bridge.api._load", broken)
     arguments = ["convert", tmp_path / "model.onnx", tmp_path / "out.xml"]
     finished = bridge(*arguments)
     assert finished.code == 2

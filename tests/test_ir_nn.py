@@ -244,9 +244,12 @@ case("grn", of(1, "GRN", bias=0.3), IMAGE)
 case("group", of(12, "GroupNormalization", num_groups=2, epsilon=0.1), IMAGE, random(4), random(4))
 
 # Quantisation
+STEPS = np.array([0.01, 0.02, 0.005, 0.03], F32).reshape(1, 4, 1, 1)
 RANGES: dict[str, tuple[Any, ...]] = {
     "scalar": (-1.5, 1.7, -1.5, 1.7), "other range": (0.0, 2.0, -1.0, 3.0),
     "channels": (random(1, 4, 1, 1) - 3, positive(1, 4, 1, 1), -1.0, 2.0),
+    "with 0": (-1.28, 1.27, -1.28, 1.27), "unsigned": (0.0, 2.55, 0.0, 2.55),
+    "channels with 0": (STEPS * -100, STEPS * 155, STEPS * -100, STEPS * 155),
     "two channels": (-2.0, positive(1, 4, 1, 1), -positive(1, 4, 1, 1), positive(1, 4, 1, 1)),
 }  # fmt: skip
 for name, limits in RANGES.items():
@@ -453,6 +456,34 @@ for name, attributes in DETECTION.items():
         f"detections {name}", of(8, "DetectionOutput", **full), random(2, 120) / 2,
         _RNG.uniform(0, 1, (2, 90)).astype(F32), stages,
     )  # fmt: skip
+CLASSES = _RNG.uniform(0, 1, (1, 3, 30)).astype(F32)
+for kind, across in product(("none", "classid", "score"), (False, True)):
+    case(
+        f"multiclass {kind} {across}",
+        of(
+            9,
+            "MulticlassNms",
+            sort_result_type=kind,
+            sort_result_across_batch=across,
+            iou_threshold=0.4,
+            score_threshold=0.2,
+        ),
+        np.concatenate([CORNERS, CORNERS[:, ::-1] * 0.9]).astype(F32),
+        np.concatenate([CLASSES, CLASSES[:, :, ::-1] / 1.1]),
+        static=True,
+    )
+for name, more in (
+    ("keep", {"keep_top_k": 4}),
+    ("best", {"nms_top_k": 5}),
+    ("background", {"background_class": 1}),
+):
+    case(
+        f"multiclass {name}",
+        of(8, "MulticlassNms", iou_threshold=0.4, score_threshold=0.2, output_type="i32", **more),
+        CORNERS.astype(F32),
+        CLASSES,
+        static=True,
+    )
 LETTERS = _RNG.permuted(np.tile(np.array([9, 0, 0, 0], F32), (3, 8, 1)), axis=-1)
 for merge in (False, True):
     mask = np.array([[1] * 8, [1] * 5 + [0] * 3, [1] * 2 + [0] * 6], F32).T

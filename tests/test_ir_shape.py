@@ -225,10 +225,10 @@ for mode, version in (("ignore_negative", 1), ("ignore_negative", 16), ("normali
         of(version, "OneHot", axis=1, **attributes),
         (np.array([[0, -1], [5, 2]], I32), Fixed(3, I32), Fixed(5, F32), Fixed(2, F32)),
     )
-CASES["one_hot u8"] = (
-    of(1, "OneHot", axis=-1),
-    (np.array([0, 2]), Fixed(3), Fixed(5, np.uint8), Fixed(2, np.uint8)),
-)
+for type in (np.uint8, I32, np.float64, np.float16, bool):
+    CASES[f"one_hot {type.__name__}"] = (
+        of(1, "OneHot", axis=-1), (np.array([0, 2]), Fixed(3), Fixed(5, type), Fixed(0, type)),
+    )  # fmt: skip
 CASES["eye"] = of(9, "Eye", output_type="f32"), (np.array(3), np.array(4), np.array(-1))
 CASES["eye batch"] = (
     of(9, "Eye", output_type="i32"), (Fixed(2), Fixed(3), Fixed(1), Fixed([2, 2])),
@@ -411,7 +411,7 @@ CASES["segment_max no number"] = (
 
 NOT_DYNAMIC = (
     "squeeze skips", "squeeze all", "extract_image_patches", "reorg_yolo", "embedding_", "segment_",
-    "interpolate 1 ", "interpolate asymmetric", "interpolate align_corners", "interpolate tf",
+    "interpolate asymmetric", "interpolate align_corners", "interpolate tf",
     "interpolate pytorch", "grid_sample", "scatter_elements", "one_hot", "eye", "gather_tree",
 )  # fmt: skip
 """Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of

@@ -293,6 +293,11 @@ for opset, samples in product((10, 16), (0, 2)):
         sampling_ratio=samples,
         spatial_scale=0.7,
     )
+for mode in ("half_pixel", "output_half_pixel"):
+    case(
+        f"max {mode}", "RoiAlign", IMAGE, Constant(ROIS), Constant([0, 1, 1], np.int64), mode="max",
+        output_height=3, output_width=2, sampling_ratio=2, coordinate_transformation_mode=mode,
+    )  # fmt: skip
 case("", "MaxRoiPool", IMAGE, Constant([[0, 0, 0, 5, 5], [1, 2, 3, 6, 7]]), pooled_shape=[2, 3])
 
 

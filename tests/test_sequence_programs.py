@@ -17,10 +17,12 @@ FEEDS = 4
 
 
 def flat(values: list[Any]) -> list[np.ndarray]:
-    """Sequences opened, so that lengths show in the count."""
+    """Sequences opened, so that lengths show in the count; a False for what is absent."""
     result = []
     for value in values:
-        if isinstance(value, list):
+        if value is None:
+            result.append(np.array(False))
+        elif isinstance(value, list):
             result += [np.array(len(value)), *value]
         else:
             result.append(value)
@@ -46,6 +48,7 @@ def test_sequences_there_and_back(program: SequenceProgram) -> None:
         openvino, again = OpenVino(there), OnnxRuntime(back)
         boundary = bridge.Boundary.of(there)
         for feed, want in zip(feeds, expected, strict=True):
-            results = bridge.unpack(boundary, openvino.run_by_name(list(feed.values())))
+            packed = bridge.pack(boundary, feed)
+            results = bridge.unpack(boundary, openvino.run_by_name(list(packed.values())))
             assert_close(flat([results[name] for name in names]), want)
             assert_close(flat(again.run(feed)), want)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,15 +112,17 @@ def _feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
 
 
 class OnnxRuntime:
-    """onnxruntime on the CPU with all graph optimisations off."""
+    """onnxruntime on the CPU with all graph optimisations off. A run that takes longer than
+    `seconds` ends in an EngineError."""
 
     name = "onnxruntime"
     suffixes = frozenset({".onnx"})
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, seconds: float = 600.0) -> None:
         self._module = _optional_module("onnxruntime")
         self.version = self._module.__version__
         self._threads = threads
+        self._seconds = seconds
 
     def load(self, source: Source) -> Session:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -136,7 +139,7 @@ class OnnxRuntime:
         except Exception as error:
             kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {_message(error)}") from error
-        return _OnnxRuntimeSession(self._module, session)
+        return _OnnxRuntimeSession(self._module, session, self._seconds)
 
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely
@@ -154,24 +157,32 @@ _ORT_LACKS = re.compile(
 
 
 class _OnnxRuntimeSession:
-    def __init__(self, module: Any, session: Any) -> None:
+    def __init__(self, module: Any, session: Any, seconds: float) -> None:
         self._module = module
         self._session = session
+        self._seconds = seconds
         self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
         self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         values = {port.name: self._value(port, _feed_of(port, feeds)) for port in self.inputs}
         names = [port.name for port in self.outputs]
+        options = self._module.RunOptions()
+        options.log_severity_level = 4
+        alarm = threading.Timer(self._seconds, setattr, (options, "terminate", True))
+        alarm.daemon = True
+        alarm.start()
         try:
             if all(port.kind == "tensor" for port in self.outputs) and all(
                 isinstance(value, self._module.OrtValue) for value in values.values()
             ):
-                results = self._session.run_with_ort_values(names, values)
+                results = self._session.run_with_ort_values(names, values, options)
             else:
-                results = self._session.run(names, values)
+                results = self._session.run(names, values, options)
         except Exception as error:
             raise EngineError(f"onnxruntime: {_message(error)}") from error
+        finally:
+            alarm.cancel()
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
     def _value(self, port: Port, value: Any) -> Any:

@@ -87,6 +87,9 @@ _TRANSPARENT = frozenset(
     }
 )
 
+_INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
+_LARGEST_COUNT = 16  # that a recipe may ask for
+
 _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 
 
@@ -140,11 +143,18 @@ class _Maker:
             return self._of_type(value, type.item, uses) if present else None
         if type.element is None:
             raise InvalidModelError(f"input '{value.name}' has no element type")
-        array = self._tensor(value, type.element, self.shape(value.name, type.shape), uses)
+        shape = self.shape(value.name, type.shape)
+        array = drawn = self._tensor(type.element, shape, uses)
         if value.name in self.recipe.scales:
             array = array * self.recipe.scales[value.name]
         if value.name in self.recipe.fills:
             array = np.full(array.shape, self.recipe.fills[value.name])
+        bounds = self._bounds(uses)
+        if bounds is not None and array is not drawn:
+            # No index beyond the end, and no trip count of 2**63, which would run for years.
+            names = {_input_name(node, index) for node, index in uses}
+            highest = bounds[1] if names & _INDEXES else max(bounds[1], _LARGEST_COUNT)
+            array = np.clip(array, bounds[0], highest)
         if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
             bits = min(type.element.bits, 53)  # a cast of what does not fit is not defined
             top = float((1 << (bits - type.element.is_signed)) - 1)
@@ -152,21 +162,26 @@ class _Maker:
         with np.errstate(all="ignore"):
             return np.asarray(array).astype(type.element.dtype)
 
-    def _tensor(
-        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
-    ) -> np.ndarray:
+    def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
         for node, index in uses:
             exact = self._exact(node, index, shape)
             if exact is not None:
                 return exact
         if any(_input_name(node, index) in _UNIT for node, index in uses):
             return self.rng.uniform(0.0, 0.9, shape)
+        bounds = self._bounds(uses)
+        if bounds is not None:
+            return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
+        return _free(self.rng, element, shape)
+
+    def _bounds(self, uses: Uses) -> tuple[int, int] | None:
+        """The lowest and highest value that all uses of an input allow, where any says so."""
         found = (self._range(node, index) for node, index in uses)
         ranges = [pair for pair in found if pair is not None]
-        if ranges:
-            low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
-            return np.asarray(self.rng.integers(low, max(low, high) + 1, shape))
-        return _free(self.rng, element, shape)
+        if not ranges:
+            return None
+        lowest = max(low for low, _ in ranges)
+        return lowest, max(lowest, min(high for _, high in ranges))
 
     def shape(self, name: str, shape: Shape) -> tuple[int, ...]:
         """The sizes of an input's shape; two dimensions where not even the rank is known."""

@@ -56,6 +56,8 @@ def _weights(node: Node) -> Weights | None:
     """What a node computes, if it is the last of such a chain."""
     if node.op == "Mul":
         return _scaled(node.outputs[0]) if node.outputs[0].element is F32 else None
+    if node.op == "Reshape":
+        return _joined_later(node)
     if node.op != "Cast" or node.attributes["to"] is not F32:
         return None
     value = node.inputs[0]
@@ -70,22 +72,36 @@ def _weights(node: Node) -> Weights | None:
     return found
 
 
+def _joined_later(node: Node) -> Weights | None:
+    """Blocks that were scaled in f32, then joined."""
+    inner = node.inputs[0].producer if node.inputs[0] is not None else None
+    shape = node.outputs[0].shape
+    if inner is None or inner.op != "DequantizeLinear" or not is_static(shape):
+        return None
+    integers = inner.inputs[0].constant if inner.inputs[0] is not None else None
+    scale, zero_point = _known(inner.inputs[1]), _known(inner.input(2))
+    if integers is None or scale is None or scale.ndim != len(integers.shape):
+        return None
+    return Weights(integers, scale, zero_point, shape)
+
+
 def _scaled(value: Value | None) -> Weights | None:
     product = value.producer if value is not None else None
     if product is None or product.op != "Mul":
         return None
     for inner, factor in (product.inputs, product.inputs[::-1]):
-        scale = _known(factor)
-        if scale is None or inner is None or inner.producer is None:
+        node: Node | None = inner.producer if inner is not None else None
+        offset: Value | None = None
+        if node is not None and node.op == "Sub":
+            shifted, offset = node.inputs
+            node = shifted.producer if shifted is not None else None
+        if node is None or node.op != "Cast" or node.inputs[0] is None:
             continue
-        zero_point, cast = None, inner.producer
-        if cast.op == "Sub":
-            zero_point = _known(cast.inputs[1])
-            if zero_point is None or cast.inputs[0] is None or cast.inputs[0].producer is None:
-                continue
-            cast = cast.inputs[0].producer
-        integers = cast.inputs[0].constant if cast.op == "Cast" and cast.inputs[0] else None
-        if integers is not None and integers.element in _NARROW:
+        integers = node.inputs[0].constant
+        if integers is None or integers.element not in _NARROW:
+            continue
+        scale, zero_point = _known(factor), _known(offset)
+        if scale is not None and (offset is None or zero_point is not None):
             return Weights(integers, scale, zero_point, integers.shape)
     return None
 
@@ -101,9 +117,7 @@ def _known(value: Value | None) -> np.ndarray | None:
 def _dequantized(b: Builder, weights: Weights) -> Value | None:
     integers = weights.integers
     shape, rank = integers.shape, len(integers.shape)
-    if weights.scale.ndim > rank or (
-        weights.zero_point is not None and weights.zero_point.ndim > rank
-    ):
+    if weights.scale.ndim > rank:
         return None
     scale = weights.scale.reshape((1,) * (rank - weights.scale.ndim) + weights.scale.shape)
     form = _form(shape, scale.shape)
@@ -111,10 +125,12 @@ def _dequantized(b: Builder, weights: Weights) -> Value | None:
         return None
     zero_point: Any = weights.zero_point
     if zero_point is not None:
-        narrow = np.broadcast_to(zero_point, scale.shape).astype(integers.element.dtype)
-        if not np.array_equal(narrow.astype(np.float32), np.broadcast_to(zero_point, scale.shape)):
+        if np.broadcast_shapes(zero_point.shape, scale.shape) != scale.shape:
             return None
-        zero_point = narrow
+        wide = np.broadcast_to(zero_point, scale.shape)
+        zero_point = wide.astype(integers.element.dtype)
+        if not np.array_equal(zero_point.astype(np.float32), wide):
+            return None
     wanted = weights.shape
     if "block_size" in form and form["axis"] == rank - 1 and scale.shape[-1] == 1:
         joined = (*shape[:-2], shape[-2] * shape[-1])

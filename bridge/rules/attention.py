@@ -46,10 +46,9 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
     of -inf alone is no -inf, so that its test for masked rows fails."""
     query, key, value = (node.input(i) for i in range(3))
     assert query is not None and key is not None and value is not None
-    if query.rank not in (3, 4):
-        return None
     attributes = node.attributes
-    heads = query.rank == 3
+    # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
+    heads = query.rank == 3 if query.rank is not None else bool(attributes.get("q_num_heads"))
     if heads:
         query = _by_heads(b, query, attributes["q_num_heads"])
         key = _by_heads(b, key, attributes["kv_num_heads"])
@@ -130,9 +129,10 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
 
 def _padded(b: Builder, mask: Value, key: Value) -> Value:
     """A mask for fewer keys than there are, with the others masked."""
-    if mask.shape is None or key.shape is None:
+    if mask.shape is None:
         raise Refused("the rank of its mask is unknown; declare the shapes of the graph's inputs")
-    if mask.shape[-1] == key.shape[2] and isinstance(mask.shape[-1], int | str):
+    last = mask.shape[-1]
+    if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
         return mask
     missing = b.op("Sub", sizes(b, key, 2), sizes(b, mask, -1))
     masked = b.constant(False, BOOL) if mask.element is BOOL else b.like(MINUS_INFINITY, mask)

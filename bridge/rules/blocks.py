@@ -158,7 +158,8 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
 def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     """ExtractImagePatches-3: one strided slice for each place in the patch, joined in depth."""
     x = node.inputs[0]
-    assert x is not None and x.shape is not None
+    ranks(node, 0)
+    assert x is not None
     sizes_, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
     space = x.shape[2:]
     if not all(isinstance(size, int) for size in space):

@@ -15,11 +15,7 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     count = length_of(node.inputs[1]) or length_of(node.inputs[2])
     if count is None:
         raise Refused("the length of its image_shape is not known; declare input shapes")
-    attributes = {
-        "dilations": node.attributes["dilations"] or (1,) * count,
-        "pads": node.attributes["pads"] or (0,) * (2 * count),
-        "strides": node.attributes["strides"] or (1,) * count,
-    }
+    attributes = _attributes(node, count)
     if count != 2:
         return _by_scatter(b, node, count, attributes)
     if attributes == node.attributes:
@@ -27,11 +23,23 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("Col2Im", *node.inputs, **attributes)
 
 
+def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "dilations": node.attributes["dilations"] or (1,) * count,
+        "pads": node.attributes["pads"] or (0,) * (2 * count),
+        "strides": node.attributes["strides"] or (1,) * count,
+    }
+
+
 @expands("Col2Im", target="onnx")
 def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ONNX wants a batch."""
+    """ONNX wants a batch, and has no Col2Im before operator set 18."""
+    assert b.target is not None
     if ranks(node, 0) != [2]:
-        return None
+        count = length_of(node.inputs[1]) or length_of(node.inputs[2])
+        if b.target.opset >= 18 or count is None:
+            return None
+        return _by_scatter(b, node, count, _attributes(node, count))
     x, image, block = node.inputs
     assert x is not None
     made = b.op("Col2Im", unsqueeze(b, x, 0), image, block, **node.attributes)

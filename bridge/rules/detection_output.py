@@ -18,12 +18,10 @@ from bridge.rules.idioms import (
     scalar,
     sizes,
     split,
-    take,
     transpose,
     unsqueeze,
 )
-
-_NONE = float(np.finfo(np.float32).min)
+from bridge.rules.suppression import NONE, kept_scores
 
 
 def _check(node: Node) -> None:
@@ -48,11 +46,24 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     priors, images = sizes(b, boxes, 1), sizes(b, boxes, 0)
     scores = transpose(b, reshape(b, predictions, images, priors, -1), 0, 2, 1)
     classes = sizes(b, scores, 1)
-    dense = reshape(b, _suppressed(b, boxes, scores, attributes), images, -1)
+    dense = reshape(
+        b,
+        kept_scores(
+            b,
+            boxes,
+            scores,
+            attributes["background_label_id"],
+            attributes["top_k"],
+            attributes["nms_threshold"],
+            attributes["confidence_threshold"],
+        ),
+        images,
+        -1,
+    )
     count = b.op("Min", b.constant([keep]), sizes(b, dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1, largest=True, sorted=True)
     labels, prior = b.op("Div", places, priors), b.op("Mod", places, priors)
-    found = b.op("Greater", best, b.constant(_NONE))
+    found = b.op("Greater", best, b.constant(NONE))
     rank = b.op("Range", b.constant(0), scalar(b, count), b.constant(1))
     key = b.op("Add", b.op("Mul", labels, count), rank)
     key = b.op("Where", found, key, b.op("Add", b.op("Mul", classes, count), rank))
@@ -102,28 +113,3 @@ def _decoded(b: Builder, logits: Value, proposals: Value, attributes: dict[str, 
     if attributes["clip_before_nms"]:
         boxes = b.op("Clip", boxes, b.constant(0.0), b.constant(1.0))
     return boxes
-
-
-def _suppressed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
-    """The scores [images, classes, priors] of the boxes that suppression leaves, else _NONE."""
-    candidates = scores
-    none = b.constant(_NONE)
-    background = attributes["background_label_id"]
-    if background >= 0:
-        label = b.op("Range", b.constant(0), scalar(b, sizes(b, scores, 1)), b.constant(1))
-        hidden = b.op("Equal", label, b.constant(background))
-        candidates = b.op("Where", unsqueeze(b, hidden, 1), none, candidates)
-    if attributes["top_k"] > 0:
-        count = b.op("Min", b.constant([attributes["top_k"]]), sizes(b, scores, 2))
-        highest, _ = b.ops("TopK", 2, candidates, count, axis=2, largest=True, sorted=True)
-        least = take(b, highest, 2, -1)
-        candidates = b.op("Where", b.op("Less", candidates, least), none, candidates)
-    # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
-    low, high = split(b, boxes, 2, 2, 2)
-    kept = b.op(
-        "NonMaxSuppression", concat(b, 2, low, b.op("Max", low, high)), candidates,
-        sizes(b, scores, 2), b.constant([attributes["nms_threshold"]]),
-        b.constant([attributes["confidence_threshold"]]),
-    )  # fmt: skip
-    empty = b.op("Expand", none, b.op("Shape", scores))
-    return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))

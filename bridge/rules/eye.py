@@ -43,8 +43,12 @@ def _distance(b: Builder, rows: Value, columns: Value) -> Value:
 
 
 @expands("Trilu", target="ir")
-def trilu_for_ir(b: Builder, node: Node) -> Value:
-    """Keeps what is on the one side of a diagonal."""
+@expands("Trilu", target="onnx")
+def trilu(b: Builder, node: Node) -> Value | None:
+    """Keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
+    assert b.target is not None
+    if b.target.format == "onnx" and b.target.opset >= 14:
+        return None
     x, k = node.inputs[0], node.input(1)
     assert x is not None
     ranks(node, 0)

@@ -10,10 +10,15 @@ from bridge.neutral.types import ELEMENTS, F16, F32
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
 
+ZERO_TOLERANCE = 1e-4
+"""How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
+
 
 @expands("FakeQuantize", target="onnx")
 def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
-    """clip, scale to 0 ... levels - 1, round half to even, scale to the output's range."""
+    """Clip, scale to 0 ... levels - 1, round half to even, scale to the output's range. With 256
+    levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for which engines have
+    integer kernels."""
     data, *limits = node.inputs
     assert data is not None
     element, steps = data.element, node.attributes["levels"] - 1
@@ -21,6 +26,10 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     x = cast(b, data, F32)
     if all(k is not None for k in known):
         il, ih, ol, oh = (np.asarray(k, np.float32) for k in known)
+        if steps == 255 and np.array_equal(il, ol) and np.array_equal(ih, oh):
+            quantized = _quantized(b, x, il, ih)
+            if quantized is not None:
+                return cast(b, quantized, element)
         span = ih - il
         scale = np.where(span == 0, 0, steps / np.where(span == 0, 1, span)).astype(np.float32)
         low, high = b.constant(np.minimum(il, ih)), b.constant(np.maximum(il, ih))
@@ -36,6 +45,29 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     y = b.op("Min", b.op("Max", x, low), high)
     y = b.op("Round", _line(b, y, *into))
     return cast(b, _line(b, y, *out), element)
+
+
+def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:
+    """`x` to 8 bits and back, where a level is 0 and limits are for all or along one axis."""
+    low, high = np.broadcast_arrays(low, high)
+    scale = (high - low) / np.float32(255)
+    if not (scale > 0).all():
+        return None
+    zero_point = -low / scale
+    nearest = np.round(zero_point)
+    if (abs(zero_point - nearest) > ZERO_TOLERANCE).any() or (
+        (nearest < 0) | (nearest > 255)
+    ).any():
+        return None
+    wide = [axis for axis, size in enumerate(low.shape) if size > 1]
+    if len(wide) > 1:
+        return None
+    axis = wide[0] - low.ndim if wide else 1
+    shape = (-1,) if wide else ()
+    scales = b.constant(np.asarray(scale, np.float32).reshape(shape))
+    zeros = b.constant(nearest.astype(np.uint8).reshape(shape))
+    integers = b.op("QuantizeLinear", x, scales, zeros, axis=axis)
+    return b.op("DequantizeLinear", integers, scales, zeros, axis=axis)
 
 
 def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:

@@ -12,12 +12,17 @@ from bridge.rules.idioms import cast, concat, ranks, reshape, size, sizes, unsqu
 
 
 @expands("GridSample", target="ir")
-def grid_sample_for_ir(b: Builder, node: Node) -> Value | None:
-    """GridSample-9 takes images alone; of volumes every corner around a place is gathered."""
+@expands("GridSample", target="onnx")
+def grid_sample(b: Builder, node: Node) -> Value | None:
+    """IR's GridSample-9 and ONNX's before operator set 20 take images alone, and ONNX has none
+    before 16: every corner around a place is gathered."""
     x, grid = node.inputs
-    assert x is not None and grid is not None
+    assert x is not None and grid is not None and b.target is not None
+    newest = b.target.format == "onnx" and b.target.opset >= 20
+    if newest or node.attributes["mode"] == "cubic":
+        return None
     rank = ranks(node, 0)[0]
-    if rank == 4:
+    if rank == 4 and (b.target.format == "ir" or b.target.opset >= 16):
         return None
     axes = range(2, rank)
     counts = [size(b, x, axis) for axis in axes]

@@ -57,11 +57,44 @@ def condition_is_true(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def unchanged_states(b: Builder, node: Node) -> Result:
+    """A state that stays what it was at first is no state; OpenVINO fails where the next value is
+    the initial one by another way."""
+    (body,) = node.bodies
+    outer = {
+        value: node.inputs[port.input]
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+        if isinstance(port, Invariant)
+    }
+    found: dict[int, Value] = {}
+    for index, (value, port) in enumerate(zip(body.graph.inputs, body.inputs, strict=True)):
+        if not isinstance(port, Carried) or port.input is None:
+            continue
+        exit = body.outputs[port.output]
+        again = body.graph.outputs[port.output]
+        while again.producer is not None and again.producer.op == "Identity":
+            again = again.producer.inputs[0] or again
+        initial = node.inputs[port.input]
+        if initial is None or not isinstance(exit, Yield) or exit.output is None:
+            continue
+        if again is value or outer.get(again) is initial:
+            body.inputs[index] = Invariant(port.input)
+            found[exit.output] = initial
+    if not found:
+        return None
+    results = list(loop_again(b, node, node.inputs))
+    for place, initial in found.items():
+        results[place] = initial
+    return results
+
+
+@expands("Loop", target="ir")
 def unread_slices(b: Builder, node: Node) -> Result:
     """Slices that only count iterations become a trip count."""
     (body,) = node.bodies
     if node.input(0) is not None or node.input(1) is not None:
         return None
+    _drop_idle(body.graph)
     read = _read(body.graph)
     slices = [
         value
@@ -74,7 +107,11 @@ def unread_slices(b: Builder, node: Node) -> Result:
     node.inputs = [trips_of_slices(b, node, body), None, *rest]
     _take(body, lambda _, port: isinstance(port, Sliced))
     drop_unused_inputs(node, 2)
-    return loop_again(b, node, node.inputs)
+    backwards = _turn_forwards(b, node)
+    results = list(loop_again(b, node, node.inputs))
+    for index, axis in backwards.items():
+        results[index] = _reversed(b, results[index], axis)
+    return results
 
 
 @expands("Loop", target="ir")
@@ -88,7 +125,16 @@ def nested_iterators(b: Builder, node: Node) -> Result:
     for one in body.graph.nodes:
         if one.op == "Loop" and _is_iterator(one):
             one.inputs = [trips_of_slices(inner, one, one.bodies[0]), None, *one.inputs[2:]]
-        nodes.append(one)
+            backwards = _turn_forwards(inner, one)
+            nodes.append(one)
+            for index, axis in backwards.items():
+                old = one.outputs[index]
+                one.outputs[index] = Value(old.type)
+                one.outputs[index].producer = one
+                turned = _reversed(inner, one.outputs[index], axis)
+                inner.node("Identity", [turned], [old])
+        else:
+            nodes.append(one)
     if len(nodes) == len(body.graph.nodes):
         return None
     body.graph.nodes = nodes
@@ -150,15 +196,8 @@ def unread_states(b: Builder, node: Node) -> Result:
     """A state that the body sets and never reads is not carried. It comes out as it went in where
     no iteration runs: an If behind the Loop says so."""
     (body,) = node.bodies
-    read = _read(body.graph)
-
-    def is_unread(value: Value, port: InputPort) -> bool:
-        if not isinstance(port, Carried) or value in read:
-            return False
-        exit = body.outputs[port.output]
-        return isinstance(exit, Yield) and exit.output is not None
-
-    states = _take(body, is_unread)
+    _drop_idle(body.graph)
+    states = _take_unread_states(body)
     if not states:
         return None
     runs = _runs(b, node)
@@ -230,6 +269,33 @@ def _fixed(value: Value) -> bool:
     return value.shape is not None and any(isinstance(dim, int) for dim in value.shape)
 
 
+def _drop_idle(graph: Graph) -> None:
+    """Stops carrying, inside out, what Loops that surely run never read."""
+    for node in graph.nodes:
+        for body in node.bodies:
+            _drop_idle(body.graph)
+        if node.op == "Loop" and _surely_runs(node):
+            _take_unread_states(node.bodies[0])
+    remove_dead_code(graph)
+
+
+def _take_unread_states(body: Body) -> list[tuple[Value, InputPort]]:
+    read = _read(body.graph)
+
+    def is_unread(value: Value, port: InputPort) -> bool:
+        if not isinstance(port, Carried) or value in read:
+            return False
+        exit = body.outputs[port.output]
+        return isinstance(exit, Yield) and exit.output is not None
+
+    return _take(body, is_unread)
+
+
+def _surely_runs(node: Node) -> bool:
+    """Whether a Loop runs at least once; slices are taken to have parts."""
+    return all(value is None or _is_positive(value) for value in (node.input(0), node.input(1)))
+
+
 def _is_iterator(node: Node) -> bool:
     """Whether slices alone say how often a Loop runs: IR's TensorIterator."""
     (body,) = node.bodies
@@ -239,6 +305,30 @@ def _is_iterator(node: Node) -> bool:
         and any(isinstance(port, Sliced) for port in body.inputs)
         and not any(isinstance(exit, Condition) for exit in body.outputs)
     )
+
+
+def _turn_forwards(b: Builder, node: Node) -> dict[int, int]:
+    """Makes a Loop read and stack forwards, as IR's Loop must: inputs are reversed before. Gives
+    the axes of the outputs that are to be reversed behind it."""
+    (body,) = node.bodies
+    for port in body.inputs:
+        if isinstance(port, Sliced) and (port.stride, port.start, port.end) == (-1, -1, 0):
+            outer = node.inputs[port.input]
+            assert outer is not None
+            node.inputs.append(_reversed(b, outer, port.axis))
+            port.input = len(node.inputs) - 1
+            port.stride, port.start, port.end = 1, 0, -1
+    drop_unused_inputs(node, 2)
+    backwards = {}
+    for exit in body.outputs:
+        if isinstance(exit, Stacked) and (exit.stride, exit.start, exit.end) == (-1, -1, 0):
+            backwards[exit.output] = exit.axis
+            exit.stride, exit.start, exit.end = 1, 0, -1
+    return backwards
+
+
+def _reversed(b: Builder, value: Value, axis: int) -> Value:
+    return b.op("Slice", value, *(b.constant([n]) for n in (-1, -(1 << 30), axis, -1)))
 
 
 def _runs(b: Builder, node: Node) -> Value | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, BOOL, F16, F32, I32, I64, STRING
+from bridge.neutral.types import BF16, BOOL, F16, F32, F64, I32, I64, STRING
 from bridge.rules import expands
 from bridge.rules.idioms import as_i64, cast, concat, reshape, scalar
 
@@ -58,13 +58,17 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
             indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
     on, off = scalar(b, on), scalar(b, off)
     axis = node.attributes["axis"]
-    if on.element not in (F16, F32, I64, STRING):
-        # onnxruntime has no OneHot of other types.
+    element = on.element
+    if element is F64:
         hot = b.op("OneHot", indices, depth, b.constant([0, 1]), axis=axis)
         return b.op("Where", cast(b, hot, BOOL), on, off)
+    if element not in (F16, F32, I64, STRING):
+        # onnxruntime has no OneHot of other types.
+        wide = F32 if element.is_float else I64
+        on, off = cast(b, on, wide), cast(b, off, wide)
     ends = [values_of(off), values_of(on)]
     if ends[0] is not None and ends[1] is not None:
         values = b.constant(np.stack([ends[0], ends[1]]))
     else:
         values = concat(b, 0, reshape(b, off, 1), reshape(b, on, 1))
-    return b.op("OneHot", indices, depth, values, axis=axis)
+    return cast(b, b.op("OneHot", indices, depth, values, axis=axis), element)

@@ -75,6 +75,22 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
     return b.op("ScatterElements", zeros, places, as_i64(b, pads), b.constant(0))
 
 
+@expands("Pad", target="onnx")
+def older_pad(b: Builder, node: Node) -> Value | None:
+    """ONNX's Pad wraps since operator set 19, and has axes since 18."""
+    assert b.target is not None
+    x, pads, value, axes = (node.input(i) for i in range(4))
+    assert x is not None and pads is not None
+    wraps = node.attributes["mode"] == "wrap" and b.target.opset < 19
+    if b.target.opset >= 18 and not wraps:
+        return None
+    if axes is not None:
+        pads = _for_all_axes(b, x, pads, axes)
+    if wraps:
+        return _by_index(b, node, *_halves(b, pads), _wrapped)
+    return None if axes is None else b.op("Pad", x, pads, value, **node.attributes)
+
+
 @expands("ir::Pad", target="onnx")
 def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     x, begin, end, value = (node.input(i) for i in range(4))

@@ -39,6 +39,17 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
 
 
+@expands("Bernoulli", target="ir")
+def bernoulli_to_ir(b: Builder, node: Node) -> Result:
+    """1 where a uniform number is below the probability. (The standard's function body has it the
+    wrong way round: above.)"""
+    (x,) = node.inputs
+    assert x is not None
+    drawn = F64 if x.element is F64 else F32
+    numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
+    return cast(b, b.op("Less", numbers, cast(b, x, drawn)), _element(node))
+
+
 @expands("Multinomial", target="ir")
 def multinomial_to_ir(b: Builder, node: Node) -> Result:
     """Multinomial-13, with replacement, of log probabilities."""

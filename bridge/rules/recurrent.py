@@ -312,8 +312,13 @@ def to_loop(
             else _part(b, s, 1 if layer.batch_first else 0, direction)
             for s in states
         ]  # fmt: skip
-        own = [_part(b, p, 0, direction) for p in (w, bias, *parameters)]
-        results.append(_loop(b, layer, direction, time_major, initial, lengths, own, step))
+        share = b.op(
+            "Add",
+            b.op("MatMul", time_major, _part(b, w, 0, direction), transpose_b=True),
+            _part(b, bias, 0, direction),
+        )
+        own = [_part(b, p, 0, direction) for p in parameters]
+        results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
     for index, parts in enumerate(zip(*results, strict=True)):
@@ -336,7 +341,7 @@ def _loop(
     b: Builder,
     layer: Layer,
     direction: int,
-    x: Value,
+    share: Value,
     states: list[Value],
     lengths: Value | None,
     parameters: list[Value],
@@ -347,12 +352,7 @@ def _loop(
     def body(
         b: Builder, parts: list[Value], before: list[Value], fixed: list[Value]
     ) -> tuple[list[Value], list[Value]]:
-        w, bias, *own = fixed[: len(parameters)]
-        # W's share is not computed ahead of the Loop, for all steps at once: OpenVINO's CPU
-        # plugin would add the product with the state to the slice in place, and then overwrite
-        # the sum with the next slice.
-        share = b.op("Add", b.op("MatMul", parts[0], w, transpose_b=True), bias)
-        after = step(b, layer, direction, share, before, own)
+        after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
         if lengths is None:
             return after, [after[0]]
         inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), b.constant([1]))
@@ -360,9 +360,9 @@ def _loop(
         kept = [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
         return kept, [y]
 
-    sliced, fixed = [x], list(parameters)
+    sliced, fixed = [share], list(parameters)
     if lengths is not None:
-        sliced.append(positions(b, x, 0))
+        sliced.append(positions(b, share, 0))
         fixed.append(cast(b, lengths, I64))
         some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
         # The final states of a sequence without elements are zeros, in both engines.

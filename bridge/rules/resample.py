@@ -6,7 +6,7 @@ several axes one after the other: linear and cubic interpolation are separable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
@@ -52,6 +52,10 @@ def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
 
 
 def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
+    if method.antialias:
+        # An axis that keeps its size is left as it is, in onnxruntime and in Pillow.
+        kept = b.op("Equal", axis.out, axis.size)
+        axis = replace(axis, scale=b.op("Where", kept, _f(b, 1), axis.scale))
     at = _coordinates(b, axis, method)
     last = cast(b, b.op("Sub", axis.size, b.constant(1)), F32)
     if method.mode == "nearest":

@@ -13,7 +13,7 @@ from bridge.rules.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
 from bridge.rules.idioms import ranks as ranks_of
 from bridge.rules.widening import onnx_elements
 
-expands("Range", "ReverseSequence", target="onnx")(onnx_elements)
+expands("Compress", "Range", "ReverseSequence", target="onnx")(onnx_elements)
 
 
 @expands("Shape", target="ir")
@@ -141,10 +141,10 @@ def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
 
 
-@reads("Transpose", format="ir")
-def read_transpose(b: Builder, node: Node) -> Value | None:
-    """An empty order reverses the axes, as no order does in ONNX."""
-    return b.op("Transpose", node.inputs[0]) if integers(node.inputs[1]) == () else None
+@expands("Transpose", target="onnx")
+def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
+    """In IR an empty order reverses the axes, as no order does in ONNX."""
+    return b.op("Transpose", node.inputs[0]) if integers(node.input(1)) == () else None
 
 
 @expands("Transpose", target="ir")
@@ -162,6 +162,14 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
     tensor = node.attributes.get("value")
     value = b.constant(0, F32) if tensor is None else b.constant(tensor.array().reshape(()))
     return b.op("Expand", value, node.inputs[0])
+
+
+@reads("Broadcast", format="ir", until=2)
+def read_broadcast_1(b: Builder, node: Node) -> Value | None:
+    """Broadcast-1 has axes even where its mode uses none."""
+    if node.attributes.get("mode", "numpy") != "numpy":
+        return None
+    return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
 
 
 @expands("Broadcast", target="onnx")

@@ -91,6 +91,30 @@ def simple_for_onnx(b: Builder, node: Node) -> Value | None:
     return x
 
 
+@expands("Resize", target="onnx")
+def older_resize(b: Builder, node: Node) -> Value | None:
+    """Symmetric half pixels came with operator set 19; axes, antialiasing and the policy with 18,
+    where the region of interest got the axes, too."""
+    assert b.target is not None
+    attributes = node.attributes
+    symmetric = attributes["coordinate_transformation_mode"] == "half_pixel_symmetric"
+    newer = symmetric and b.target.opset < 19
+    if b.target.opset < 18:
+        policy = attributes["keep_aspect_ratio_policy"] != "stretch"
+        newer = newer or attributes["antialias"] or policy
+        newer = newer or (attributes["axes"] is not None and _given(node.input(1)) is not None)
+    scales, sizes_ = _given(node.input(2)), _given(node.input(3))
+    if newer:
+        return _resize_by_axes(b, node, scales, sizes_)
+    if b.target.opset >= 18 or attributes["axes"] is None:
+        return None
+    x = node.inputs[0]
+    assert x is not None
+    axes = _axes(node, ranks(node, 0)[0])
+    scales, sizes_ = _for_all_axes(b, x, axes, scales, sizes_)
+    return b.op("Resize", x, None, scales, sizes_, **attributes | {"axes": None})
+
+
 def _shrinking(node: Node) -> list[bool] | None:
     """Whether each axis gets smaller; None where that is not known."""
     x, scales = node.inputs[0], _given(node.input(2))
@@ -350,16 +374,13 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     if pillow or coordinates is None or not _onnx_takes(mode, rank, axes):
         return _interpolate_by_axes(b, node, x, axes, wanted)
     scales = cast(b, wanted, F32) if by_scales else None
-    full = None if b.target.opset >= 18 else axes
-    if full is not None and full != list(range(rank)):
-        scales, wanted = _for_all_axes(b, x, axes, scales, wanted)
     return b.op(
         "Resize",
         x,
         None,
         scales,
         None if by_scales else as_i64(b, wanted),
-        axes=tuple(axes) if full is None and axes != list(range(rank)) else None,
+        axes=tuple(axes) if axes != list(range(rank)) else None,
         mode=mode,
         coordinate_transformation_mode=coordinates,
         nearest_mode=nearest,
@@ -399,14 +420,15 @@ def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
 
 
 def _for_all_axes(
-    b: Builder, x: Value, axes: list[int], scales: Value | None, wanted: Value
-) -> tuple[Value | None, Value]:
+    b: Builder, x: Value, axes: list[int], scales: Value | None, wanted: Value | None
+) -> tuple[Value | None, Value | None]:
     """Scales or sizes of all axes: Resize has no axes before operator set 18."""
     assert x.rank is not None
     place = b.constant(axes)
     if scales is not None:
         ones = b.constant(np.ones(x.rank, np.float32))
-        return b.op("ScatterElements", ones, place, scales, b.constant(0)), wanted
+        return b.op("ScatterElements", ones, place, scales, b.constant(0)), None
+    assert wanted is not None
     known = integers(wanted)
     if known is not None:
         parts = [

@@ -6,11 +6,13 @@ IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, "asymmetric" is outp
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
 from bridge.rules import Refused, Result, expands
-from bridge.rules.idioms import cast
+from bridge.rules.idioms import cast, reshape, sizes, take, transpose, unsqueeze
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
 
@@ -19,15 +21,74 @@ _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"
 def roi_align_to_ir(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["mode"] == "max":
-        raise Refused(
-            "ONNX's mode max takes the maximum of weighted corners, OpenVINO's of samples"
-        )
+        return _maximum_of_corners(b, node)
     return b.op(
         "ROIAlign", *node.inputs, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
         spatial_scale=attributes["spatial_scale"], mode=attributes["mode"],
         aligned_mode=_ALIGNED[attributes["coordinate_transformation_mode"]],
     )  # fmt: skip
+
+
+def _maximum_of_corners(b: Builder, node: Node) -> Value:
+    """ONNX's mode max: of all samples of a bin the greatest of its four neighbours, each times its
+    bilinear weight (what the standard's reference and onnxruntime compute)."""
+    data, rois, batches = (v for v in node.inputs if v is not None)
+    attributes, samples = node.attributes, node.attributes["sampling_ratio"]
+    if samples < 1:
+        raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
+    bins = attributes["output_height"], attributes["output_width"]
+    rows = _neighbours(b, node, 1, bins[0], sizes(b, data, 2))
+    columns = _neighbours(b, node, 0, bins[1], sizes(b, data, 3))
+    channels = sizes(b, data, 1)
+    images = b.op("Gather", transpose(b, data, 0, 2, 3, 1), batches, b.constant(0))
+    pixels = reshape(b, images, sizes(b, rois, 0), -1, channels)
+    width = sizes(b, data, 3)
+    greatest: Value | None = None
+    for y, y_weight in rows:
+        for x, x_weight in columns:
+            start = b.op("Mul", unsqueeze(b, y, 2), width)
+            place = reshape(b, b.op("Add", start, unsqueeze(b, x, 1)), sizes(b, rois, 0), -1)
+            weight = b.op("Mul", unsqueeze(b, y_weight, 2), unsqueeze(b, x_weight, 1))
+            weight = reshape(b, weight, sizes(b, rois, 0), -1, 1)
+            value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
+            value = b.op("Mul", value, weight)
+            greatest = value if greatest is None else b.op("Max", greatest, value)
+    assert greatest is not None
+    grid = reshape(b, greatest, -1, bins[0], samples, bins[1], samples, channels)
+    return transpose(b, b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
+
+
+def _neighbours(
+    b: Builder, node: Node, axis: int, bins: int, size: Value
+) -> list[tuple[Value, Value]]:
+    """The lower and the higher neighbour of every sample along an axis, and their weights, each
+    [rois, bins * samples]; outside the image the weights are 0."""
+    attributes, rois = node.attributes, node.inputs[1]
+    assert rois is not None
+    aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
+    scaled = b.op("Mul", rois, b.like(attributes["spatial_scale"], rois))
+    scaled = b.op("Sub", scaled, b.like(0.5 if aligned else 0.0, rois))
+    start, end = take(b, scaled, 1, axis), take(b, scaled, 1, axis + 2)
+    extent = b.op("Sub", end, start)
+    if not aligned:
+        extent = b.op("Max", extent, b.like(1.0, rois))
+    count = bins * attributes["sampling_ratio"]
+    steps = (np.arange(count).reshape(1, -1) + 0.5) / count
+    place = b.op("Add", start, b.op("Mul", extent, b.like(steps, rois)))
+    length = cast(b, size, rois.element)
+    inside = b.op("GreaterOrEqual", place, b.like(-1.0, rois))
+    inside = cast(b, b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
+    last = b.op("Sub", length, b.like(1.0, rois))
+    place = b.op("Min", b.op("Max", place, b.like(0.0, rois)), last)
+    low = b.op("Floor", place)
+    high = b.op("Min", b.op("Add", low, b.like(1.0, rois)), last)
+    share = b.op("Sub", place, low)
+    rest = b.op("Sub", b.like(1.0, rois), share)
+    return [
+        (cast(b, low, I64), b.op("Mul", rest, inside)),
+        (cast(b, high, I64), b.op("Mul", share, inside)),
+    ]
 
 
 @expands("ROIAlign", target="onnx")

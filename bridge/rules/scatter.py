@@ -89,8 +89,13 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 @expands("TensorScatter", target="ir")
-def tensor_scatter_for_ir(b: Builder, node: Node) -> Value:
-    """Writes a run of steps into a cache: from an index per batch on, round its end if circular."""
+@expands("TensorScatter", target="onnx")
+def tensor_scatter(b: Builder, node: Node) -> Value | None:
+    """Writes a run of steps into a cache: from an index per batch on, round its end if circular.
+    ONNX has it since operator set 24."""
+    assert b.target is not None
+    if b.target.format == "onnx" and b.target.opset >= 24:
+        return None
     cache, update, start = node.inputs[0], node.inputs[1], node.input(2)
     assert cache is not None and update is not None
     (rank,) = ranks(node, 0)

@@ -49,6 +49,9 @@ def coverage() -> list[Line]:
             lines[type] = replace(line, onnx="any", to_ir="rule")
         else:
             lines[type] = replace(line, ir="any", to_onnx="rule")
+    for target, name in rule_index().expanded:
+        if name not in lines and target == "ir":
+            lines[name] = Line(name.partition("::")[0], name, "any", ABSENT, "rule", ABSENT)
     return sorted(lines.values(), key=lambda line: (line.family, line.name.lower(), line.name))
 
 
@@ -82,9 +85,11 @@ def _versions(texts: Iterable[str]) -> str:
 
 
 def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
-    ways = []
-    if spellings:
-        ways.append("row")
+    if (target, operator.name) in rule_index().refused:
+        return MISSING
+    ways = ["row"] if spellings else []
+    if operator.file == "state":
+        ways.append("passes")
     if (target, operator.name) in rule_index().expanded:
         ways.append("rule")
     if target == "ir" and operator.file == "sequence" and operator.name in rule_index().lowered:

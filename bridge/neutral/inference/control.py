@@ -20,6 +20,8 @@ from bridge.neutral.types import (
     I64,
     UNKNOWN,
     Dim,
+    OptionalType,
+    SequenceType,
     TensorType,
     Type,
     join,
@@ -98,21 +100,33 @@ def _widen(body: Body) -> bool:
     for value, port in zip(body.graph.inputs, body.inputs, strict=True):
         if not isinstance(port, Carried):
             continue
-        again = body.graph.outputs[port.output].type
-        try:
-            wide = join(value.type, again)
-        except TypeError:
-            continue
-        if isinstance(wide, TensorType) and wide.shape is not None:
-            old = value.shape
-            wide = TensorType(
-                wide.element,
-                tuple(d if d == o else ANY for d, o in zip(wide.shape, old, strict=True)),
-            )
+        wide = widen(value.type, body.graph.outputs[port.output].type)
         if wide != value.type:
             value.type = wide
             changed = True
     return changed
+
+
+def widen(type: Type, again: Type) -> Type:
+    """What is known of a value that enters as `type` and is `again` after an iteration; a
+    dimension that differs is unknown at once, for it may differ more after the next."""
+    try:
+        return _any_where_changed(join(type, again), type)
+    except TypeError:
+        return type
+
+
+def _any_where_changed(wide: Type, old: Type) -> Type:
+    if isinstance(wide, TensorType) and isinstance(old, TensorType):
+        if wide.shape is None or old.shape is None:
+            return wide
+        dims = zip(wide.shape, old.shape, strict=True)
+        return TensorType(wide.element, tuple(d if d == o else ANY for d, o in dims))
+    if isinstance(wide, SequenceType) and isinstance(old, SequenceType):
+        return SequenceType(_any_where_changed(wide.item, old.item))
+    if isinstance(wide, OptionalType) and isinstance(old, OptionalType):
+        return OptionalType(_any_where_changed(wide.item, old.item))
+    return wide
 
 
 def trip_count(node: Node) -> Dim:

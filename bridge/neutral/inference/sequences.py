@@ -1,1 +1,123 @@
-"""Inference: sequences."""
+"""Sequences and optionals: types. A sequence's type is what all its elements have in common."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import known_integers, with_dim
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    F32,
+    I64,
+    UNKNOWN,
+    Dim,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+    join,
+)
+
+
+def _held(value: Value | None) -> Type:
+    """The type of an input, of what is in it where it is an optional."""
+    type = UNKNOWN if value is None else value.type
+    return type.item if isinstance(type, OptionalType) else type
+
+
+def _item(node: Node) -> Type:
+    """The type of the elements of the sequence that is input 0."""
+    type = _held(node.input(0))
+    return type.item if isinstance(type, SequenceType) else UNKNOWN
+
+
+@infers("SequenceConstruct")
+def sequence_construct(node: Node) -> list[Type]:
+    types: list[Any] = [value.type for value in node.inputs if value is not None]
+    return [SequenceType(reduce(join, types))]
+
+
+@infers("SequenceEmpty")
+def sequence_empty(node: Node) -> list[Type]:
+    return [SequenceType(TensorType(node.attributes.get("dtype") or F32))]
+
+
+@infers("SequenceInsert")
+def sequence_insert(node: Node) -> list[Type]:
+    whole, added = node.inputs[0], first(node, 1)
+    if whole is not None and whole.producer is not None and whole.producer.op == "SequenceEmpty":
+        return [SequenceType(added)]
+    return [SequenceType(join(_item(node), added))]
+
+
+@infers("SequenceErase")
+def sequence_erase(node: Node) -> list[Type]:
+    return [SequenceType(_item(node))]
+
+
+@infers("SequenceAt")
+def sequence_at(node: Node) -> list[Type]:
+    return [_item(node)]
+
+
+@infers("SequenceLength")
+def sequence_length(node: Node) -> list[Type]:
+    return [TensorType(I64, ())]
+
+
+@infers("SplitToSequence")
+def split_to_sequence(node: Node) -> list[Type]:
+    whole, split = first(node), node.input(1)
+    if whole.shape is None:
+        return [SequenceType(TensorType(whole.element))]
+    axis = node.attributes["axis"] % len(whole.shape)
+    if split is None and not node.attributes["keepdims"]:
+        shape = whole.shape[:axis] + whole.shape[axis + 1 :]
+    else:
+        shape = with_dim(whole.shape, axis, _part(whole.shape[axis], split))
+    return [SequenceType(TensorType(whole.element, shape))]
+
+
+def _part(dim: Dim, split: Value | None) -> Dim:
+    """The size of the parts of an axis, where they all have one."""
+    if split is None:
+        return 1
+    sizes = known_integers(split)
+    if sizes is None:
+        return ANY
+    if split.rank == 0:
+        return sizes[0] if isinstance(dim, int) and dim % sizes[0] == 0 else ANY
+    return sizes[0] if len(set(sizes)) == 1 else ANY
+
+
+@infers("ConcatFromSequence")
+def concat_from_sequence(node: Node) -> list[Type]:
+    item = _item(node)
+    if not isinstance(item, TensorType) or item.shape is None:
+        return [TensorType(item.element if isinstance(item, TensorType) else None)]
+    axis = node.attributes["axis"]
+    if node.attributes["new_axis"]:
+        axis %= len(item.shape) + 1
+        return [TensorType(item.element, (*item.shape[:axis], ANY, *item.shape[axis:]))]
+    return [TensorType(item.element, with_dim(item.shape, axis % len(item.shape), ANY))]
+
+
+@infers("Optional")
+def optional(node: Node) -> list[Type]:
+    value = node.input(0)
+    type = node.attributes.get("type") if value is None else value.type
+    return [] if type is None else [OptionalType(type)]
+
+
+@infers("OptionalHasElement")
+def optional_has_element(node: Node) -> list[Type]:
+    return [TensorType(BOOL, ())]
+
+
+@infers("OptionalGetElement")
+def optional_get_element(node: Node) -> list[Type]:
+    return [_held(node.input(0))]

@@ -226,7 +226,10 @@ def expand(node: Node) -> list[Type]:
 
 @infers("Broadcast")
 def broadcast_(node: Node) -> list[Type]:
-    return [TensorType(first(node).element, shape_in(node.inputs[1]))]
+    data, target = first(node), shape_in(node.inputs[1])
+    if node.attributes["mode"] == "bidirectional":
+        return [TensorType(data.element, broadcast(data.shape, target))]
+    return [TensorType(data.element, target)]
 
 
 @knows("Expand", "Broadcast")

@@ -55,14 +55,14 @@ def enter_model(model: Model, lowering: Lowering) -> Boundary:
 def _input_form(name: str, type: Type) -> tuple[Form, Port]:
     if isinstance(type, SequenceType):
         ragged = _ragged_input(name, type)
-        return ragged, Port("ragged", ragged.element.name, ragged.rank)
+        return ragged, Port("ragged", ragged.element.name, _shape(type.item, ragged.rank))
     assert isinstance(type, OptionalType)
     present = Value(TensorType(BOOL, ()), [f"{name}.present"])
     if isinstance(type.item, SequenceType):
         ragged = _ragged_input(name, type.item)
-        return Maybe(present, ragged), Port(
-            "ragged", ragged.element.name, ragged.rank, optional=True
-        )
+        shape = _shape(type.item.item, ragged.rank)
+        port = Port("ragged", ragged.element.name, shape, optional=True)
+        return Maybe(present, ragged), port
     if not isinstance(type.item, TensorType) or type.item.element is None:
         raise Refused(f'the type of the optional input "{name}" is not known')
     if type.item.shape is None:
@@ -71,8 +71,16 @@ def _input_form(name: str, type: Type) -> tuple[Form, Port]:
             f'--input-shape "{name}=[?,3]"'
         )
     payload = Value(type.item, [name])
-    port = Port("tensor", type.item.element.name, type.item.rank, optional=True)
+    port = Port("tensor", type.item.element.name, _shape(type.item), optional=True)
     return Maybe(present, payload), port
+
+
+def _shape(type: Type, rank: int | None = None) -> list[int | str | None] | None:
+    """The shape of a tensor type as a Port has it; of `rank`, where that is given and it differs."""
+    shape = type.shape if isinstance(type, TensorType) else None
+    if rank is not None and (shape is None or len(shape) != rank):
+        return [None] * rank
+    return None if shape is None else [d if isinstance(d, int | str) else None for d in shape]
 
 
 def _ragged_input(name: str, type: SequenceType) -> Ragged:
@@ -98,7 +106,7 @@ def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
             outputs.append(form)
             output_names.append(name)
             continue
-        form, port, parts = _output_form(lowering, form, name)
+        form, port, parts = _output_form(lowering, form, name, _innermost(value.type))
         boundary.outputs[name] = port
         outputs += leaves(form)
         output_names += parts
@@ -118,26 +126,37 @@ def _order(graph: Graph, boundary: Boundary) -> list[str]:
     return order
 
 
-def _output_form(lowering: Lowering, form: Form, name: str) -> tuple[Form, Port, list[str]]:
+def _innermost(type: Type) -> Type:
+    """The type of the tensors in a sequence or an optional."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    return type
+
+
+def _output_form(
+    lowering: Lowering, form: Form, name: str, declared: Type
+) -> tuple[Form, Port, list[str]]:
     b = lowering.builder
     if isinstance(form, Elements) and form.items:
-        port = Port("elements", element_of(form).name, _common_rank(form), count=len(form.items))
+        shape = _shape(declared, _common_rank(form))
+        port = Port("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
     if isinstance(form, Elements | Ragged):
         pair = _settled(lowering, form, name)
-        port = Port("ragged", pair.element.name, pair.rank, mixed=pair.mixed)
+        port = Port("ragged", pair.element.name, _shape(declared, pair.rank), mixed=pair.mixed)
         return pair, port, [f"{name}.data", f"{name}.shapes"]
     assert isinstance(form, Maybe)
     payload = form.payload
     if isinstance(payload, Elements | Ragged):
         pair = _settled(lowering, payload, name)
-        port = Port("ragged", pair.element.name, pair.rank, optional=True, mixed=pair.mixed)
+        shape = _shape(declared, pair.rank)
+        port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
     if not isinstance(payload, Value):
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
     tensor = payload.tensor
-    port = Port("tensor", str(tensor.element), tensor.rank, optional=True)
+    port = Port("tensor", str(tensor.element), _shape(declared, tensor.rank), optional=True)
     return (
         Maybe(form.present, converted(b, payload, payload, name)),
         port,

@@ -22,8 +22,8 @@ from bridge.neutral.graph import (
     Yield,
 )
 from bridge.neutral.inference import infer
-from bridge.neutral.inference.control import enter
-from bridge.neutral.types import OptionalType, SequenceType, TensorType, join
+from bridge.neutral.inference.control import enter, widen
+from bridge.neutral.types import OptionalType, SequenceType
 from bridge.passes.rewrite import Substitution
 from bridge.passes.sequences.forms import (
     Elements,
@@ -163,7 +163,7 @@ class Lowering:
             attempt.enter_loop(states)
             attempt.lowering.run()
             again = attempt.next_states(states)
-            if all(same_structure(a, b) for a, b in zip(states, again, strict=True)):
+            if all(_same(a, b) for a, b in zip(states, again, strict=True)):
                 break
             states = again
         else:
@@ -292,11 +292,11 @@ class _Body:
             again = self.lowering.form(value)
             merged = common(state, again, value.name)
             if isinstance(merged, Value) and isinstance(again, Value) and merged is state:
-                merged = _joined(state, again)
+                merged = _widened(state, again)
             elif isinstance(merged, Elements) and isinstance(again, Elements):
                 assert isinstance(state, Elements)
-                items = tuple(_joined(a, b) for a, b in zip(state.items, again.items, strict=True))
-                merged = Elements(items, state.item)
+                pairs = zip(state.items, again.items, strict=True)
+                merged = Elements(tuple(_widened(a, b) for a, b in pairs), state.item)
             result.append(merged)
         return result
 
@@ -402,14 +402,17 @@ class _Body:
         return entries
 
 
-def _joined(a: Value, b: Value) -> Value:
-    """A value of the type that both have in common; dimensions that differ are unknown."""
-    if a.type == b.type or not isinstance(a.type, TensorType):
-        return a
-    try:
-        return Value(join(a.type, b.type), a.names)
-    except TypeError:
-        return a
+def _same(a: Form | None, b: Form | None) -> bool:
+    """Whether two forms have one structure, and leaves of the same types."""
+    if a is None or b is None:
+        return a is b
+    return same_structure(a, b) and leaf_types(a) == leaf_types(b)
+
+
+def _widened(state: Value, again: Value) -> Value:
+    """A value of the type that a state has before and after an iteration."""
+    type = widen(state.type, again.type)
+    return state if type == state.type else Value(type, state.names)
 
 
 def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:

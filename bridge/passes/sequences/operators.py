@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import ANY, I64, OptionalType, SequenceType, TensorType, Type
+from bridge.neutral.types import ANY, F32, I64, OptionalType, SequenceType, TensorType, Type
 from bridge.passes.sequences import ragged
 from bridge.passes.sequences.forms import Elements, Form, Maybe, Ragged, to_ragged
 from bridge.rules import Refused
@@ -67,7 +67,7 @@ def construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
 
 @lowers("SequenceEmpty")
 def sequence_empty(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    return Elements((), TensorType(node.attributes["dtype"]))
+    return Elements((), TensorType(node.attributes["dtype"] or F32))
 
 
 @lowers("SequenceLength")

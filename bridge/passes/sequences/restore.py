@@ -26,6 +26,7 @@ from bridge.neutral.types import (
     Element,
     OptionalType,
     SequenceType,
+    Shape,
     TensorType,
     Type,
 )
@@ -46,10 +47,15 @@ def restore_boundary(model: Model, target: Target) -> None:
 
 
 def _type(port: Port) -> Type:
-    shape = None if port.rank is None or port.mixed else (ANY,) * port.rank
-    tensor: Type = TensorType(ELEMENTS[port.element], shape)
+    tensor: Type = TensorType(ELEMENTS[port.element], _shape(port))
     type = tensor if port.kind == "tensor" else SequenceType(tensor)
     return OptionalType(type) if port.optional else type
+
+
+def _shape(port: Port) -> Shape:
+    if port.shape is None or port.mixed:
+        return None
+    return tuple(ANY if dim is None else dim for dim in port.shape)
 
 
 def _missing(part: str) -> InvalidModelError:
@@ -89,7 +95,7 @@ def _take_apart(b: Builder, whole: Value, port: Port, parts: list[Value]) -> Non
     if port.kind == "tensor":
         _become(b, parts[0], value)
         return
-    data, shapes = _flattened(b, value, ELEMENTS[port.element], port.rank or 0)
+    data, shapes = _flattened(b, value, ELEMENTS[port.element], port.rank)
     _become(b, parts[0], data)
     _become(b, parts[1], shapes)
 
@@ -103,7 +109,7 @@ def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> V
     absent = Graph(name="absent")
     inner = Builder(absent.nodes, b.name)
     if port.kind == "tensor":
-        dummy = inner.constant(np.zeros((1,) * (port.rank or 0), element.dtype))
+        dummy = inner.constant(np.zeros(port.dummy, element.dtype))
     else:
         dummy = inner.op("SequenceEmpty", dtype=element)
     absent.outputs = [dummy]
@@ -187,7 +193,7 @@ def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:
     element = ELEMENTS[port.element]
     count = b.op("Gather", b.op("Shape", shapes), b.constant(0), b.constant(0))
     start = b.op("SequenceEmpty", dtype=element)
-    type = SequenceType(TensorType(element, None if port.mixed else (ANY,) * (port.rank or 0)))
+    type = SequenceType(TensorType(element, _shape(port)))
     index = Value(TensorType(I64, ()), ["index"])
     offset = Value(TensorType(I64, (1,)), ["offset"])
     state = Value(type, ["sequence"])

@@ -1,0 +1,23 @@
+"""Whether a model is valid ONNX, as the standard's own checker sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+
+from bridge.onnx_format.text import SUFFIXES, read_text
+
+
+def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
+    """What the checker, with type and shape inference, has against a model; None if nothing."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        source = read_text(path, str(path)) if path.suffix.lower() in SUFFIXES else str(path)
+    try:
+        onnx.checker.check_model(source, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return " ".join(str(error).split())
+    return None
