@@ -64,9 +64,7 @@ def _conformance() -> Iterator[str]:
     yield f"The ONNX standard has {total} test cases of single operators. Converted by Bridge,"
     yield ""
     yield f"- to IR and run by OpenVINO, {total - failed['onnx-ir']} give the standard's results;"
-    yield (
-        f"- to IR and back to ONNX and run by onnxruntime, {total - failed['onnx-ir-onnx']} do;"
-    )
+    yield f"- to IR and back to ONNX and run by onnxruntime, {total - failed['onnx-ir-onnx']} do;"
     yield (
         "- from the IR that OpenVINO's own converter makes of them (of those it takes) to ONNX, "
         f"all but {failed['ir-onnx']} do what OpenVINO does with that IR."

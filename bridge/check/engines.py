@@ -151,7 +151,6 @@ _ORT_LACKS = re.compile(
     r"|Unrecognized attribute: \w+ for operator"
     r"|Unsupported model IR version"
     r"|only \*guarantees\* support for models stamped with official released onnx opset"
-    r"|Type 'tensor\(\w+\)' of input parameter \(\w+\) of operator \(\w+\) .* is invalid"
     r"|Batchwise recurrent operations \(layout == 1\) are not supported"
 )
 

@@ -22,7 +22,7 @@ def prepare(
     as it was read and after each pass.
     """
     from bridge.passes.boundary import defaults_to_constants
-    from bridge.passes.copies import separate_states
+    from bridge.passes.copies import separate_inputs
     from bridge.passes.dead import remove_dead_code
     from bridge.passes.dequantize import restore_dequantization
     from bridge.passes.expand import expand
@@ -69,8 +69,8 @@ def prepare(
     done("expand")
     if model.format != target.format:
         if target.format == "ir":
-            separate_states(model.graph, target)
-            done("separate_states")
+            separate_inputs(model.graph, target)
+            done("separate_inputs")
             fold(model.graph)
             done("fold")
         remove_dead_code(model.graph, trim=target.format == "onnx")

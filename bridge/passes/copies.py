@@ -1,17 +1,18 @@
-"""Keeps the states of a Loop apart in OpenVINO's memory.
+"""Keeps the inputs of a Loop's body apart in OpenVINO's memory.
 
-OpenVINO's CPU plugin (2026.4) computes elementwise operators in the memory of their input where it
-can, that of a body's Parameter too. A state that is made in this way from a slice or from another
-state lies where the next slice or state is then written, before it is read: `h = x + h` over the
-slices x gives wrong numbers, and so does `a, b = b, a + b`. A maximum with itself, which is not
-computed in place, gives such an input a memory of its own.
+OpenVINO's CPU plugin (2026.4) computes operators in the memory of their first input where it can,
+that of a body's Parameter too. A state that is made in this way from a slice or from another state
+lies where the next slice or state is then written, before it is read: `h = x + h` over the slices
+x gives wrong numbers, and so does `a, b = b, a + b`. What is the same in every iteration is
+overwritten in the first. A maximum with itself, which is not computed in place, gives such an
+input a memory of its own.
 """
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Body, Carried, Graph, Sliced, Value
-from bridge.neutral.types import BOOL, is_static, size_of
+from bridge.neutral.graph import Body, Carried, Graph, Invariant, Node, Value
+from bridge.neutral.types import BOOL, STRING, is_static, size_of
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -20,25 +21,22 @@ OWN_MEMORY = {
 """Operators that never write where their inputs are."""
 
 
-def separate_states(graph: Graph, target: Target) -> None:
-    """Copies, in place, every input of a Loop's body in whose memory another state may lie."""
+def separate_inputs(graph: Graph, target: Target) -> None:
+    """Copies, in place, every input of a Loop's body in whose memory another value may come to
+    lie."""
     for node in graph.nodes:
         for body in node.bodies:
-            separate_states(body.graph, target)
+            separate_inputs(body.graph, target)
             if node.op == "Loop":
                 _separate(body, Builder([], node.name, target))
 
 
 def _separate(body: Body, b: Builder) -> None:
     graph = body.graph
-    places = _places(graph)
     copied: dict[Value, Value] = {}
-    for value, port in zip(graph.inputs, body.inputs, strict=True):
-        if not isinstance(port, Carried):
-            continue
-        for source in places.get(graph.outputs[port.output], set()) - {value}:
-            if source not in copied and _moves(body, source):
-                copied[source] = b.op("Or" if source.element is BOOL else "Max", source, source)
+    for value in _endangered(body):
+        if value.element not in (None, STRING):
+            copied[value] = b.op("Or" if value.element is BOOL else "Max", value, value)
     if not copied:
         return
     for node in graph.nodes:
@@ -47,10 +45,22 @@ def _separate(body: Body, b: Builder) -> None:
     graph.nodes[:0] = b.nodes
 
 
-def _moves(body: Body, value: Value) -> bool:
-    """Whether an input of the body is another one in each iteration."""
-    port = body.inputs[body.graph.inputs.index(value)]
-    return isinstance(port, Carried | Sliced) and value.element is not None
+def _endangered(body: Body) -> list[Value]:
+    """The inputs of the body that need a memory of their own, in order."""
+    graph = body.graph
+    places = _places(graph)
+    found: set[Value] = set()
+    fixed: set[Value] = set()
+    for value, port in zip(graph.inputs, body.inputs, strict=True):
+        if isinstance(port, Carried):
+            found |= places.get(graph.outputs[port.output], set()) - {value}
+        elif isinstance(port, Invariant):
+            fixed.add(value)
+    # What is fixed for all iterations may be read in place, but a state must not lie there, nor
+    # may a first operand be overwritten.
+    overwritten = {place for node in graph.nodes for place in _overwritten(node, places)}
+    found = (found - fixed) | (fixed & (overwritten | set(graph.outputs)))
+    return [value for value in graph.inputs if value in found]
 
 
 def _places(graph: Graph) -> dict[Value, set[Value]]:
@@ -67,6 +77,13 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
                 for place in places.get(value, ())
             }
     return places
+
+
+def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
+    first = node.input(0)
+    if first is None or node.op in OWN_MEMORY or not any(_fits(first, o) for o in node.outputs):
+        return set()
+    return places.get(first, set())
 
 
 def _fits(value: Value, output: Value) -> bool:

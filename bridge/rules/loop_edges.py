@@ -2,8 +2,9 @@
 
 It takes out what a body does not read: with an unread slice goes the number of iterations, with an
 unread state the value that comes out when no iteration runs. It cannot stack a condition that is
-carried, forgets to empty its stacks when no iteration runs, reads no TensorIterator in another, and
-overlooks that a state grows where nothing behind the Loop takes it.
+carried, forgets to empty its stacks when no iteration runs, reads no TensorIterator in another,
+overlooks that a state grows where nothing behind the Loop takes it, and lets one slice overwrite a
+view of the slice before.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from bridge.passes.dead import remove_dead_code
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
 from bridge.rules.control import loop_again, scalar, trips_of_slices
+
+LAST = (1 << 63) - 1
+"""The end of a slice that goes up to the last element."""
 
 _SLICED = "stacks_sliced"
 """Marks, in a node's extras, a Loop that `stacks_of_nothing` has dealt with."""
@@ -262,6 +266,42 @@ def unseen_growth(b: Builder, node: Node) -> Result:
     else:
         results[sliced] = b.op("Slice", whole, zero, end, zero)
     return results
+
+
+@expands("Loop", target="ir")
+def rows_of_slices(b: Builder, node: Node) -> Result:
+    """A Gather of one row is a view in the CPU plugin. Where the view of a sliced input becomes a
+    state, the next slice overwrites it before it is read: a Slice copies."""
+    (body,) = node.bodies
+    kinds = {type(port) for port in body.inputs}
+    if Sliced not in kinds or Carried not in kinds:
+        return None
+    nodes: list[Node] = []
+    inner = Builder(nodes, node.name, b.target)
+    found = False
+    for one in body.graph.nodes:
+        place, axis = (
+            (integers(one.inputs[1]), integers(one.inputs[2]))
+            if one.op == "Gather" and one.attributes["batch_dims"] == 0
+            else (None, None)
+        )
+        if place is None or len(place) != 1 or axis is None:
+            nodes.append(one)
+            continue
+        found = True
+        data, index = one.inputs[:2]
+        assert index is not None
+        axes = inner.constant([axis[0]])
+        start, end = inner.constant([place[0]]), inner.constant([place[0] + 1 or LAST])
+        if index.rank == 0:
+            row = inner.op("Slice", data, start, end, axes)
+            inner.node("Squeeze", [row, axes], one.outputs)
+        else:
+            inner.node("Slice", [data, start, end, axes], one.outputs)
+    if not found:
+        return None
+    body.graph.nodes = nodes
+    return loop_again(b, node, node.inputs)
 
 
 def _fixed(value: Value) -> bool:

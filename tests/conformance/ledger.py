@@ -1,7 +1,8 @@
 """The ledger: one line for every case and route that is not right, with the reason.
 
 `ledger.tsv` has three columns: case, route, reason. A reason begins with the kind of failure
-(see `routes.Outcome`); the tests hold the outcome to that kind, the rest is for people.
+(see `routes.Outcome`); the tests hold the outcome to that kind, the rest is for people. The kind
+`either` allows right and wrong: for operators that are random, or an engine that is.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ def updated(
     """The ledger after `outcomes`: a reason stands while its kind does, unless `refresh`."""
     result = {pair: reason for pair, reason in reasons.items() if pair not in outcomes}
     for pair, outcome in outcomes.items():
-        if outcome.kind in ("right", "absent"):
-            continue
         old = reasons.get(pair, "")
-        stands = _kind(old) == outcome.kind and not refresh
-        result[pair] = old if stands else outcome.reason
+        if _agree(old, outcome):
+            if old:
+                result[pair] = outcome.reason if refresh and _kind(old) != "either" else old
+        elif outcome.kind not in _FINE:
+            result[pair] = outcome.reason
     return result
 
 
@@ -50,17 +52,23 @@ def disagreements(reasons: Mapping[Pair, str], outcomes: Mapping[Pair, Outcome])
     """One readable line for every outcome that the ledger does not say."""
     lines = []
     for (case, route), outcome in outcomes.items():
-        reason = reasons.get((case, route))
-        fine = outcome.kind in ("right", "absent")
-        if fine and reason is not None:
-            lines.append(f"{case} [{route}] is {outcome.kind} now; the ledger has: {reason}")
-        elif not fine and reason is None:
-            lines.append(f"{case} [{route}] was right; now {outcome.kind}: {outcome.detail}")
-        elif not fine and reason is not None and _kind(reason) != outcome.kind:
-            lines.append(
-                f"{case} [{route}] now {outcome.kind}: {outcome.detail}; the ledger has: {reason}"
-            )
+        reason = reasons.get((case, route), "")
+        if _agree(reason, outcome):
+            continue
+        now = outcome.kind if outcome.kind in _FINE else f"{outcome.kind}: {outcome.detail}"
+        before = f"the ledger has: {reason}" if reason else "it was right"
+        lines.append(f"{case} [{route}] is {now}; {before}")
     return lines
+
+
+_FINE = ("right", "absent")
+
+
+def _agree(reason: str, outcome: Outcome) -> bool:
+    """Whether an outcome is what the ledger says; it says "" of what is right."""
+    if _kind(reason) == "either":
+        return outcome.kind in ("right", "wrong")
+    return outcome.kind in _FINE if not reason else outcome.kind == _kind(reason)
 
 
 def _kind(reason: str) -> str:

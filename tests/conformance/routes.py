@@ -106,7 +106,7 @@ def _one_line(error: Exception) -> str:
 def _onnx_to_ir(case: Case, scratch: Path) -> str:
     """ONNX → IR, run by OpenVINO, against the standard's outputs."""
     target = scratch / "model.xml"
-    bridge.convert(case.model, target)
+    _convert(case, target)
     session: Session = _openvino().load(target)
     if any(not info.type.HasField("tensor_type") for info in _boundary(case.model)):
         session = PackedSession(session, Boundary.of(target))
@@ -117,7 +117,7 @@ def _onnx_to_ir(case: Case, scratch: Path) -> str:
 def _onnx_to_ir_to_onnx(case: Case, scratch: Path) -> str:
     """ONNX → IR → ONNX, run by onnxruntime, against the standard's outputs."""
     middle, target = scratch / "model.xml", scratch / "model.onnx"
-    bridge.convert(case.model, middle)
+    _convert(case, middle)
     bridge.convert(middle, target)
     session, engine = _load_onnx(target)
     _against_standard(case, session)
@@ -186,6 +186,21 @@ def _onnxruntime() -> OnnxRuntime:
 @functools.cache
 def _reference() -> Reference:
     return Reference()
+
+
+def _convert(case: Case, target: Path) -> None:
+    """Converts; where nothing in the model says the rank of an input's elements, the data do."""
+    try:
+        bridge.convert(case.model, target)
+    except UnsupportedError as error:
+        if "--input-shape" not in str(error):
+            raise
+        shapes = {}
+        for info, value in zip(case.model.graph.input, case.data_sets[0][0], strict=True):
+            element = value[0] if isinstance(value, list) and value else value
+            if not info.type.HasField("tensor_type"):
+                shapes[info.name] = [None] * (0 if element is None else np.ndim(element))
+        bridge.convert(case.model, target, input_shapes=shapes)
 
 
 def _boundary(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
