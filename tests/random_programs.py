@@ -295,7 +295,8 @@ def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
     assert other is not None  # the value itself is one
     most = max(var.bound, other.bound)
     exact = var.bits is not None and other.bits is not None
-    bits = max(var.bits, other.bits) if exact else None
+    first, second = var.bits or 0, other.bits or 0
+    bits = max(first, second) if exact else None
 
     def rule(op_type: str, **changes: Any) -> Callable[[], Var]:
         result = replace(var, bound=most, bits=bits)
@@ -304,7 +305,7 @@ def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
     if var.element in NUMBERS:
         yield rule("Add", bound=var.bound + other.bound)
         yield rule("Sub", bound=var.bound + other.bound)
-        total = var.bits + other.bits if exact else None
+        total = first + second if exact else None
         yield rule("Mul", bound=var.bound * other.bound, bits=total)
         yield rule("Max")
         yield rule("Min")
@@ -358,7 +359,7 @@ def movement(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
 
 def reshape(block: Block, var: Var, shape: Sequence[int]) -> Var:
     if tuple(shape) == (-1,):
-        fixed = math.prod(var.shape) if var.is_fixed else None
+        fixed = math.prod(d for d in var.shape if isinstance(d, int)) if var.is_fixed else None
         result: tuple[Dim, ...] = (fixed,)
     else:
         result = tuple(shape)

@@ -23,6 +23,8 @@ def remove_dead_code(graph: Graph, trim: bool = False) -> None:
             _drop_outputs(node, used)
         for body in node.bodies:
             remove_dead_code(body.graph, trim)
+            while trim and _drop_states(body):
+                remove_dead_code(body.graph, trim)
             _drop_captures(body)
         if trim and not node.bodies:
             _trim_outputs(node, used)
@@ -46,32 +48,57 @@ def _trim_outputs(node: Node, used: set[Value]) -> None:
 
 
 def _drop_outputs(node: Node, used: set[Value]) -> None:
-    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone. What
-    a Loop carries keeps its output: ONNX has one for each state."""
-    carried = {
-        exit.output
-        for body in node.bodies
-        for port in body.inputs
-        if isinstance(port, Carried) and isinstance(exit := body.outputs[port.output], Yield)
-    }
-    keep = [i for i, value in enumerate(node.outputs) if value in used or i in carried]
+    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone."""
+    keep = [index for index, value in enumerate(node.outputs) if value in used]
     if len(keep) == len(node.outputs):
         return
     moved = {old: new for new, old in enumerate(keep)}
     node.outputs = [node.outputs[index] for index in keep]
     for body in node.bodies:
+        states = [port for port in body.inputs if isinstance(port, Carried)]
+        carried = {port.output for port in states}
         exits = []
         for index, port in enumerate(body.outputs):
             if not isinstance(port, Condition) and port.output is not None:
-                if port.output not in moved:
+                if port.output in moved:
+                    port.output = moved[port.output]
+                elif index in carried:
+                    body.outputs[index] = Yield(None)
+                else:
                     continue
-                port.output = moved[port.output]
             exits.append(index)
-        for entry in body.inputs:
-            if isinstance(entry, Carried):
-                entry.output = exits.index(entry.output)
+        for state in states:
+            state.output = exits.index(state.output)
         body.graph.outputs = [body.graph.outputs[index] for index in exits]
         body.outputs = [body.outputs[index] for index in exits]
+
+
+def _drop_states(body: Body) -> bool:
+    """Removes what a Loop carries and nobody reads, inside or after; whether there was any."""
+    used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
+    used.update(body.graph.outputs)
+    pairs = list(zip(body.graph.inputs, body.inputs, strict=True))
+    sources = [port.output for _, port in pairs if isinstance(port, Carried)]
+    gone = {
+        port.output
+        for value, port in pairs
+        if isinstance(port, Carried)
+        and value not in used
+        and body.outputs[port.output] == Yield(None)
+        and sources.count(port.output) == 1
+    }
+    if not gone:
+        return False
+    kept = [(v, p) for v, p in pairs if not (isinstance(p, Carried) and p.output in gone)]
+    body.graph.inputs = [value for value, _ in kept]
+    body.inputs = [port for _, port in kept]
+    exits = [index for index in range(len(body.outputs)) if index not in gone]
+    for port in body.inputs:
+        if isinstance(port, Carried):
+            port.output = exits.index(port.output)
+    body.graph.outputs = [body.graph.outputs[index] for index in exits]
+    body.outputs = [body.outputs[index] for index in exits]
+    return True
 
 
 def _drop_captures(body: Body) -> None:

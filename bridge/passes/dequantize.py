@@ -132,12 +132,13 @@ def _dequantized(b: Builder, weights: Weights) -> Value | None:
         if not np.array_equal(zero_point.astype(np.float32), wide):
             return None
     wanted = weights.shape
-    if "block_size" in form and form["axis"] == rank - 1 and scale.shape[-1] == 1:
-        joined = (*shape[:-2], shape[-2] * shape[-1])
+    axis = form.get("axis", 0)
+    if "block_size" in form and axis > 0 and scale.shape[axis] == 1:
+        joined = (*shape[: axis - 1], shape[axis - 1] * shape[axis], *shape[axis + 1 :])
         if wanted == joined:
             integers = Tensor(integers.element, joined, integers.source)
             form["axis"] -= 1
-            scale = scale.reshape(scale.shape[:-1])
+            scale = scale.squeeze(axis)
     elif "block_size" not in form:
         scale = scale.reshape(-1) if form else scale.reshape(())
     inputs = [b.tensor(integers), b.constant(scale)]

@@ -28,3 +28,13 @@ def is_finite(b: Builder, node: Node) -> Result:
     """Neither infinite nor NaN."""
     (x,) = node.inputs
     return b.op("Not", b.op("Or", b.op("IsInf", x), b.op("IsNaN", x)))
+
+
+@expands("Greater", "GreaterOrEqual", target="ir")
+def greater(b: Builder, node: Node) -> Result:
+    """The other comparison with the operands exchanged: OpenVINO's CPU plugin (2026.4) takes NaN
+    to be greater than anything, but not to be less."""
+    x, y = node.inputs
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    return b.op("Less" if node.op == "Greater" else "LessOrEqual", y, x)

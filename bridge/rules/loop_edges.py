@@ -29,6 +29,7 @@ from bridge.neutral.graph import (
     outer_input,
 )
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import Interval
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
@@ -232,15 +233,14 @@ def unread_states(b: Builder, node: Node) -> Result:
 
 @expands("Loop", target="ir")
 def unseen_growth(b: Builder, node: Node) -> Result:
-    """A state that starts with a known shape and changes it must leave the Loop and be used:
-    OpenVINO takes the first shape for that of every iteration otherwise."""
+    """A state whose shape changes must leave the Loop and be used: where OpenVINO knows the first
+    shape, it takes it for that of every iteration otherwise."""
     (body,) = node.bodies
     grown = []
     for value, port in zip(body.graph.inputs, body.inputs, strict=True):
         if not isinstance(port, Carried) or body.outputs[port.output] != Yield(None):
             continue
-        initial = None if port.input is None else node.inputs[port.input]
-        if initial is not None and _fixed(initial) and initial.shape != value.shape:
+        if port.input is not None and not _keeps_shape(value):
             grown.append((value, port))
     sliced = next((i for i, v in enumerate(node.outputs) if v.rank is not None), None)
     if not grown or sliced is None:
@@ -304,36 +304,10 @@ def rows_of_slices(b: Builder, node: Node) -> Result:
     return loop_again(b, node, node.inputs)
 
 
-def _fixed(value: Value) -> bool:
-    """Whether a dimension of the value is a number."""
-    return value.shape is not None and any(isinstance(dim, int) for dim in value.shape)
-
-
-def _drop_idle(graph: Graph) -> None:
-    """Stops carrying, inside out, what Loops that surely run never read."""
-    for node in graph.nodes:
-        for body in node.bodies:
-            _drop_idle(body.graph)
-        if node.op == "Loop" and _surely_runs(node):
-            _take_unread_states(node.bodies[0])
-    remove_dead_code(graph)
-
-
-def _take_unread_states(body: Body) -> list[tuple[Value, InputPort]]:
-    read = _read(body.graph)
-
-    def is_unread(value: Value, port: InputPort) -> bool:
-        if not isinstance(port, Carried) or value in read:
-            return False
-        exit = body.outputs[port.output]
-        return isinstance(exit, Yield) and exit.output is not None
-
-    return _take(body, is_unread)
-
-
-def _surely_runs(node: Node) -> bool:
-    """Whether a Loop runs at least once; slices are taken to have parts."""
-    return all(value is None or _is_positive(value) for value in (node.input(0), node.input(1)))
+def _keeps_shape(state: Value) -> bool:
+    """Whether a state's dimensions are known to be the same in each iteration: an unknown one
+    stands where they differ, or may."""
+    return state.shape is not None and not any(isinstance(dim, Interval) for dim in state.shape)
 
 
 def _is_iterator(node: Node) -> bool:

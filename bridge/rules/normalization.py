@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F16, F32
 from bridge.rules import Refused, Result, expands, reads
-from bridge.rules.idioms import cast, expand, ranks, reshape, size
+from bridge.rules.idioms import as_i64, cast, expand, ranks, reshape, size
 from bridge.vocabulary import operators
 
 
@@ -151,6 +151,8 @@ def read_mvn(b: Builder, node: Node) -> Result:
 @expands("MVN", target="onnx")
 def mvn_to_onnx(b: Builder, node: Node) -> Result:
     data, axes = node.inputs
+    assert axes is not None
+    axes = as_i64(b, axes)
     y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
     if not node.attributes["normalize_variance"]:
         return y

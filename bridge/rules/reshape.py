@@ -172,6 +172,14 @@ def read_broadcast_1(b: Builder, node: Node) -> Value | None:
     return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
 
 
+@reads("Broadcast", format="ir", since=3)
+def read_broadcast_3(b: Builder, node: Node) -> Value | None:
+    """OpenVINO's own files say `none` for the mode that the specification calls `explicit`."""
+    if node.attributes.get("mode") != "none":
+        return None
+    return b.op("Broadcast", *node.inputs, mode="explicit")
+
+
 @expands("Broadcast", target="onnx")
 def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
