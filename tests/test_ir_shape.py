@@ -351,7 +351,7 @@ for mode in ("nearest", "linear", "linear_onnx", "cubic"):
 for mode in ("bilinear_pillow", "bicubic_pillow"):
     for by, target in (("sizes", SIZES), ("scales", Fixed([1.7, 0.6], F32))):
         CASES[f"interpolate {mode} {by}"] = (
-            interpolate(11, mode, by, cube_coeff=-0.5), (IMAGE, target, Fixed([2, 3])),
+            interpolate(11, mode, by, antialias=True), (IMAGE, target, Fixed([2, 3])),
         )  # fmt: skip
 CASES["interpolate all axes"] = interpolate(11, "nearest", "sizes"), (IMAGE, Fixed([1, 2, 3, 9]))
 CASES["interpolate turned axes"] = (

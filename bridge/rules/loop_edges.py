@@ -310,6 +310,33 @@ def _keeps_shape(state: Value) -> bool:
     return state.shape is not None and not any(isinstance(dim, Interval) for dim in state.shape)
 
 
+def _drop_idle(graph: Graph) -> None:
+    """Stops carrying, inside out, what Loops that surely run never read."""
+    for node in graph.nodes:
+        for body in node.bodies:
+            _drop_idle(body.graph)
+        if node.op == "Loop" and _surely_runs(node):
+            _take_unread_states(node.bodies[0])
+    remove_dead_code(graph)
+
+
+def _take_unread_states(body: Body) -> list[tuple[Value, InputPort]]:
+    read = _read(body.graph)
+
+    def is_unread(value: Value, port: InputPort) -> bool:
+        if not isinstance(port, Carried) or value in read:
+            return False
+        exit = body.outputs[port.output]
+        return isinstance(exit, Yield) and exit.output is not None
+
+    return _take(body, is_unread)
+
+
+def _surely_runs(node: Node) -> bool:
+    """Whether a Loop runs at least once; slices are taken to have parts."""
+    return all(value is None or _is_positive(value) for value in (node.input(0), node.input(1)))
+
+
 def _is_iterator(node: Node) -> bool:
     """Whether slices alone say how often a Loop runs: IR's TensorIterator."""
     (body,) = node.bodies

@@ -166,18 +166,12 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
 
 @reads("Broadcast", format="ir", until=2)
 def read_broadcast_1(b: Builder, node: Node) -> Value | None:
-    """Broadcast-1 has axes even where its mode uses none."""
-    if node.attributes.get("mode", "numpy") != "numpy":
-        return None
-    return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
-
-
-@reads("Broadcast", format="ir", since=3)
-def read_broadcast_3(b: Builder, node: Node) -> Value | None:
-    """OpenVINO's own files say `none` for the mode that the specification calls `explicit`."""
-    if node.attributes.get("mode") != "none":
-        return None
-    return b.op("Broadcast", *node.inputs, mode="explicit")
+    """Broadcast-1 has axes even where its mode uses none; `explicit` is `none` in OpenVINO's own
+    files."""
+    mode = node.attributes.get("mode", "numpy")
+    if mode == "numpy":
+        return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
+    return b.op("Broadcast", *node.inputs, mode="explicit") if mode == "none" else None
 
 
 @expands("Broadcast", target="onnx")

@@ -1,0 +1,157 @@
+"""Interpolate of IR."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.types import F32
+from bridge.rules import Refused, expands, reads
+from bridge.rules.idioms import as_i64, cast, ranks, size
+from bridge.rules.resample import Axis, Method, resample
+from bridge.rules.resize import COORDINATES, element_at
+
+PILLOW_CUBIC = -0.5
+"""The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
+
+
+@reads("Interpolate", format="ir", until=3)
+def read_interpolate_1(b: Builder, node: Node) -> Value:
+    """Interpolate-1 has its axes as an attribute, and maps coordinates asymmetrically unless the
+    corners are aligned."""
+    data = node.attributes
+    aligned = data.get("align_corners", "true").lower() in ("true", "1")
+    return b.op(
+        "Interpolate",
+        node.inputs[0],
+        node.inputs[1],
+        b.constant([int(axis) for axis in data["axes"].split(",")]),
+        mode={"linear": "linear_onnx"}.get(data["mode"], data["mode"]),
+        shape_calculation_mode="sizes",
+        coordinate_transformation_mode="align_corners" if aligned else "asymmetric",
+        nearest_mode="simple",
+        antialias=data.get("antialias", "true").lower() in ("true", "1"),
+        **_pads(data),
+    )
+
+
+@reads("Interpolate", format="ir", since=4, until=10)
+def read_interpolate_4(b: Builder, node: Node) -> Value:
+    """Interpolate-4 has sizes and scales, of which its mode takes one."""
+    data = node.attributes
+    by_scales = data["shape_calculation_mode"] == "scales"
+    return b.op(
+        "Interpolate",
+        node.inputs[0],
+        node.inputs[2 if by_scales else 1],
+        node.input(3),
+        mode=data["mode"],
+        shape_calculation_mode=data["shape_calculation_mode"],
+        coordinate_transformation_mode=data.get("coordinate_transformation_mode", "half_pixel"),
+        nearest_mode=data.get("nearest_mode", "round_prefer_floor"),
+        antialias=data.get("antialias", "false").lower() in ("true", "1"),
+        cube_coeff=float(data.get("cube_coeff", "-0.75")),
+        **_pads(data),
+    )
+
+
+def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    names = ("pads_begin", "pads_end")
+    return {name: tuple(int(p) for p in data.get(name, "0").split(",") if p) for name in names}
+
+
+@expands("Interpolate", target="onnx")
+def interpolate_for_onnx(b: Builder, node: Node) -> Value:
+    """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
+    CPU overlooks `antialias` (the Pillow modes have it built in), and so does this."""
+    x, wanted = node.inputs[0], node.inputs[1]
+    assert x is not None and wanted is not None and b.target is not None
+    (rank,) = ranks(node, 0)
+    axes = list(range(rank))
+    if node.input(2) is not None:
+        known = known_axes(node.inputs[2], rank)
+        if known is None:
+            raise Refused("its axes must be constants")
+        axes = list(known)
+    attributes = node.attributes
+    begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
+    if any(begin + end):
+        x = b.op("Pad", x, b.constant(begin + end))
+    mode, coordinates, nearest = _in_onnx(attributes)
+    by_scales = attributes["shape_calculation_mode"] == "scales"
+    pillow = attributes["mode"].endswith("_pillow")
+    if pillow or coordinates is None or not _onnx_takes(mode, rank, axes):
+        return _interpolate_by_axes(b, node, x, axes, wanted)
+    scales = cast(b, wanted, F32) if by_scales else None
+    return b.op(
+        "Resize",
+        x,
+        None,
+        scales,
+        None if by_scales else as_i64(b, wanted),
+        axes=tuple(axes) if axes != list(range(rank)) else None,
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=nearest,
+        cubic_coeff_a=attributes["cube_coeff"],
+    )
+
+
+def _padded(pads: tuple[int, ...], rank: int) -> list[int]:
+    return (list(pads) + [0] * rank)[:rank]
+
+
+def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
+    """Mode, coordinates and rounding in ONNX's words (`simple` is yet to be resolved); None where
+    it has no such coordinates."""
+    mode = {"linear_onnx": "linear"}.get(attributes["mode"], attributes["mode"])
+    coordinates: str | None = attributes["coordinate_transformation_mode"]
+    nearest = attributes["nearest_mode"]
+    if mode == "nearest" and coordinates == "tf_half_pixel_for_nn" and nearest == "floor":
+        # floor((x + 0.5) / s) rounds (x + 0.5) / s - 0.5, halves upward.
+        coordinates, nearest = "half_pixel", "round_prefer_ceil"
+    if coordinates not in COORDINATES:
+        coordinates = None
+    if mode != "nearest":
+        nearest = "round_prefer_floor"
+    return mode, coordinates, nearest
+
+
+def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
+    """Whether onnxruntime implements the mode: linear for the last one to three axes, cubic for
+    the last two of an image."""
+    if mode == "nearest":
+        return True
+    last = sorted(axes) == list(range(rank - len(axes), rank))
+    if mode == "cubic":
+        return rank in (2, 4) and last and len(axes) == 2
+    return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
+
+
+def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
+    attributes = node.attributes
+    mode = attributes["mode"]
+    pillow = mode.endswith("_pillow")
+    todo = []
+    for index, axis in enumerate(axes):
+        count = size(b, x, axis)
+        wide = cast(b, count, F32)
+        if attributes["shape_calculation_mode"] == "scales":
+            scale = element_at(b, wanted, index)
+            out = as_i64(b, b.op("Floor", b.op("Mul", wide, scale)))
+        else:
+            out = as_i64(b, element_at(b, wanted, index))
+        if pillow or attributes["shape_calculation_mode"] != "scales":
+            scale = b.op("Div", cast(b, out, F32), wide)
+        todo.append(Axis(axis, count, out, scale))
+    method = Method(
+        {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow": "cubic"}.get(
+            mode, mode
+        ),
+        "half_pixel" if pillow else attributes["coordinate_transformation_mode"],
+        attributes["nearest_mode"],
+        antialias=pillow,
+        exclude_outside=pillow,
+        cubic=PILLOW_CUBIC if pillow else attributes["cube_coeff"],
+    )
+    return resample(b, x, todo, method)
