@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,6 +18,8 @@ IR_FILES = sorted(FOLDER.glob("*.xml"))
 
 INPUT_SETS = 8
 _SIZES = (2, 3, 1, 4)
+_LENGTHS = (2, 1, 3)
+"""Lengths of sequences, in turn."""
 _FEED = re.compile(r"^\W*feed (\S+) (-?[\d.]+?)\.\.(-?[\d.]+)(?: -->)?$", re.MULTILINE)
 _DIMS = re.compile(r"^\W*dims (\S+) = ([\d, ]+?)(?: -->)?$", re.MULTILINE)
 _ONE_WAY = re.compile(r"^\W*one-way: ", re.MULTILINE)
@@ -24,12 +27,15 @@ _ONE_WAY = re.compile(r"^\W*one-way: ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Input:
-    """A graph input: its dimensions are sizes, symbols, or None where nothing is known."""
+    """A graph input: its dimensions are sizes, symbols, or None where nothing is known. Those of a
+    sequence are its elements'."""
 
     name: str
     dtype: np.dtype
     dims: tuple[int | str | None, ...]
     has_default: bool = False
+    is_sequence: bool = False
+    is_optional: bool = False
 
 
 def load_onnx(path: Path) -> onnx.ModelProto:
@@ -42,15 +48,23 @@ def load_onnx(path: Path) -> onnx.ModelProto:
 def onnx_inputs(model: onnx.ModelProto) -> list[Input]:
     """The inputs of an ONNX graph, in order."""
     defaults = {tensor.name for tensor in model.graph.initializer}
-    return [
-        Input(
-            value.name,
-            np.dtype(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)),
-            tuple(_onnx_dim(dim) for dim in value.type.tensor_type.shape.dim),
-            value.name in defaults,
-        )
-        for value in model.graph.input
-    ]
+    return [_onnx_input(value, defaults) for value in model.graph.input]
+
+
+def _onnx_input(value: onnx.ValueInfoProto, defaults: set[str]) -> Input:
+    type = value.type
+    is_optional = type.HasField("optional_type")
+    type = type.optional_type.elem_type if is_optional else type
+    is_sequence = type.HasField("sequence_type")
+    type = type.sequence_type.elem_type if is_sequence else type
+    return Input(
+        value.name,
+        np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type)),
+        tuple(_onnx_dim(dim) for dim in type.tensor_type.shape.dim),
+        value.name in defaults,
+        is_sequence,
+        is_optional,
+    )
 
 
 def ir_inputs(model: openvino.Model) -> list[Input]:
@@ -68,16 +82,18 @@ def ir_inputs(model: openvino.Model) -> list[Input]:
     ]
 
 
-def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, np.ndarray]:
-    """The input set `index` of the model at `path`, by input name."""
+def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, Any]:
+    """The input set `index` of the model at `path`, by input name: arrays, lists of arrays for
+    sequences, and None for an optional that is absent, as each third is."""
     text = path.read_text(encoding="utf-8")
     ranges = {name: (float(low), float(high)) for name, low, high in _FEED.findall(text)}
     sizes = {name: [int(s) for s in listed.split(",")] for name, listed in _DIMS.findall(text)}
     symbols: list[int | str | None] = []
     rng = np.random.default_rng(index)
     switches = 0
-    result = {}
-    for item in inputs:
+    result: dict[str, Any] = {}
+
+    def shape_of(item: Input, turn: int) -> list[int]:
         shape = []
         for dim in item.dims:
             if isinstance(dim, int):
@@ -86,18 +102,31 @@ def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, np.ndarray]:
             if dim is None or dim not in symbols:
                 symbols.append(dim)
             choices = sizes.get(dim or "", _SIZES)
-            shape.append(choices[(index + symbols.index(dim)) % len(choices)])
-        if item.dtype == np.bool_ and np.prod(shape) == 1:
-            values = np.full(shape, index >> switches & 1)
-            switches += 1
-        elif item.dtype == np.bool_:
-            values = rng.integers(0, 2, shape)
-        elif np.issubdtype(item.dtype, np.integer):
+            shape.append(choices[(turn + symbols.index(dim)) % len(choices)])
+        return shape
+
+    def values_of(item: Input, shape: list[int]) -> np.ndarray:
+        if item.dtype == np.bool_:
+            return rng.integers(0, 2, shape).astype(item.dtype)
+        if np.issubdtype(item.dtype, np.integer):
             low, high = ranges.get(item.name, (0, 3))
-            values = rng.integers(int(low), int(high) + 1, shape)
+            return np.asarray(rng.integers(int(low), int(high) + 1, shape)).astype(item.dtype)
+        values = rng.uniform(*ranges.get(item.name, (-2, 2)), shape)
+        return np.asarray(values).astype(item.dtype)
+
+    for item in inputs:
+        if item.is_optional and index % 3 == 2:
+            result[item.name] = None
+        elif item.is_sequence:
+            turns = range(index, index + _LENGTHS[index % len(_LENGTHS)])
+            result[item.name] = [values_of(item, shape_of(item, turn)) for turn in turns]
         else:
-            values = rng.uniform(*ranges.get(item.name, (-2, 2)), shape)
-        result[item.name] = np.asarray(values).astype(item.dtype)
+            shape = shape_of(item, index)
+            if item.dtype == np.bool_ and np.prod(shape) == 1:
+                result[item.name] = np.full(shape, bool(index >> switches & 1))
+                switches += 1
+            else:
+                result[item.name] = values_of(item, shape)
     return result
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 import openvino
+
+import bridge
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -54,6 +57,11 @@ class OpenVino:
             for name in port.get_names()
         }
 
+    def run_packed(self, boundary: bridge.Boundary, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs of the ONNX model that the model comes from, by name."""
+        packed = bridge.pack(boundary, feed)
+        return bridge.unpack(boundary, self.run_by_name(list(packed.values())))
+
     def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
         for position, value in enumerate(values):
@@ -64,6 +72,19 @@ class OpenVino:
         request.infer()
         request.infer()
         return request
+
+
+def flat(values: Sequence[Any]) -> list[np.ndarray]:
+    """Sequences opened, so that lengths show in the count; a False for what is absent."""
+    result: list[np.ndarray] = []
+    for value in values:
+        if value is None:
+            result.append(np.array(False))
+        elif isinstance(value, list):
+            result += [np.array(len(value)), *value]
+        else:
+            result.append(value)
+    return result
 
 
 def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:

@@ -332,9 +332,7 @@ class Writer:
             )
             for inner, name, title in ((there, found, "there"), (absent, other, "absent"))
         ]
-        name = self.op(
-            scope, "If", [present], stem, then_branch=graphs[0], else_branch=graphs[1]
-        )
+        name = self.op(scope, "If", [present], stem, then_branch=graphs[0], else_branch=graphs[1])
         if optional.kind == TENSOR:
             scope.tensors.append(name)
         else:

@@ -377,6 +377,27 @@ case(
     IMAGE,
     NUMBERED,
 )
+FRACTIONS = np.array(
+    [[0, 0, 0, 1, 1], [1, 0.2, 0.3, 0.8, 0.7], [0, 0.1, 0.5, 0.1, 0.9], [1, -0.3, 0.2, 1.2, 0.6]],
+    F32,
+)
+for size in ((3, 2), (1, 4)):
+    name = f"roi pooling bilinear {size}"
+    SINCE[name] = 16
+    case(
+        name,
+        of(
+            2,
+            "ROIPooling",
+            output_roi=list(size),
+            pooled_h=size[0],
+            pooled_w=size[1],
+            spatial_scale=1.0,
+            method="bilinear",
+        ),
+        IMAGE,
+        FRACTIONS,
+    )
 YOLO = {"classes": 3, "coords": 4, "num": 3, "mask": [0, 1], "axis": 1, "end_axis": 3}
 case("yolo softmax", of(1, "RegionYolo", do_softmax=True, **YOLO), random(2, 24, 4, 5))
 case("yolo sigmoid", of(1, "RegionYolo", do_softmax=False, **YOLO), random(2, 16, 4, 5))
@@ -561,6 +582,24 @@ for count in (5, 30):
         CHANCES,
         np.array([[60, 60, 1]], F32),
     )
+ANCHORS = {"base_size": 16, "feat_stride": 16, "ratio": [0.5, 1.0, 2.0], "scale": [1.0, 2.0]}
+PROPOSALS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "clipped after": {"clip_after_nms": True, "clip_before_nms": False},
+    "normalised": {"normalize": True, "pre_nms_topn": 15},
+    "scaled": {"min_size": 20, "box_coordinate_scale": 10.0, "box_size_scale": 5.0},
+}
+for framework, version in product(("", "tensorflow"), (1, 4)):
+    for name, attributes in PROPOSALS.items():
+        full = {
+            "pre_nms_topn": 60, "post_nms_topn": 12, "nms_thresh": 0.5, "min_size": 3,
+            "framework": framework, **ANCHORS, **attributes,
+        }  # fmt: skip
+        case(
+            f"proposals-{version} {framework} {name}", of(version, "Proposal", **full),
+            _RNG.uniform(0, 1, (1, 12, 4, 5)).astype(F32), random(1, 24, 4, 5) / 3,
+            np.array([70, 90, 1], F32), static=True,
+        )  # fmt: skip
 LETTERS = _RNG.permuted(np.tile(np.array([9, 0, 0, 0], F32), (3, 8, 1)), axis=-1)
 for merge in (False, True):
     mask = np.array([[1] * 8, [1] * 5 + [0] * 3, [1] * 2 + [0] * 6], F32).T

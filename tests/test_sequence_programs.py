@@ -1,32 +1,17 @@
-"""Drawn programs on sequences compute the same in both formats."""
+"""Drawn programs on sequences and optionals compute the same in both formats."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 import bridge
-from tests.running import OnnxRuntime, OpenVino, assert_close
+from tests.running import OnnxRuntime, OpenVino, assert_close, flat
 from tests.sequence_programs import SequenceProgram, sequence_programs
 
 FEEDS = 4
-
-
-def flat(values: list[Any]) -> list[np.ndarray]:
-    """Sequences opened, so that lengths show in the count; a False for what is absent."""
-    result = []
-    for value in values:
-        if value is None:
-            result.append(np.array(False))
-        elif isinstance(value, list):
-            result += [np.array(len(value)), *value]
-        else:
-            result.append(value)
-    return result
 
 
 @settings(
@@ -48,7 +33,6 @@ def test_sequences_there_and_back(program: SequenceProgram) -> None:
         openvino, again = OpenVino(there), OnnxRuntime(back)
         boundary = bridge.Boundary.of(there)
         for feed, want in zip(feeds, expected, strict=True):
-            packed = bridge.pack(boundary, feed)
-            results = bridge.unpack(boundary, openvino.run_by_name(list(packed.values())))
+            results = openvino.run_packed(boundary, feed)
             assert_close(flat([results[name] for name in names]), want)
             assert_close(flat(again.run(feed)), want)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,15 +128,16 @@ class _Pair:
             )
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
 
-    def converted(self, model: Any, name: str) -> list[tuple[str, Path]]:
-        """`model` in the other format and back again, with what each is called."""
+    def converted(self, model: Any, name: str) -> Iterator[tuple[str, Path]]:
+        """`model` in the other format, then back again, with what each is called."""
         there = self.scratch / f"{name}{self.other_suffix}"
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
-        for report in (bridge.convert(model, there, **self.options), bridge.convert(there, back)):
-            self.pruned.extend(report.pruned)
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        return [(f"{here} → {other}", there), (f"{here} → {other} → {here}", back)]
+        self.pruned.extend(bridge.convert(model, there, **self.options).pruned)
+        yield f"{here} → {other}", there
+        self.pruned.extend(bridge.convert(there, back).pruned)
+        yield f"{here} → {other} → {here}", back
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""
@@ -174,7 +175,6 @@ class _Checker:
             )
             return
         self._compare(sessions, exploration.feeds)
-        report.pruned = _pruned(report.sites, pair.pruned)
         missing = [
             (site.index, branch)
             for site in report.sites
@@ -183,6 +183,8 @@ class _Checker:
         ]
         if missing and len(sessions) > 1:
             self._force(missing, exploration.feeds)
+        # Not before: with a constant condition the conversion takes a branch and prunes nothing.
+        report.pruned = _pruned(report.sites, pair.pruned)
         wrong = [result for result in report.results if not result.worst.ok]
         if wrong:
             feeds = exploration.feeds[wrong[0].sample]
@@ -195,7 +197,8 @@ class _Checker:
             files.append((pair.against.name, pair.against))
         else:
             try:
-                files += pair.converted(pair.source, "model")
+                for file in pair.converted(pair.source, "model"):
+                    files.append(file)
             except BridgeError as error:
                 report.failures.append(f"conversion: {error}")
         sessions: list[tuple[str, Session]] = []
@@ -296,7 +299,7 @@ class _Checker:
         try:
             first, _ = _load(pair.rewritten(pair.source, steered(pair.source), "steered"))
             if pair.against is None:
-                files = pair.converted(steered(pair.source), "steered-too")
+                files = list(pair.converted(steered(pair.source), "steered-too"))
             else:
                 other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
                 files = [(pair.against.name, other)]
@@ -327,7 +330,7 @@ class _Checker:
 
             first, _ = _load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
             if pair.against is None:
-                other = pair.converted(changed(pair.source), "exposed-too")[0][1]
+                _, other = next(pair.converted(changed(pair.source), "exposed-too"))
             else:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
             return first, _load(other)[0]

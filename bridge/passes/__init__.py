@@ -29,6 +29,7 @@ def prepare(
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
     from bridge.passes.sequences import lower_sequences
+    from bridge.passes.sequences.copies import spell_copies
     from bridge.passes.sequences.restore import restore_boundary
     from bridge.passes.state import lower_state, restore_state
 
@@ -67,6 +68,9 @@ def prepare(
     if findings:
         raise UnsupportedError(str(target), findings)
     done("expand")
+    if target.format == "onnx":
+        spell_copies(model.graph, target)
+        done("spell_copies")
     if model.format != target.format:
         if target.format == "ir":
             separate_inputs(model.graph, target)

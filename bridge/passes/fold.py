@@ -8,7 +8,7 @@ import numpy as np
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Carried, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import TensorType
+from bridge.neutral.types import BOOL, TensorType, is_static
 from bridge.passes.rewrite import Substitution, sink_constants
 
 FOLDABLE = 64
@@ -35,6 +35,11 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
         if known is not None and len(known) == 1:
             inline_branch(node, node.bodies[0 if known[0] else 1], out, substitution)
             return
+        _known_in_branches(node)
+    elif node.op == "Cast" and node.inputs[0] and node.inputs[0].element is BOOL:
+        if node.attributes["to"] is BOOL:
+            substitution.replace(node.outputs[0], node.inputs[0])
+            return
     for body in node.bodies:
         fold(body.graph)
     if node.op == "Loop":
@@ -44,6 +49,26 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
     elif len(node.outputs) == 1 and _fold_value(node.outputs[0], node, out):
         return
     out.append(node)
+
+
+def _known_in_branches(node: Node) -> None:
+    """An If's condition is true in its first branch and false in the other."""
+    condition = node.inputs[0]
+    assert condition is not None
+    if not is_static(condition.shape):
+        return
+    for body, truth in zip(node.bodies, (True, False), strict=True):
+        kept = []
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            if isinstance(port, Invariant) and node.inputs[port.input] is condition:
+                tensor = Tensor.of(np.full(condition.shape, truth))
+                value.type, value.content = condition.type, (int(truth),)
+                made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
+                body.graph.nodes.insert(0, made)
+            else:
+                kept.append((value, port))
+        body.graph.inputs = [value for value, _ in kept]
+        body.inputs = [port for _, port in kept]
 
 
 def _unchanged_states(node: Node, substitution: Substitution) -> None:

@@ -65,8 +65,10 @@ def settle_ranks(model: Model, report: Report) -> None:
             infer_graph(model.graph)
         if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
             return
-    while sink_consumers(model.graph):
-        infer_graph(model.graph)
+        while sink_consumers(model.graph):
+            infer_graph(model.graph)
+            fold(model.graph)
+            infer_graph(model.graph)
     for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
         if value.rank is None and value.producer is not None and value.producer.op == "If":
             report.notes.append(

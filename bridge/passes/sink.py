@@ -15,7 +15,7 @@ from bridge.neutral.types import UNKNOWN
 
 
 def sink_consumers(graph: Graph) -> bool:
-    """Sinks, in place, wherever an If gives a value of unknown rank that nodes of its graph use.
+    """Sinks, in place, wherever an If gives a value of unsettled rank that nodes of its graph use.
     Whether anything was moved."""
     moved = False
     for node in graph.nodes:
@@ -26,13 +26,25 @@ def sink_consumers(graph: Graph) -> bool:
     index = 0
     while index < len(graph.nodes):
         node = graph.nodes[index]
-        if node.op == "If" and any(v.rank is None for v in node.outputs):
+        if node.op == "If":
             region = _region(graph, index)
             if region:
                 _move(graph, index, region)
                 moved = True
         index += 1
     return moved
+
+
+def _unsettled(node: Node) -> set[Value]:
+    """The outputs of an If whose rank is unknown, or differs between the branches: what the file
+    declares of such an output cannot hold for both."""
+    result = {v for v in node.outputs if v.rank is None}
+    for body in node.bodies:
+        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+            assert isinstance(port, Yield) and port.output is not None
+            if value.rank != node.outputs[port.output].rank:
+                result.add(node.outputs[port.output])
+    return result
 
 
 def _uses(node: Node, values: set[Value]) -> bool:
@@ -44,7 +56,9 @@ def _region(graph: Graph, index: int) -> list[Node]:
     between them."""
     node = graph.nodes[index]
     later = graph.nodes[index + 1 :]
-    unknown = {v for v in node.outputs if v.rank is None}
+    unknown = _unsettled(node)
+    if not unknown:
+        return []
     wanted: set[Node] = set()
     for consumer in later:
         if _uses(consumer, unknown):
@@ -53,7 +67,7 @@ def _region(graph: Graph, index: int) -> list[Node]:
     if not wanted:
         return []
     below: set[Node] = set()
-    derived: set[Value] = {v for v in node.outputs if v.rank is None}
+    derived: set[Value] = set(node.outputs)
     for consumer in later:
         if _uses(consumer, derived):
             below.add(consumer)

@@ -21,7 +21,7 @@ from bridge.neutral.graph import (
     Yield,
 )
 from bridge.neutral.inference.control import enter
-from bridge.neutral.types import BOOL, I64, TensorType
+from bridge.neutral.types import BOOL, I64, OptionalType, TensorType
 from bridge.onnx_format.loops import is_scan
 from bridge.rules import Refused, Result, expands
 
@@ -88,6 +88,15 @@ def _keep_axes(body: Body, node: Node) -> None:
             value = graph.outputs[index]
             graph.outputs[index] = inner.op("Unsqueeze", value, inner.constant([exit.axis]))
     graph.nodes = [*front, *graph.nodes, *back]
+
+
+@expands("If", "Loop", target="onnx")
+def optionals_are_young(b: Builder, node: Node) -> Result:
+    """Refuses an optional as an output before operator set 16."""
+    assert b.target is not None
+    if b.target.opset < 16 and any(isinstance(v.type, OptionalType) for v in node.outputs):
+        raise Refused("its output is an optional, which it can be since operator set 16")
+    return None
 
 
 @expands("Loop", target="onnx")

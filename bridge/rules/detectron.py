@@ -10,6 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I32
 from bridge.rules import Result, expands
+from bridge.rules.boxes import first_rows, moved
 from bridge.rules.idioms import (
     cast,
     concat,
@@ -27,29 +28,6 @@ from bridge.rules.idioms import (
 _LARGEST_GROWTH = math.log(1000.0 / 16.0)
 
 
-def _moved(
-    b: Builder, boxes: Value, moves: Value, axis: int, offset: float, growth: float
-) -> tuple[Value, Value]:
-    """Boxes moved by fractions of their size and stretched: their low and high corners; `offset`
-    is what a box is wider than its corners are apart."""
-    low, high = split(b, boxes, axis, 2, 2)
-    shift, stretch = split(b, moves, axis, 2, 2)
-    size = b.op("Add", b.op("Sub", high, low), b.constant(offset))
-    half = b.constant(0.5)
-    centre = b.op("Add", b.op("Add", low, b.op("Mul", half, size)), b.op("Mul", shift, size))
-    wider = b.op("Mul", b.op("Exp", b.op("Min", stretch, b.constant(growth))), size)
-    reach = b.op("Mul", half, wider)
-    far = b.op("Sub", b.op("Add", centre, reach), b.constant(offset))
-    return b.op("Sub", centre, reach), far
-
-
-def _first_rows(b: Builder, rows: Value, count: int) -> Value:
-    """The first `count` rows, with rows of zeros where there are fewer."""
-    rest = [sizes(b, rows, i) for i in range(1, rows.rank or 1)]
-    zeros = b.op("Expand", b.like(0, rows), concat(b, 0, b.constant([count]), *rest))
-    return cut(b, concat(b, 0, rows, zeros), 0, 0, count)
-
-
 @expands("ExperimentalDetectronTopKROIs", target="onnx")
 def topk_rois(b: Builder, node: Node) -> Result:
     rois, scores = node.inputs
@@ -57,7 +35,7 @@ def topk_rois(b: Builder, node: Node) -> Result:
     most = node.attributes["max_rois"]
     count = b.op("Min", b.constant([most]), sizes(b, scores, 0))
     _, best = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
-    return _first_rows(b, b.op("Gather", rois, best, b.constant(0)), most)
+    return first_rows(b, b.op("Gather", rois, best, b.constant(0)), most)
 
 
 @expands("ExperimentalDetectronPriorGridGenerator", target="onnx")
@@ -93,7 +71,7 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     grid = reshape(b, deltas, count, 4, sizes(b, deltas, 1), sizes(b, deltas, 2))
     moves = reshape(b, transpose(b, grid, 2, 3, 0, 1), -1, 4)
     flat = reshape(b, transpose(b, scores, 1, 2, 0), -1)
-    corners = _moved(b, anchors, moves, 1, 1.0, _LARGEST_GROWTH)
+    corners = moved(b, anchors, moves, 1, 1.0, 1.0, _LARGEST_GROWTH)
     zero, one = b.constant(0.0), b.constant(1.0)
     edge = b.op("Sub", concat(b, 0, take(b, info, 0, 1), take(b, info, 0, 0)), one)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
@@ -111,7 +89,7 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     )  # fmt: skip
     rows = reshape(b, take(b, kept, 1, 2), -1)
     results = (b.op("Gather", v, rows, b.constant(0)) for v in (boxes, best))
-    return [_first_rows(b, v, attributes["post_nms_count"]) for v in results]
+    return [first_rows(b, v, attributes["post_nms_count"]) for v in results]
 
 
 @expands("ExperimentalDetectronDetectionOutput", target="onnx")
@@ -123,7 +101,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     classes = attributes["num_classes"]
     weights = b.constant(np.array(attributes["deltas_weights"], np.float32))
     moves = b.op("Div", reshape(b, deltas, -1, classes, 4), weights)
-    corners = _moved(b, unsqueeze(b, rois, 1), moves, 2, 1.0, attributes["max_delta_log_wh"])
+    corners = moved(b, unsqueeze(b, rois, 1), moves, 2, 1.0, 1.0, attributes["max_delta_log_wh"])
     zero = b.constant(0.0)
     low, high = (b.op("Max", zero, v) for v in corners)
     low, high = (cut(b, transpose(b, v, 1, 0, 2), 0, 1, classes) for v in (low, high))
@@ -147,7 +125,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     boxes = b.op("GatherND", concat(b, 2, low, high), take(b, kept, 1, 0, 2))
     label = b.op("Add", reshape(b, take(b, kept, 1, 0), -1), b.constant(1))
     chosen = b.op("Gather", found, order, b.constant(0))
-    return [_first_rows(b, v, most) for v in (boxes, cast(b, label, I32), chosen)]
+    return [first_rows(b, v, most) for v in (boxes, cast(b, label, I32), chosen)]
 
 
 @expands("ExperimentalDetectronROIFeatureExtractor", target="onnx")

@@ -3,8 +3,8 @@
 It takes out what a body does not read: with an unread slice goes the number of iterations, with an
 unread state the value that comes out when no iteration runs. It cannot stack a condition that is
 carried, forgets to empty its stacks when no iteration runs, reads no TensorIterator in another,
-overlooks that a state grows where nothing behind the Loop takes it, and lets one slice overwrite a
-view of the slice before.
+overlooks that a state grows where nothing behind the Loop takes it, or that none grew where no
+iteration runs, and lets one slice overwrite a view of the slice before.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bridge.neutral.graph import (
     Graph,
     InputPort,
     Invariant,
+    Iteration,
     Node,
     Sliced,
     Stacked,
@@ -29,7 +30,7 @@ from bridge.neutral.graph import (
     outer_input,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import Interval
+from bridge.neutral.types import I64, Interval, TensorType, low
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
@@ -266,6 +267,52 @@ def unseen_growth(b: Builder, node: Node) -> Result:
     else:
         results[sliced] = b.op("Slice", whole, zero, end, zero)
     return results
+
+
+@expands("Loop", target="ir")
+def least_sizes(b: Builder, node: Node) -> Result:
+    """A state that each iteration makes larger is as small as at first where none runs; OpenVINO
+    takes the least size after an iteration for certain. A slice of everything hides it."""
+    (body,) = node.bodies
+    if _surely_runs(node):
+        return None
+    grown: dict[int, list[int]] = {}
+    for port in body.inputs:
+        if not isinstance(port, Carried) or port.input is None:
+            continue
+        initial, after = node.inputs[port.input], body.graph.outputs[port.output]
+        if initial is None or initial.shape is None or after.rank != initial.rank:
+            continue
+        pairs = enumerate(zip(after.shape, initial.shape, strict=True))
+        axes = [axis for axis, (new, old) in pairs if low(new) > low(old)]
+        if axes and isinstance(body.outputs[port.output], Yield):
+            grown[port.output] = axes
+    if not grown:
+        return None
+    inner = Builder(body.graph.nodes, node.name, b.target)
+    number = inner.op("Reshape", _iteration(body), inner.constant([1]))
+    end = inner.op("Max", number, inner.constant([1 << 30]))
+    for index, axes in grown.items():
+        ends = [end] * len(axes)
+        body.graph.outputs[index] = inner.op(
+            "Slice",
+            body.graph.outputs[index],
+            inner.constant([0] * len(axes)),
+            inner.op("Concat", *ends, axis=0) if len(axes) > 1 else end,
+            inner.constant(axes),
+        )
+    return loop_again(b, node, node.inputs)
+
+
+def _iteration(body: Body) -> Value:
+    """The number of the iteration, inside."""
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        if isinstance(port, Iteration):
+            return value
+    value = Value(TensorType(I64, ()), ["iteration"])
+    body.graph.inputs.append(value)
+    body.inputs.append(Iteration())
+    return value
 
 
 @expands("Loop", target="ir")

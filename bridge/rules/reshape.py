@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference.dims import known_axes, length_of
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, F32, I64, is_static
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
@@ -33,9 +34,31 @@ def shape_part(b: Builder, node: Node) -> Value | None:
 def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     """`allowzero`, which operator sets before 14 lack, means nothing for a shape without a 0."""
     dims = integers(node.inputs[1])
-    if not node.attributes["allowzero"] or dims is None or 0 in dims:
+    if not node.attributes["allowzero"]:
         return None
-    return b.op("Reshape", *node.inputs, allowzero=False)
+    if dims is not None and 0 not in dims:
+        return b.op("Reshape", *node.inputs, allowzero=False)
+    x, shape = node.inputs
+    assert b.target is not None and x is not None and shape is not None
+    if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
+        return None
+    zero = Tensor.of(np.zeros(1, x.element.dtype))
+    if dims is not None:
+        return b.op("ConstantOfShape", shape, value=zero)
+    count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
+    inside = [Value(x.type), Value(shape.type), Value(shape.type)]
+    nothing = Graph([inside[1]], name="nothing")
+    something = Graph([inside[0], inside[2]], name="something")
+    nothing.outputs = [Builder(nothing.nodes, b.name).op("ConstantOfShape", inside[1], value=zero)]
+    something.outputs = [
+        Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
+    ]
+    bodies = (
+        Body(nothing, [Invariant(2)], [Yield(0)]),
+        Body(something, [Invariant(1), Invariant(2)], [Yield(0)]),
+    )
+    empty = b.op("Equal", count, b.like(0, count))
+    return b.node("If", [empty, x, shape], 1, {}, bodies).outputs[0]
 
 
 @expands("Size", target="ir")
@@ -164,14 +187,15 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
     return b.op("Expand", value, node.inputs[0])
 
 
-@reads("Broadcast", format="ir", until=2)
-def read_broadcast_1(b: Builder, node: Node) -> Value | None:
-    """Broadcast-1 has axes even where its mode uses none; `explicit` is `none` in OpenVINO's own
-    files."""
-    mode = node.attributes.get("mode", "numpy")
-    if mode == "numpy":
-        return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
-    return b.op("Broadcast", *node.inputs, mode="explicit") if mode == "none" else None
+@reads("Broadcast", format="ir")
+def read_broadcast(b: Builder, node: Node) -> Value | None:
+    """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none."""
+    match node.attributes.get("mode", "numpy"):
+        case "bidirectional":
+            return b.op("Expand", node.inputs[0], node.inputs[1])
+        case "numpy":
+            return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
+    return None
 
 
 @expands("Broadcast", target="onnx")
@@ -180,7 +204,12 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
     assert x is not None and target is not None
     target = as_i64(b, target)
-    if node.attributes["mode"] != "explicit" or axes is None:
+    mode = node.attributes["mode"]
+    if mode not in ("numpy", "bidirectional", "explicit"):
+        raise Refused(
+            f"Bridge knows no broadcasting mode {mode}; numpy, bidirectional and explicit it knows"
+        )
+    if mode != "explicit" or axes is None:
         return b.op("Expand", x, target)
     known = integers(axes)
     length = target.shape[0] if target.shape is not None else None

@@ -12,7 +12,16 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
 from bridge.rules import Refused, Result, expands
-from bridge.rules.idioms import cast, reshape, sizes, take, transpose, unsqueeze
+from bridge.rules.idioms import (
+    cast,
+    concat,
+    reshape,
+    sizes,
+    squeeze,
+    take,
+    transpose,
+    unsqueeze,
+)
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
 
@@ -133,8 +142,45 @@ def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
 def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["method"] != "max":
-        raise Refused(f"ONNX has no region pooling by {attributes['method']}")
+        return _samples_of_corners(b, node)
     return b.op(
         "MaxRoiPool", *node.inputs, pooled_shape=(attributes["pooled_h"], attributes["pooled_w"]),
         spatial_scale=attributes["spatial_scale"],
     )  # fmt: skip
+
+
+def _samples_of_corners(b: Builder, node: Node) -> Value:
+    """ROIPooling's bilinear method: regions in fractions of the image, sampled from corner to
+    corner, 0 outside. RoiAlign samples the middle of bins, so the bins are laid around them."""
+    data, rois = (v for v in node.inputs if v is not None)
+    starts, ends, inside = [], [], []
+    for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
+        count, column = node.attributes[name], 4 - axis
+        last = cast(b, sizes(b, data, axis), rois.element)
+        last = b.op("Sub", last, b.like(1.0, rois))
+        start, end = (take(b, rois, 1, i) for i in (column, column + 2))
+        if count > 1:
+            span = b.op("Mul", b.op("Sub", end, start), last)
+            step = b.op("Div", span, b.like(count - 1.0, rois))
+            first = b.op("Mul", start, last)
+        else:
+            middle = b.op("Mul", b.op("Add", start, end), b.like(0.5, rois))
+            first, step = b.op("Mul", middle, last), b.op("Mul", start, b.like(0.0, rois))
+        place = b.op("Mul", step, b.like(np.arange(count, dtype=np.float32), rois))
+        place = b.op("Add", place, first)
+        within = b.op("GreaterOrEqual", place, b.like(0.0, rois))
+        within = b.op("And", within, b.op("LessOrEqual", place, last))
+        inside.append(unsqueeze(b, within, 1, 5 - axis))
+        # RoiAlign takes half a pixel off.
+        begin = b.op(
+            "Sub", b.op("Add", first, b.like(0.5, rois)), b.op("Mul", step, b.like(0.5, rois))
+        )
+        starts.append(begin)
+        ends.append(b.op("Add", begin, b.op("Mul", step, b.like(float(count), rois))))
+    y = b.op(
+        "RoiAlign", data, concat(b, 1, *starts, *ends),
+        cast(b, squeeze(b, take(b, rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
+        output_height=node.attributes["pooled_h"], output_width=node.attributes["pooled_w"],
+        spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
+    )  # fmt: skip
+    return b.op("Where", b.op("And", *inside), y, b.like(0.0, y))

@@ -69,13 +69,22 @@ def sequence_length(node: Node) -> list[Type]:
     return [TensorType(I64, ())]
 
 
+def drops_axis(node: Node) -> bool:
+    """Whether the parts of a SplitToSequence lack the axis. The standard ignores `keepdims` where
+    `split` is given; onnxruntime heeds it for a scalar, and PyTorch's exporter counts on that."""
+    split = node.input(1)
+    if node.attributes["keepdims"]:
+        return False
+    return split is None or (split.rank == 0 and known_integers(split) == (1,))
+
+
 @infers("SplitToSequence")
 def split_to_sequence(node: Node) -> list[Type]:
     whole, split = first(node), node.input(1)
     if whole.shape is None:
         return [SequenceType(TensorType(whole.element))]
     axis = node.attributes["axis"] % len(whole.shape)
-    if split is None and not node.attributes["keepdims"]:
+    if drops_axis(node):
         shape = whole.shape[:axis] + whole.shape[axis + 1 :]
     else:
         shape = with_dim(whole.shape, axis, _part(whole.shape[axis], split))

@@ -100,13 +100,14 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
     """What each position of a StridedSlice's begin does, in order: ("slice" | "shrink", axis,
     position), ("new", -1, position), and ("keep", axis, -1) for axes that no position reaches.
 
-    None where the input's rank or the number of positions is not known and matters.
+    None where the input's rank or the number of positions is not known and matters; of an input
+    of unknown rank the plan ends with the last position.
     """
     rank = first(node).rank
     count = length_of(node.inputs[1])
     if count is None:
         count = length_of(node.inputs[2])
-    if rank is None or count is None:
+    if count is None or (rank is None and any(node.attributes["ellipsis_mask"])):
         return None
 
     def mask(name: str) -> tuple[int, ...]:
@@ -117,6 +118,8 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
         mask(n) for n in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     )  # fmt: skip
     consumed = sum(1 for e, n in zip(ellipsis, new, strict=True) if not e and not n)
+    if rank is None:
+        rank = consumed  # The axes behind stay as they are, however many there are.
     plan: list[tuple[str, int, int]] = []
     axis = 0
     for position in range(count):
@@ -204,7 +207,7 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
     if not isinstance(dim, int):
         return (ANY,) * count
     part = -(-dim // count)
-    return (*(part,) * (count - 1), dim - part * (count - 1))
+    return tuple(max(0, min(part, dim - part * i)) for i in range(count))
 
 
 def split_axis(node: Node) -> int | None:

@@ -76,7 +76,7 @@ def _input_form(name: str, type: Type) -> tuple[Form, Port]:
 
 
 def _shape(type: Type, rank: int | None = None) -> list[int | str | None] | None:
-    """The shape of a tensor type as a Port has it; of `rank`, where that is given and it differs."""
+    """The shape of a tensor type as a Port has it, of `rank` where that is given."""
     shape = type.shape if isinstance(type, TensorType) else None
     if rank is not None and (shape is None or len(shape) != rank):
         return [None] * rank

@@ -8,6 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.sequences import drops_axis
 from bridge.neutral.types import ANY, F32, I64, OptionalType, SequenceType, TensorType, Type
 from bridge.passes.sequences import ragged
 from bridge.passes.sequences.forms import Elements, Form, Maybe, Ragged, to_ragged
@@ -155,7 +156,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
             "inputs' shapes with --input-shape"
         )
     axis = node.attributes["axis"] % value.rank
-    keepdims = bool(node.attributes["keepdims"]) or split is not None
+    keepdims = not drops_axis(node)
     counts = _known_counts(value.shape[axis], split)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
