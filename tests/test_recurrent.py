@@ -40,22 +40,31 @@ for op in GATES:
     for name, alpha, beta in (
         ("ScaledTanh", [1.2], [0.5]), ("Affine", [0.5], [0.1]), ("ThresholdedRelu", [0.3], []),
     ):  # fmt: skip
-        CASES[f"{op} {name}"] = op, {
-            "activations": [name, *["Tanh"] * (count - 1)],
-            "activation_alpha": alpha,
-            **({"activation_beta": beta} if beta else {}),
-        }
-    CASES[f"{op} unlike directions"] = op, {
-        "direction": "bidirectional",
-        "activations": ["Sigmoid"] * count + ["HardSigmoid"] + ["Tanh"] * (count - 1),
-        "activation_alpha": [0.3],
-        "activation_beta": [0.4],
-    }
-    CASES[f"{op} unlike directions, clipped"] = op, {
-        "direction": "bidirectional",
-        "activations": ["Tanh"] * count + ["Sigmoid"] * count,
-        "clip": 0.2,
-    }
+        CASES[f"{op} {name}"] = (
+            op,
+            {
+                "activations": [name, *["Tanh"] * (count - 1)],
+                "activation_alpha": alpha,
+                **({"activation_beta": beta} if beta else {}),
+            },
+        )
+    CASES[f"{op} unlike directions"] = (
+        op,
+        {
+            "direction": "bidirectional",
+            "activations": ["Sigmoid"] * count + ["HardSigmoid"] + ["Tanh"] * (count - 1),
+            "activation_alpha": [0.3],
+            "activation_beta": [0.4],
+        },
+    )
+    CASES[f"{op} unlike directions, clipped"] = (
+        op,
+        {
+            "direction": "bidirectional",
+            "activations": ["Tanh"] * count + ["Sigmoid"] * count,
+            "clip": 0.2,
+        },
+    )
 CASES["GRU linear"] = "GRU", {"linear_before_reset": 1}
 CASES["GRU linear, lengths"] = "GRU", {
     "linear_before_reset": 1, "lengths": True, "dynamic": True, "direction": "bidirectional",

@@ -145,7 +145,7 @@ def test_none_is_not_packed_for_a_sequence(joined: Path) -> None:
 
 
 def test_only_ir_has_a_boundary(tmp_path: Path) -> None:
-    with pytest.raises(bridge.UsageError, match="only an .xml"):
+    with pytest.raises(bridge.UsageError, match=r"only an \.xml"):
         bridge.pack(tmp_path / "model.onnx", {})
 
 

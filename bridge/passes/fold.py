@@ -36,10 +36,11 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
             inline_branch(node, node.bodies[0 if known[0] else 1], out, substitution)
             return
         _known_in_branches(node)
-    elif node.op == "Cast" and node.inputs[0] and node.inputs[0].element is BOOL:
-        if node.attributes["to"] is BOOL:
-            substitution.replace(node.outputs[0], node.inputs[0])
-            return
+    elif node.op == "Cast" and _is_bool(node.inputs[0]) and _is_bool(node.outputs[0]):
+        # PyTorch's exporter casts every condition.
+        assert node.inputs[0] is not None
+        substitution.replace(node.outputs[0], node.inputs[0])
+        return
     for body in node.bodies:
         fold(body.graph)
     if node.op == "Loop":
@@ -49,6 +50,10 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
     elif len(node.outputs) == 1 and _fold_value(node.outputs[0], node, out):
         return
     out.append(node)
+
+
+def _is_bool(value: Value | None) -> bool:
+    return value is not None and value.element is BOOL
 
 
 def _known_in_branches(node: Node) -> None:

@@ -56,6 +56,18 @@ def cast_like(b: Builder, node: Node) -> Result:
 
 
 @expands("Cast", target="ir")
+def to_bool(b: Builder, node: Node) -> Result:
+    """OpenVINO (2026.4) converts the first output of a node with several to boolean, whichever of
+    them it was asked to convert."""
+    (x,) = node.inputs
+    assert x is not None
+    producer = x.producer
+    if node.attributes["to"] is not BOOL or producer is None or producer.outputs[0] is x:
+        return None
+    return b.op("NotEqual", x, b.like(0, x))
+
+
+@expands("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
     """IR's Convert takes no strings, does not saturate, and rounds to the nearest f8e8m0."""
     x, to = node.inputs[0], node.attributes["to"]

@@ -1,4 +1,4 @@
-"""EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: rows joined by bags."""
+"""EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: rows of bags."""
 
 from __future__ import annotations
 

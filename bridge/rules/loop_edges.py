@@ -42,6 +42,9 @@ LAST = (1 << 63) - 1
 _SLICED = "stacks_sliced"
 """Marks, in a node's extras, a Loop that `stacks_of_nothing` has dealt with."""
 
+_NAMED = "sizes_of_states"
+"""Marks, likewise, a Loop that `sizes_of_states` has dealt with."""
+
 
 @expands("Loop", target="ir")
 def condition_is_true(b: Builder, node: Node) -> Result:
@@ -270,9 +273,41 @@ def unseen_growth(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def sizes_of_states(b: Builder, node: Node) -> Result:
+    """OpenVINO gives the unknown sizes of a state and of what it starts as one symbol, and takes
+    one for the other wherever the body asks for a size; that of a state changes."""
+    (body,) = node.bodies
+    extras = node.extras or {}
+    if _NAMED in extras:
+        return None
+    hidden: list[tuple[Value, list[int]]] = []
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        if not isinstance(port, Carried) or port.input is None or value.shape is None:
+            continue
+        initial = node.inputs[port.input]
+        if initial is None or initial.rank != value.rank:
+            continue
+        pairs = enumerate(zip(value.shape, initial.shape, strict=True))
+        axes = [i for i, (d, o) in pairs if isinstance(d, Interval) and not isinstance(o, int)]
+        if axes:
+            hidden.append((value, axes))
+    if not hidden:
+        return None
+    node.extras = {**extras, _NAMED: True}
+    nodes: list[Node] = []
+    inner = Builder(nodes, node.name, b.target)
+    number = inner.op("Reshape", _iteration(body), inner.constant([1]))
+    made = {value: _of_any_size(inner, value, axes, number) for value, axes in hidden}
+    for one in body.graph.nodes:
+        one.inputs = [None if v is None else made.get(v, v) for v in one.inputs]
+    body.graph.nodes[:0] = nodes
+    return loop_again(b, node, node.inputs)
+
+
+@expands("Loop", target="ir")
 def least_sizes(b: Builder, node: Node) -> Result:
     """A state that each iteration makes larger is as small as at first where none runs; OpenVINO
-    takes the least size after an iteration for certain. A slice of everything hides it."""
+    takes the least size after an iteration for certain, where nothing hides it."""
     (body,) = node.bodies
     if _surely_runs(node):
         return None
@@ -291,17 +326,21 @@ def least_sizes(b: Builder, node: Node) -> Result:
         return None
     inner = Builder(body.graph.nodes, node.name, b.target)
     number = inner.op("Reshape", _iteration(body), inner.constant([1]))
-    end = inner.op("Max", number, inner.constant([1 << 30]))
     for index, axes in grown.items():
-        ends = [end] * len(axes)
-        body.graph.outputs[index] = inner.op(
-            "Slice",
-            body.graph.outputs[index],
-            inner.constant([0] * len(axes)),
-            inner.op("Concat", *ends, axis=0) if len(axes) > 1 else end,
-            inner.constant(axes),
-        )
+        body.graph.outputs[index] = _of_any_size(inner, body.graph.outputs[index], axes, number)
     return loop_again(b, node, node.inputs)
+
+
+def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
+    """The value as it is, through an operator whose result depends, for all that OpenVINO can
+    tell, on `number` (i64 [1], not negative)."""
+    if value.rank == 1:
+        # A Slice would copy a vector element by element.
+        none = b.op("Min", number, b.constant([0]))
+        return b.op("Reshape", value, b.op("Max", b.op("Shape", value), none), allowzero=True)
+    end = b.op("Max", number, b.constant([1 << 30]))
+    ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
+    return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
 
 
 def _iteration(body: Body) -> Value:

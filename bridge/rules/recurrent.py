@@ -214,7 +214,7 @@ def from_sequence(
         None if lengths is None else cast(b, lengths, I32),
         *(transpose(b, s, 1, 0, 2) for s in states),
         direction=direction,
-        **onnx_attributes(node, count),
+        **onnx_attributes(node, op, count),
         **attributes,
     )
     return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
@@ -240,21 +240,27 @@ def from_cell(
         *weights,
         None,
         *(b.op("Unsqueeze", s, first) for s in states),
-        **onnx_attributes(node, 1),
+        **onnx_attributes(node, op, 1),
         **attributes,
     )
     return [squeeze(b, s, 0) for s in last]
 
 
-def onnx_attributes(node: Node, directions: int) -> dict[str, object]:
-    """The attributes of an IR cell or sequence as ONNX spells them."""
+_FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
+"""How many activations a direction has."""
+
+
+def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
+    """The attributes of an IR cell or sequence as ONNX's `op` spells them."""
     attributes = node.attributes
     names = {
         "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
         "softsign": "Softsign",
     }  # fmt: skip
+    # OpenVINO writes those of a backward direction behind those of the forward one, and takes the
+    # first for both.
     activations = []
-    for name in attributes["activations"]:
+    for name in attributes["activations"][: _FUNCTIONS[op]]:
         if name.lower() not in names:
             raise Refused(f"ONNX has no activation {name} in this operator")
         activations.append(names[name.lower()])

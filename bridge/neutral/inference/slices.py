@@ -207,7 +207,9 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
     if not isinstance(dim, int):
         return (ANY,) * count
     part = -(-dim // count)
-    return tuple(max(0, min(part, dim - part * i)) for i in range(count))
+    last = dim - part * (count - 1)
+    # Fewer elements than parts can hold: the node is wrong, and hopefully in a branch not taken.
+    return (*(part,) * (count - 1), last) if last >= 0 else (ANY,) * count
 
 
 def split_axis(node: Node) -> int | None:

@@ -25,6 +25,7 @@ from bridge.passes.sequences.forms import (
     Form,
     Maybe,
     Ragged,
+    Sequence,
     converted,
     element_of,
     leaves,
@@ -141,13 +142,13 @@ def _output_form(
         shape = _shape(declared, _common_rank(form))
         port = Port("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
-    if isinstance(form, Elements | Ragged):
+    if isinstance(form, Sequence):
         pair = _settled(lowering, form, name)
         port = Port("ragged", pair.element.name, _shape(declared, pair.rank), mixed=pair.mixed)
         return pair, port, [f"{name}.data", f"{name}.shapes"]
     assert isinstance(form, Maybe)
     payload = form.payload
-    if isinstance(payload, Elements | Ragged):
+    if isinstance(payload, Sequence):
         pair = _settled(lowering, payload, name)
         shape = _shape(declared, pair.rank)
         port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
@@ -164,12 +165,12 @@ def _output_form(
     )
 
 
-def _settled(lowering: Lowering, form: Elements | Ragged, name: str) -> Ragged:
+def _settled(lowering: Lowering, form: Sequence, name: str) -> Ragged:
     """A ragged pair; a sequence that is always empty has elements of rank 1, of which there are
     none."""
     if ranks_of(form):
         return to_ragged(lowering.builder, form, name)
-    if isinstance(form, Ragged) or form.items:
+    if not isinstance(form, Elements) or form.items:
         raise Refused(undetermined(name))
     vector = TensorType(element_of(form), (ANY,))
     return to_ragged(lowering.builder, Elements((), vector), name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, BOOL, I64, Element, TensorType
+from bridge.neutral.types import ANY, BOOL, I64, Element, Shape, TensorType, is_static
 from bridge.rules import Refused
 
 
@@ -40,6 +40,19 @@ class Ragged:
 
 
 @dataclass(frozen=True)
+class Uniform:
+    """A sequence whose length is known at run time alone and whose elements all have one known
+    shape: `data`, [length, *shape]."""
+
+    data: Value
+    element: Element
+    shape: tuple[int, ...]
+
+
+Sequence = Elements | Ragged | Uniform
+
+
+@dataclass(frozen=True)
 class Maybe:
     """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
     where nothing says what it would be)."""
@@ -48,7 +61,7 @@ class Maybe:
     payload: Form | None
 
 
-Form = Value | Elements | Ragged | Maybe
+Form = Value | Elements | Ragged | Uniform | Maybe
 
 
 def leaves(form: Form | None) -> Iterator[Value]:
@@ -61,6 +74,8 @@ def leaves(form: Form | None) -> Iterator[Value]:
         case Ragged():
             yield form.data
             yield form.shapes
+        case Uniform():
+            yield form.data
         case Maybe():
             yield form.present
             yield from leaves(form.payload)
@@ -73,6 +88,8 @@ def rebuilt(form: Form, values: Iterator[Value]) -> Form:
             return Elements(tuple(next(values) for _ in form.items), form.item)
         case Ragged():
             return Ragged(next(values), next(values), form.element, form.rank, form.mixed)
+        case Uniform():
+            return Uniform(next(values), form.element, form.shape)
         case Maybe():
             present = next(values)
             return Maybe(present, None if form.payload is None else rebuilt(form.payload, values))
@@ -90,6 +107,8 @@ def same_structure(a: Form | None, b: Form | None) -> bool:
             )
         case Ragged(), Ragged():
             return (a.rank, a.mixed) == (b.rank, b.mixed)
+        case Uniform(), Uniform():
+            return a.shape == b.shape
         case Maybe(), Maybe():
             return same_structure(a.payload, b.payload)
     return a is None and b is None
@@ -110,18 +129,21 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
             return Maybe(b.present, common(a, b.payload, name))
         case Elements(), Elements() if same_structure(a, b):
             return a
-        case Elements() | Ragged(), Elements() | Ragged():
-            ranks = ranks_of(a) | ranks_of(b)
+        case Elements() | Ragged() | Uniform(), Elements() | Ragged() | Uniform():
             any_value = next(iter(leaves(a)), next(iter(leaves(b)), Value()))
+            shapes = shapes_of(a) | shapes_of(b)
+            if len(shapes) == 1 and is_static(shape := shapes.pop()):
+                return Uniform(any_value, element_of(a), shape)  # type: ignore[arg-type]
+            ranks = ranks_of(a) | ranks_of(b)
             mixed = len(ranks) > 1 or any(isinstance(x, Ragged) and x.mixed for x in (a, b))
             rank = max(ranks) if ranks else None
             return Ragged(any_value, any_value, element_of(a), rank, mixed)
     raise Refused(f'"{name}" is a sequence in one place and an optional or a tensor in another')
 
 
-def element_of(form: Elements | Ragged) -> Element:
+def element_of(form: Sequence) -> Element:
     """The element type of a sequence's tensors."""
-    if isinstance(form, Ragged):
+    if not isinstance(form, Elements):
         return form.element
     element = form.items[0].element if form.items else form.item.element
     if element is None:
@@ -129,8 +151,17 @@ def element_of(form: Elements | Ragged) -> Element:
     return element
 
 
-def ranks_of(form: Elements | Ragged) -> set[int]:
+def shapes_of(form: Sequence) -> set[Shape]:
+    """The shapes that a sequence's elements have; None where one is not known."""
+    if isinstance(form, Uniform):
+        return {form.shape}
+    return {None} if isinstance(form, Ragged) else {value.shape for value in form.items}
+
+
+def ranks_of(form: Sequence) -> set[int]:
     """The ranks that a sequence's elements have, as far as anything determines them."""
+    if isinstance(form, Uniform):
+        return {len(form.shape)}
     if isinstance(form, Ragged):
         return set() if form.rank is None else {form.rank}
     ranks = {value.rank for value in form.items}
@@ -141,10 +172,23 @@ def ranks_of(form: Elements | Ragged) -> set[int]:
     return {rank for rank in ranks if rank is not None}
 
 
-def to_ragged(b: Builder, form: Elements | Ragged, name: str, like: Ragged | None = None) -> Ragged:
+def to_uniform(b: Builder, form: Elements | Uniform, like: Uniform) -> Uniform:
+    """The sequence as one tensor; its elements have the shape of those of `like`."""
+    if isinstance(form, Uniform):
+        return form
+    if not form.items:
+        none = b.constant(np.zeros((0, *like.shape), like.element.dtype))
+        return Uniform(none, like.element, like.shape)
+    lines = [b.op("Unsqueeze", item, b.constant([0])) for item in form.items]
+    return Uniform(b.op("Concat", *lines, axis=0), like.element, like.shape)
+
+
+def to_ragged(b: Builder, form: Sequence, name: str, like: Ragged | None = None) -> Ragged:
     """The sequence as a ragged pair, with rows as long as those of `like`, where that is given."""
     wide = None if like is None else like.rank
     mixed = like is not None and like.mixed
+    if isinstance(form, Uniform):
+        form = _flattened(b, form)
     if isinstance(form, Ragged):
         shapes = _widened(b, form.shapes, form.rank, wide)
         rank = form.rank if wide is None else wide
@@ -165,6 +209,14 @@ def to_ragged(b: Builder, form: Elements | Ragged, name: str, like: Ragged | Non
     else:
         shapes = b.op("Concat", *(row(b, item, rank) for item in form.items), axis=0)
     return Ragged(b.op("Concat", *flat, axis=0), shapes, element, rank, mixed)
+
+
+def _flattened(b: Builder, form: Uniform) -> Ragged:
+    rank = len(form.shape)
+    count = b.op("Slice", b.op("Shape", form.data), b.constant([0]), b.constant([1]))
+    line = b.constant(np.array(form.shape, np.int64).reshape(1, rank))
+    shapes = b.op("Expand", line, b.op("Concat", count, b.constant([rank]), axis=0))
+    return Ragged(b.op("Reshape", form.data, b.constant([-1])), shapes, form.element, rank)
 
 
 def row(b: Builder, item: Value, rank: int) -> Value:
@@ -204,8 +256,13 @@ def converted(b: Builder, form: Form | None, like: Form | None, name: str) -> Fo
         case Ragged():
             if form is None:
                 return empty(b, like)
-            assert isinstance(form, Elements | Ragged)
+            assert isinstance(form, Sequence)
             return to_ragged(b, form, name, like)
+        case Uniform():
+            if form is None:
+                return empty(b, like)
+            assert isinstance(form, Elements | Uniform)
+            return to_uniform(b, form, like)
         case Maybe():
             if not isinstance(form, Maybe):
                 form = Maybe(b.constant(True), form)
@@ -222,6 +279,8 @@ def empty(b: Builder, like: Form) -> Form:
             data = b.constant(np.zeros(0, like.element.dtype))
             shapes = b.constant(np.zeros((0, like.rank or 0), np.int64))
             return Ragged(data, shapes, like.element, like.rank, like.mixed)
+        case Uniform():
+            return to_uniform(b, Elements((), TensorType(like.element)), like)
         case Maybe():
             payload = None if like.payload is None else empty(b, like.payload)
             return Maybe(b.constant(False), payload)
@@ -245,6 +304,8 @@ def leaf_types(form: Form) -> list[TensorType]:
         case Ragged():
             rows = (ANY, ANY if form.rank is None else form.rank)
             return [TensorType(form.element, (ANY,)), TensorType(I64, rows)]
+        case Uniform():
+            return [TensorType(form.element, (ANY, *form.shape))]
         case Maybe():
             own = [TensorType(BOOL, ())]
             return own if form.payload is None else own + leaf_types(form.payload)

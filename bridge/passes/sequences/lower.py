@@ -30,6 +30,7 @@ from bridge.passes.sequences.forms import (
     Form,
     Maybe,
     Ragged,
+    Uniform,
     common,
     converted,
     leaf_types,
@@ -186,6 +187,8 @@ def _part_names(form: Form) -> Iterator[str]:
             yield from (str(i) for i in range(len(form.items)))
         case Ragged():
             yield from ("data", "shapes")
+        case Uniform():
+            yield "data"
         case Maybe():
             yield "present"
             if form.payload is not None:

@@ -9,9 +9,29 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.sequences import drops_axis
-from bridge.neutral.types import ANY, F32, I64, OptionalType, SequenceType, TensorType, Type
-from bridge.passes.sequences import ragged
-from bridge.passes.sequences.forms import Elements, Form, Maybe, Ragged, to_ragged
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    I64,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+    is_static,
+)
+from bridge.passes.sequences import ragged, uniform
+from bridge.passes.sequences.forms import (
+    Elements,
+    Form,
+    Maybe,
+    Ragged,
+    Sequence,
+    Uniform,
+    element_of,
+    shapes_of,
+    to_ragged,
+    to_uniform,
+)
 from bridge.rules import Refused
 
 LONGEST = 64
@@ -37,11 +57,11 @@ def lowering(op: str) -> Lowered | None:
     return _table.get(op)
 
 
-def _sequence(form: Form | None, node: Node) -> Elements | Ragged:
+def _sequence(form: Form | None, node: Node) -> Sequence:
     """The sequence itself, where an optional holds it."""
     while isinstance(form, Maybe):
         form = form.payload
-    if isinstance(form, Elements | Ragged):
+    if isinstance(form, Sequence):
         return form
     raise Refused(f"its input is no sequence but {form}")
 
@@ -76,7 +96,18 @@ def sequence_length(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = _sequence(forms[0], node)
     if isinstance(form, Elements):
         return b.constant(len(form.items))
-    return ragged.length(b, form)
+    return uniform.length(b, form) if isinstance(form, Uniform) else ragged.length(b, form)
+
+
+def _movable(b: Builder, form: Sequence, node: Node) -> Ragged | Uniform:
+    """The sequence in a form whose elements have positions that are known at run time alone."""
+    if isinstance(form, Uniform):
+        return form
+    shapes = shapes_of(form)
+    if isinstance(form, Elements) and len(shapes) == 1 and is_static(shape := shapes.pop()):
+        like = Uniform(form.items[0], element_of(form), shape)  # type: ignore[arg-type]
+        return to_uniform(b, form, like)
+    return to_ragged(b, form, _name(node))
 
 
 def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
@@ -96,7 +127,8 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         place = _constant_position(form, index, len(form.items))
         if place is not None:
             return form.items[place]
-    return ragged.at(b, to_ragged(b, form, _name(node)), index)
+    form = _movable(b, form, node)
+    return (uniform if isinstance(form, Uniform) else ragged).at(b, form, index)
 
 
 @lowers("SequenceInsert")
@@ -112,8 +144,10 @@ def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             items = (*form.items[:place], value, *form.items[place:])
             return Elements(items, form.item)
-    pair = to_ragged(b, form, _name(node))
-    return ragged.insert(b, pair, value, index)
+    form = _movable(b, form, node)
+    if isinstance(form, Uniform) and form.shape == value.shape:
+        return uniform.insert(b, form, value, index)
+    return ragged.insert(b, to_ragged(b, form, _name(node)), value, index)
 
 
 @lowers("SequenceErase")
@@ -128,13 +162,16 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         )
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
-    return ragged.erase(b, to_ragged(b, form, _name(node)), index)
+    form = _movable(b, form, node)
+    return (uniform if isinstance(form, Uniform) else ragged).erase(b, form, index)
 
 
 @lowers("ConcatFromSequence")
 def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = _sequence(forms[0], node)
     axis, new = node.attributes["axis"], node.attributes["new_axis"]
+    if isinstance(form, Uniform):
+        return (uniform.stack if new else uniform.concat)(b, form, axis)
     if isinstance(form, Ragged):
         join = ragged.stack if new else ragged.concat
         return join(b, form, axis, _name(node))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
 from bridge.neutral.types import I64, TensorType
 from bridge.passes.sequences.forms import Ragged, row, to_ragged, undetermined
@@ -41,10 +41,16 @@ def sizes(b: Builder, shapes: Value, form: Ragged) -> Value:
     return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
 
 
-def position(b: Builder, form: Ragged, index: Value) -> Value:
-    """A position counted from the front, an i64 scalar; negative ones count from the end."""
+def position(b: Builder, index: Value, count: Value) -> Value:
+    """A position among `count` elements, from the front; negative ones count from the end. i64
+    scalars."""
+    known = integers(index)
     index = scalar(b, index)
-    wrapped = b.op("Add", index, length(b, form))
+    if known is not None and known[0] >= 0:
+        return index
+    wrapped = b.op("Add", index, count)
+    if known is not None:
+        return wrapped
     return b.op("Where", b.op("Less", index, b.constant(0)), wrapped, index)
 
 
@@ -65,7 +71,7 @@ def at(b: Builder, form: Ragged, index: Value) -> Value:
             "the elements of the sequence differ in rank, and OpenVINO runs no tensor of unknown "
             "rank; a constant position would do"
         )
-    where = position(b, form, index)
+    where = position(b, index, length(b, form))
     shape = b.op("Gather", form.shapes, where, b.constant(0))
     start = _entries_before(b, form, where)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=True)
@@ -96,7 +102,7 @@ def insert(b: Builder, form: Ragged, value: Value, index: Value | None) -> Ragge
     if index is None:
         data = b.op("Concat", form.data, flat, axis=0)
         return Ragged(data, b.op("Concat", shapes, line_of, axis=0), form.element, rank, mixed)
-    where = position(b, form, index)
+    where = position(b, index, length(b, form))
     split = _entries_before(b, form, where)
     zero, last, line = b.constant([0]), b.constant([LAST]), _vector(b, where)
     data = b.op("Concat", _cut(b, form.data, zero, split), flat,
@@ -109,7 +115,7 @@ def insert(b: Builder, form: Ragged, value: Value, index: Value | None) -> Ragge
 
 def erase(b: Builder, form: Ragged, index: Value | None) -> Ragged:
     """The sequence without element `index`, or without its last."""
-    where = position(b, form, b.constant(-1) if index is None else index)
+    where = position(b, b.constant(-1) if index is None else index, length(b, form))
     after = b.op("Add", where, b.constant(1))
     start, end = _entries_before(b, form, where), _entries_before(b, form, after)
     zero, last = b.constant([0]), b.constant([LAST])

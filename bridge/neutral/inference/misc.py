@@ -1,1 +1,0 @@
-"""Inference: misc."""

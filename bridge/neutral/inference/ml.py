@@ -1,1 +1,0 @@
-"""Inference: ai.onnx.ml."""
