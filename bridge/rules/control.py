@@ -21,7 +21,7 @@ from bridge.neutral.graph import (
     Yield,
 )
 from bridge.neutral.inference.control import enter
-from bridge.neutral.types import BOOL, I64, OptionalType, TensorType
+from bridge.neutral.types import BOOL, I64, OptionalType, TensorType, is_static
 from bridge.onnx_format.loops import is_scan
 from bridge.rules import Refused, Result, expands
 
@@ -103,7 +103,8 @@ def optionals_are_young(b: Builder, node: Node) -> Result:
 def loop_to_onnx(b: Builder, node: Node) -> Result:
     """Scan where slices alone drive it and stay whole; else a Loop that slices for itself."""
     (body,) = node.bodies
-    if is_scan(node) and all(_scannable(p) for p in (*body.inputs, *body.outputs)):
+    whole = all(_scannable(p) for p in (*body.inputs, *body.outputs))
+    if is_scan(node) and whole and _states_keep_shape(node, body):
         if not any(getattr(p, "keepdims", False) for p in (*body.inputs, *body.outputs)):
             if _exits_are_states(body):
                 return None
@@ -149,6 +150,22 @@ def _scannable(port: object) -> bool:
         return True
     whole = (0, -1) if port.stride == 1 else (-1, 0)
     return port.part_size == 1 and abs(port.stride) == 1 and (port.start, port.end) == whole
+
+
+def _states_keep_shape(node: Node, body: Body) -> bool:
+    """Whether Scan can carry the states: their shapes stay, and a value that is only yielded has a
+    shape that is known, so that a state can start with it."""
+    states = _states(body)
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        if isinstance(port, Carried) and port.input is not None:
+            initial = node.inputs[port.input]
+            if initial is not None and initial.shape is not None and value.shape != initial.shape:
+                return False
+    return all(
+        is_static(value.shape)
+        for index, (value, exit) in enumerate(zip(body.graph.outputs, body.outputs, strict=True))
+        if isinstance(exit, Yield) and index not in states
+    )
 
 
 def _states(body: Body) -> set[int]:

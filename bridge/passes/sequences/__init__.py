@@ -1,8 +1,9 @@
 """Sequences and optionals in tensors, for OpenVINO IR, which has neither.
 
-`forms.py` says how they are held, `ragged.py` how a ragged pair is worked on, `operators.py` what
-each operator becomes, `lower.py` walks through graphs, Ifs and Loops, and `boundary.py` names the
-inputs and outputs of the model.
+`forms.py` says how they are held, `ragged.py` and `uniform.py` how two of the forms are worked on,
+`operators.py` what each operator becomes, `lower.py` walks through graphs, Ifs and Loops, and
+`boundary.py` names the inputs and outputs of the model. `restore.py` brings the types back from an
+IR's record of them, and `copies.py` spells copies for old operator sets.
 """
 
 from __future__ import annotations
