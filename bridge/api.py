@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,7 @@ def convert(
     external_data: bool | None = None,
     weights: str | Path | None = None,
     debug: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Converts a model to the format that the destination's suffix names.
 
@@ -140,7 +141,8 @@ def convert(
     `None` for any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches`
     never prunes a branch of an If. `external_data` stores ONNX constants beside the model (None:
     when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not beside it.
-    `debug` verifies the graph after each pass.
+    `debug` verifies the graph after each pass; `progress` is called with the name of each step
+    that is done.
 
     Raises a BridgeError that says what, where and what to do; what stood at the destination is
     then untouched.
@@ -162,8 +164,24 @@ def convert(
             compress_to_fp16,
             keep_branches,
             external_data,
-            debug,
+            _observer(model, debug, progress),
         )
+
+
+def _observer(
+    model: Model, debug: bool, progress: Callable[[str], None] | None
+) -> Callable[[str], None]:
+    """What to do when a step of a conversion is done."""
+
+    def done(step: str) -> None:
+        if debug:
+            from bridge.neutral.verify import verify
+
+            verify(model.graph, f"after {step}: graph")
+        if progress is not None:
+            progress(step)
+
+    return done
 
 
 @contextmanager
@@ -201,7 +219,7 @@ def _save(
     compress_to_fp16: bool,
     keep_branches: bool,
     external: bool | None,
-    debug: bool,
+    done: Callable[[str], None],
 ) -> Report:
     from bridge.neutral.builder import Target
     from bridge.passes import prepare
@@ -210,7 +228,7 @@ def _save(
         from bridge.onnx_format.backend import write as write_onnx
 
         number = _opset(model, opset)
-        prepare(model, Target("onnx", number), report, keep_branches, debug)
+        prepare(model, Target("onnx", number), report, keep_branches, done)
         data = _companion(target)
         with _whole(target, data) as (part, part_data):
             wrote = write_onnx(model, part, part_data, data.name, number, external)
@@ -218,7 +236,7 @@ def _save(
         return report
     from bridge.ir_format.backend import write as write_ir
 
-    prepare(model, Target("ir"), report, keep_branches, debug)
+    prepare(model, Target("ir"), report, keep_branches, done)
     if compress_to_fp16:
         from bridge.passes.compress import compress
 

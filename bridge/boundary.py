@@ -172,7 +172,7 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
         return values
     data, shapes = values
     result, start = [], 0
-    for shape in shapes.reshape(len(shapes), -1):
+    for shape in shapes:
         dims = tuple(int(d) for d in shape if d >= 0)
         count = int(np.prod(dims, dtype=np.int64))
         result.append(data[start : start + count].reshape(dims))

@@ -43,10 +43,10 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         if not obstacle:
             return spelling, ""
         why = obstacle
-        if target.format == "onnx" and spelling.domain == "":
-            # An older spelling no longer exists in this operator set, unless it is another type.
-            if not any(s.type != spelling.type for s in spellings):
-                break
+        # An older spelling no longer exists in this operator set, unless it is another type.
+        only_type = all(s.type == spelling.type for s in spellings)
+        if target.format == "onnx" and spelling.domain == "" and only_type:
+            break
     return None, why
 
 

@@ -201,9 +201,7 @@ class Writer:
                 return Sequence(name, kind, len(items))
             case 2:
                 empty = self.op(scope, "SequenceEmpty", [], "s", dtype=self.element)
-                kind = self.pick([ROWS, VECTORS])
-                item = self.item(scope, kind)
-                return Sequence(self.op(scope, "SequenceInsert", [empty, item], "s"), kind, 1)
+                return Sequence(empty, self.pick([ROWS, VECTORS]), 0)
             case 3:
                 size = self.pick([1, 2])
                 split = self.constant(scope, size)
@@ -227,13 +225,14 @@ class Writer:
 
     def change(self, scope: Scope, sequence: Sequence) -> Sequence:
         """The sequence with an element more or less; never shorter than it may be."""
-        if sequence.kind != COLUMNS and (sequence.least < 2 or self.chance()):
+        if sequence.kind != COLUMNS and (sequence.least < 1 or self.chance()):
             inputs = [sequence.name, self.item(scope, sequence.kind)]
             if self.chance():
                 inputs.append(self.position(scope, sequence, 1))
             name = self.op(scope, "SequenceInsert", inputs, "s")
             return Sequence(name, sequence.kind, sequence.least + 1)
-        if sequence.least < 2:
+        # What is left of columns is joined later, so one stays.
+        if sequence.kind == COLUMNS and sequence.least < 2:
             return sequence
         inputs = [sequence.name]
         if self.chance():
@@ -244,7 +243,7 @@ class Writer:
     def use(self, scope: Scope, sequence: Sequence) -> None:
         """A tensor [k, 3] or a number from a sequence."""
         choice = self.draw(st.integers(0, 2))
-        if choice == 0:
+        if choice == 0 or sequence.least == 0:
             scope.integers.append(self.op(scope, "SequenceLength", [sequence.name], "n"))
         elif choice == 1 and sequence.kind != COLUMNS:
             at = self.position(scope, sequence, 0)
@@ -322,7 +321,7 @@ class Writer:
             other = self.op(absent, "Identity", [self.tensor(absent)], "e")
             stem = "t"
         else:
-            items = [self.item(absent, optional.kind) for _ in range(optional.least)]
+            items = [self.item(absent, optional.kind) for _ in range(max(1, optional.least))]
             other = self.op(absent, "SequenceConstruct", items, "e")
             stem = "s"
         type = self.held_type(optional.kind)
@@ -408,10 +407,10 @@ class Writer:
             helper.make_value_info(state, self.sequence_type()),
         ]
         if held is not None:
-            held = Optional(held.name, held.kind)
+            held = Optional(held.name, held.kind, 0)
             type = self.optional_type(held.kind)
             inputs.append(helper.make_value_info(self.fresh("o"), type))
-            inner.optionals.append(Optional(inputs[3].name, held.kind))
+            inner.optionals.append(Optional(inputs[3].name, held.kind, 0))
         self.block(inner, depth)
         last = Sequence(state, start.kind, start.least)
         for _ in range(self.draw(st.integers(0, 2))):
@@ -431,7 +430,7 @@ class Writer:
             copied = self.op(inner, "Identity", [following], "o")
             outputs.append(helper.make_value_info(copied, type))
             names.append(self.fresh("o"))
-            scope.optionals.append(Optional(names[1], held.kind))
+            scope.optionals.append(Optional(names[1], held.kind, 0))
         outputs.append(helper.make_tensor_value_info(width, TensorProto.INT64, []))
         names.append(self.fresh("w"))
         body = helper.make_graph(inner.nodes, self.fresh("body"), inputs, outputs)

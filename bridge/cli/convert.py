@@ -91,7 +91,7 @@ def convert(
             raise UsageError("--check needs the weights beside the .xml, under its name")
         require_engines(source, destination)
     shapes = input_shapes(input_shape or ())
-    with progress(f"converting {source}", quiet):
+    with progress(f"converting {source}", quiet) as done:
         report = bridge.convert(
             source,
             destination,
@@ -102,6 +102,7 @@ def convert(
             external_data=external_data,
             weights=weights,
             debug=debug,
+            progress=done,
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -58,15 +58,17 @@ def size_of(count: int) -> str:
 
 
 @contextmanager
-def progress(text: str, quiet: bool = False) -> Iterator[None]:
-    """Shows on a terminal that something goes on."""
+def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal that something goes on, and the step that was done last: gives the
+    function to call with it."""
     if quiet or not sys.stderr.isatty():
-        yield
+        yield lambda step: None
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    with Console(stderr=True).status(text):
-        yield
+    with Console(stderr=True).status(escape(text)) as status:
+        yield lambda step: status.update(f"{escape(text)}: {step} done")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

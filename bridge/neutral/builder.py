@@ -99,9 +99,9 @@ class Builder:
 def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     """A value with the type and, for short integers, the content of `tensor` (no producer)."""
     value = Value(TensorType(tensor.element, tensor.shape), names)
-    if tensor.element.kind in ("int", "uint", "bool") and len(tensor.shape) <= 1:
-        if tensor.size <= CONTENT_LIMIT:
-            value.content = tuple(int(x) for x in tensor.array().reshape(-1))
+    whole = tensor.element.kind in ("int", "uint", "bool")
+    if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
+        value.content = tuple(int(x) for x in tensor.array().reshape(-1))
     return value
 
 

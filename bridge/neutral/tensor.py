@@ -61,7 +61,7 @@ class Tensor:
     Strings live in an object array. Two constants are the same where the Tensor is the same object.
     """
 
-    __slots__ = ("element", "shape", "source", "_array")
+    __slots__ = ("_array", "element", "shape", "source")
 
     def __init__(self, element: Element, shape: tuple[int, ...], source: Source) -> None:
         self.element = element
@@ -169,11 +169,8 @@ def pack(array: np.ndarray, element: Element) -> np.ndarray:
     flat = np.ascontiguousarray(array).reshape(-1)
     if element.bits >= 8:
         return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
-    codes: np.ndarray
-    if element.name == "f4e2m1":
-        codes = flat.view(np.uint8)
-    else:
-        codes = flat.astype(np.int8).view(np.uint8)
+    is_float = element.name == "f4e2m1"
+    codes: np.ndarray = (flat if is_float else flat.astype(np.int8)).view(np.uint8)
     if element.bits not in (1, 2, 4):
         raise InvalidModelError(f"values of {element} cannot be packed")
     per_byte = 8 // element.bits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Model
@@ -13,13 +15,13 @@ def prepare(
     target: Target,
     report: Report,
     keep_branches: bool = False,
-    debug: bool = False,
+    done: Callable[[str], None] = lambda step: None,
 ) -> Model:
     """Rewrites a model, in place, until `target` can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `keep_branches` turns off the
-    pruning of branches whose rank nothing outside the If could take. `debug` verifies the graph
-    as it was read and after each pass.
+    pruning of branches whose rank nothing outside the If could take. `done` is called with
+    the name of each step when it is done.
     """
     from bridge.passes.boundary import defaults_to_constants
     from bridge.passes.copies import separate_inputs
@@ -32,12 +34,6 @@ def prepare(
     from bridge.passes.sequences.copies import spell_copies
     from bridge.passes.sequences.restore import restore_boundary
     from bridge.passes.state import lower_state, restore_state
-
-    def done(step: str) -> None:
-        if debug:
-            from bridge.neutral.verify import verify
-
-            verify(model.graph, f"after {step}: graph")
 
     done("reading")
     if target.format == "ir":

@@ -65,6 +65,21 @@ def condition_is_true(b: Builder, node: Node) -> Result:
     return loop_again(b, node, node.inputs)
 
 
+NEVER = (1 << 31) - 1
+"""A number of iterations that no Loop reaches."""
+
+
+@expands("Loop", target="ir")
+def no_limit(b: Builder, node: Node) -> Result:
+    """A trip count that is never reached is none: OpenVINO's CPU plugin would reserve memory for
+    as many stacked values."""
+    (body,) = node.bodies
+    trips = integers(node.input(0))
+    if not trips or trips[0] < NEVER or not any(isinstance(p, Condition) for p in body.outputs):
+        return None
+    return loop_again(b, node, [None, *node.inputs[1:]])
+
+
 @expands("Loop", target="ir")
 def unchanged_states(b: Builder, node: Node) -> Result:
     """A state that stays what it was at first is no state; OpenVINO fails where the next value is
