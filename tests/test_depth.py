@@ -14,16 +14,18 @@ from tests.running import OpenVino
 
 
 def nested_ifs(depth: int) -> bytes:
-    """`depth` Ifs, each in the then_branch of the one before: sin(x) if c, else cos(x)."""
+    """`depth` Ifs, each in the then_branch of the one before: sin(x) if all conditions hold, else
+    cos(x)."""
     model = onnx.ModelProto(ir_version=8)
     model.opset_import.add(version=17)
     graph = model.graph
     graph.name = "deep"
     graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]))
-    graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    for level in range(depth):
+        graph.input.append(helper.make_tensor_value_info(f"c{level}", TensorProto.BOOL, []))
     graph.output.append(helper.make_tensor_value_info("y0", TensorProto.FLOAT, [4]))
     for level in range(depth):
-        node = graph.node.add(op_type="If", input=["c"], output=[f"y{level}"], name=f"if{level}")
+        node = graph.node.add(op_type="If", input=[f"c{level}"], output=[f"y{level}"])
         other = node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH).g
         other.name = "other"
         other.node.add(op_type="Cos", input=["x"], output=[f"z{level}"])
@@ -57,6 +59,7 @@ def test_deep_model_computes(tmp_path: Path) -> None:
     bridge.convert(source, there)
     x = np.linspace(-1, 1, 4, dtype=np.float32)
     model = OpenVino(there)
-    for condition, expected in ((True, np.sin(x)), (False, np.cos(x))):
-        (result,) = model.run([x, np.array(condition)])
+    for last, expected in ((True, np.sin(x)), (False, np.cos(x))):
+        conditions = [np.array(True)] * 11 + [np.array(last)]
+        (result,) = model.run([x, *conditions])
         np.testing.assert_allclose(result, expected, rtol=1e-6)

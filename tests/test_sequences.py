@@ -132,6 +132,8 @@ def test_empty_sequence_is_packed(joined: Path) -> None:
     packed = bridge.pack(joined, {"parts": []})
     assert packed["parts.data"].shape == (0,)
     assert packed["parts.shapes"].shape == (0, 2)
+    boundary = bridge.Boundary.of(joined)
+    assert bridge.unpack(bridge.Boundary({}, boundary.inputs, []), packed) == {"parts": []}
 
 
 def test_wrong_rank_is_not_packed(joined: Path) -> None:

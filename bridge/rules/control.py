@@ -235,10 +235,13 @@ def _position(b: Builder, at: int, size: Value) -> Value:
     return b.constant(at) if at >= 0 else b.op("Add", size, b.constant(at))
 
 
-def _iteration(body: Body) -> Value:
+def iteration_number(body: Body) -> Value:
+    """The number of the iteration, inside."""
     for value, port in zip(body.graph.inputs, body.inputs, strict=True):
         if isinstance(port, Iteration):
             return value
+    # At the front: OpenVINO moves constants into the body, and does not renumber this input for the
+    # Parameters that go.
     value = Value(TensorType(I64, ()), ["iteration"])
     body.graph.inputs.insert(0, value)
     body.inputs.insert(0, Iteration())
@@ -251,10 +254,10 @@ def _slices_to_gathers(node: Node, body: Body) -> None:
               if isinstance(p, Sliced)]  # fmt: skip
     if not slices:
         return
-    count = _iteration(body)
+    count = iteration_number(body)
     front: list[Node] = []
     b = Builder(front, node.name)
-    iteration = count if count.element is I64 else b.op("Cast", count, to=I64)
+    number = count if count.element is I64 else b.op("Cast", count, to=I64)
     for old, port in slices:
         index = graph.inputs.index(old)
         outer = node.inputs[port.input]
@@ -266,7 +269,7 @@ def _slices_to_gathers(node: Node, body: Body) -> None:
             size = b.op("Shape", whole)
             axis = b.op("Gather", size, b.constant([port.axis]), b.constant(0))
             start = b.op("Add", axis, start)
-        at = b.op("Add", b.op("Mul", iteration, b.constant([port.stride])), start)
+        at = b.op("Add", b.op("Mul", number, b.constant([port.stride])), start)
         # A backward part is the `part_size` elements that end at its position.
         low = at if port.stride > 0 else b.op("Sub", at, b.constant([port.part_size - 1]))
         high = b.op("Add", low, b.constant([port.part_size]))

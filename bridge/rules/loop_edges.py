@@ -2,9 +2,10 @@
 
 It takes out what a body does not read: with an unread slice goes the number of iterations, with an
 unread state the value that comes out when no iteration runs. It cannot stack a condition that is
-carried, forgets to empty its stacks when no iteration runs, reads no TensorIterator in another,
-overlooks that a state grows where nothing behind the Loop takes it, or that none grew where no
-iteration runs, and lets one slice overwrite a view of the slice before.
+carried, mistakes the rank of a stack under a false one, forgets to empty its stacks when no
+iteration runs, reads no TensorIterator in another, overlooks that a state grows where nothing
+behind the Loop takes it, or that none grew where no iteration runs, and lets one slice overwrite a
+view of the slice before.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ from bridge.neutral.graph import (
     outer_input,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import I64, Interval, TensorType, low
-from bridge.passes.dead import remove_dead_code
+from bridge.neutral.types import Interval
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
-from bridge.rules.control import loop_again, scalar, trips_of_slices
+from bridge.rules.control import iteration_number, loop_again, scalar, trips_of_slices
 
 LAST = (1 << 63) - 1
 """The end of a slice that goes up to the last element."""
@@ -42,7 +42,7 @@ LAST = (1 << 63) - 1
 _SLICED = "stacks_sliced"
 """Marks, in a node's extras, a Loop that `stacks_of_nothing` has dealt with."""
 
-_NAMED = "sizes_of_states"
+_SIZED = "sizes_of_states"
 """Marks, likewise, a Loop that `sizes_of_states` has dealt with."""
 
 
@@ -113,29 +113,22 @@ def unchanged_states(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
-def unread_slices(b: Builder, node: Node) -> Result:
-    """Slices that only count iterations become a trip count."""
+def slices_that_count(b: Builder, node: Node) -> Result:
+    """Where slices alone say how often the body runs, one of them is an output that leads nowhere,
+    so that it stays when OpenVINO finds that nothing needs it."""
     (body,) = node.bodies
-    if node.input(0) is not None or node.input(1) is not None:
+    if not _is_iterator(node):
         return None
-    _drop_idle(body.graph)
-    read = _read(body.graph)
-    slices = [
-        value
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
-        if isinstance(port, Sliced)
-    ]
-    if not slices or any(value in read for value in slices):
+    ports = zip(body.graph.inputs, body.inputs, strict=True)
+    counter = next(value for value, port in ports if isinstance(port, Sliced))
+    if any(
+        value is counter and exit == Yield(None)
+        for value, exit in zip(body.graph.outputs, body.outputs, strict=True)
+    ):
         return None
-    rest = node.inputs[2:]
-    node.inputs = [trips_of_slices(b, node, body), None, *rest]
-    _take(body, lambda _, port: isinstance(port, Sliced))
-    drop_unused_inputs(node, 2)
-    backwards = _turn_forwards(b, node)
-    results = list(loop_again(b, node, node.inputs))
-    for index, axis in backwards.items():
-        results[index] = _reversed(b, results[index], axis)
-    return results
+    body.graph.outputs.append(counter)
+    body.outputs.append(Yield(None))
+    return loop_again(b, node, node.inputs)
 
 
 @expands("Loop", target="ir")
@@ -163,6 +156,21 @@ def nested_iterators(b: Builder, node: Node) -> Result:
         return None
     body.graph.nodes = nodes
     return loop_again(b, node, node.inputs)
+
+
+@expands("Loop", target="ir")
+def counted_iterators(b: Builder, node: Node) -> Result:
+    """A TensorIterator's body knows not the number of the iteration: where it is asked for, the
+    node becomes a Loop, which needs a trip count."""
+    (body,) = node.bodies
+    if not _is_iterator(node) or not any(isinstance(p, Iteration) for p in body.inputs):
+        return None
+    node.inputs = [trips_of_slices(b, node, body), None, *node.inputs[2:]]
+    backwards = _turn_forwards(b, node)
+    results = list(loop_again(b, node, node.inputs))
+    for index, axis in backwards.items():
+        results[index] = _reversed(b, results[index], axis)
+    return results
 
 
 @expands("Loop", target="ir")
@@ -194,7 +202,8 @@ def no_iteration(b: Builder, node: Node) -> Result:
 @expands("Loop", target="ir")
 def stacks_of_nothing(b: Builder, node: Node) -> Result:
     """Where no iteration runs there are no parts to stack; the CPU plugin gives those of the run
-    before, or as many as the trip count says. So none of them is taken."""
+    before, or as many as the trip count says. So none of them is taken. And OpenVINO takes them
+    for vectors where it can tell that the condition is false: of a trip count nothing is left."""
     (body,) = node.bodies
     stacks = [exit for exit in body.outputs if isinstance(exit, Stacked)]
     extras = node.extras or {}
@@ -204,7 +213,11 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
     if runs is None:
         return None
     node.extras = {**extras, _SLICED: True}
-    results = list(loop_again(b, node, node.inputs))
+    trips, condition, rest = node.input(0), node.input(1), node.inputs[2:]
+    if trips is not None and condition is not None:
+        trips = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
+        condition = None
+    results = list(loop_again(b, node, [trips, condition, *rest]))
     zero = b.constant([0])
     # The CPU plugin may choose in f32, where the largest i32 overflows; this is exact there.
     end = b.op("Where", runs, b.constant([1 << 30]), zero)
@@ -212,41 +225,6 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
         results[exit.output] = b.op(
             "Slice", results[exit.output], zero, end, b.constant([exit.axis])
         )
-    return results
-
-
-@expands("Loop", target="ir")
-def unread_states(b: Builder, node: Node) -> Result:
-    """A state that the body sets and never reads is not carried. It comes out as it went in where
-    no iteration runs: an If behind the Loop says so."""
-    (body,) = node.bodies
-    _drop_idle(body.graph)
-    states = _take_unread_states(body)
-    if not states:
-        return None
-    runs = _runs(b, node)
-    inputs: list[Value | None] = [runs]
-    then, otherwise = Body(Graph()), Body(Graph())
-    places: list[int] = []
-    initials = [node.inputs[port.input] for _, port in states]  # type: ignore[union-attr, index]
-    exits = [body.outputs[port.output].output for _, port in states]  # type: ignore[union-attr]
-    drop_unused_inputs(node, 2)
-    results = list(loop_again(b, node, node.inputs))
-    if runs is None:
-        return results
-    for place, initial in zip(exits, initials, strict=True):
-        assert initial is not None and place is not None
-        for branch, outer in ((then, results[place]), (otherwise, initial)):
-            inner = Value(outer.type)
-            inputs.append(outer)
-            branch.graph.inputs.append(inner)
-            branch.inputs.append(Invariant(len(inputs) - 1))
-            branch.graph.outputs.append(inner)
-            branch.outputs.append(Yield(len(places)))
-        places.append(place)
-    chosen = b.node("If", inputs, len(places), {}, (then, otherwise))
-    for place, value in zip(places, chosen.outputs, strict=True):
-        results[place] = value
     return results
 
 
@@ -289,61 +267,65 @@ def unseen_growth(b: Builder, node: Node) -> Result:
 
 @expands("Loop", target="ir")
 def sizes_of_states(b: Builder, node: Node) -> Result:
-    """OpenVINO gives the unknown sizes of a state and of what it starts as one symbol, and takes
-    one for the other wherever the body asks for a size; that of a state changes."""
+    """OpenVINO gives an unknown size of a state and that of what it starts as one symbol, and takes
+    one for the other wherever the body asks for a size; and it takes the least size after an
+    iteration for certain, though none may run. Both are hidden from it where a size may change."""
     (body,) = node.bodies
     extras = node.extras or {}
-    if _NAMED in extras:
+    if _SIZED in extras:
         return None
-    hidden: list[tuple[Value, list[int]]] = []
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
-        if not isinstance(port, Carried) or port.input is None or value.shape is None:
-            continue
-        initial = node.inputs[port.input]
-        if initial is None or initial.rank != value.rank:
-            continue
-        pairs = enumerate(zip(value.shape, initial.shape, strict=True))
-        axes = [i for i, (d, o) in pairs if isinstance(d, Interval) and not isinstance(o, int)]
-        if axes:
-            hidden.append((value, axes))
-    if not hidden:
-        return None
-    node.extras = {**extras, _NAMED: True}
     nodes: list[Node] = []
     inner = Builder(nodes, node.name, b.target)
-    number = inner.op("Reshape", _iteration(body), inner.constant([1]))
-    made = {value: _of_any_size(inner, value, axes, number) for value, axes in hidden}
+    entries: dict[Value, Value] = {}
+    exits: dict[int, list[int]] = {}
+    number: Value | None = None
+    for value, port in list(zip(body.graph.inputs, body.inputs, strict=True)):
+        initial = node.inputs[port.input] if isinstance(port, Carried) and port.input else None
+        if not isinstance(port, Carried) or initial is None or initial.rank != value.rank:
+            continue
+        dims = enumerate(value.shape or ())
+        axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
+        if not axes:
+            continue
+        number = number or inner.op("Reshape", iteration_number(body), inner.constant([1]))
+        unknown = [axis for axis in axes if not isinstance(initial.shape[axis], int)]
+        if unknown:
+            entries[value] = _of_any_size(inner, value, unknown, number)
+        if not _surely_runs(node):
+            exits[port.output] = axes
+    if number is None:
+        return None
     for one in body.graph.nodes:
-        one.inputs = [None if v is None else made.get(v, v) for v in one.inputs]
+        one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
     body.graph.nodes[:0] = nodes
+    states = {*body.graph.inputs, *entries.values()}
+    for index, axes in exits.items():
+        value = body.graph.outputs[index]
+        if not _hide_appended(body.graph, value, axes, number, states):
+            inner = Builder(body.graph.nodes, node.name, b.target)
+            body.graph.outputs[index] = _of_any_size(inner, value, axes, number)
+    node.extras = {**extras, _SIZED: True}
     return loop_again(b, node, node.inputs)
 
 
-@expands("Loop", target="ir")
-def least_sizes(b: Builder, node: Node) -> Result:
-    """A state that each iteration makes larger is as small as at first where none runs; OpenVINO
-    takes the least size after an iteration for certain, where nothing hides it."""
-    (body,) = node.bodies
-    if _surely_runs(node):
-        return None
-    grown: dict[int, list[int]] = {}
-    for port in body.inputs:
-        if not isinstance(port, Carried) or port.input is None:
-            continue
-        initial, after = node.inputs[port.input], body.graph.outputs[port.output]
-        if initial is None or initial.shape is None or after.rank != initial.rank:
-            continue
-        pairs = enumerate(zip(after.shape, initial.shape, strict=True))
-        axes = [axis for axis, (new, old) in pairs if low(new) > low(old)]
-        if axes and isinstance(body.outputs[port.output], Yield):
-            grown[port.output] = axes
-    if not grown:
-        return None
-    inner = Builder(body.graph.nodes, node.name, b.target)
-    number = inner.op("Reshape", _iteration(body), inner.constant([1]))
-    for index, axes in grown.items():
-        body.graph.outputs[index] = _of_any_size(inner, body.graph.outputs[index], axes, number)
-    return loop_again(b, node, node.inputs)
+def _hide_appended(
+    graph: Graph, value: Value, axes: list[int], number: Value, states: set[Value]
+) -> bool:
+    """Where something is joined to a state, hides the size of that alone, which is less to copy;
+    whether it could."""
+    made = value.producer
+    if made is None or made.op != "Concat" or value.rank is None:
+        return False
+    if axes != [made.attributes["axis"] % value.rank] or not states & set(made.inputs):
+        return False
+    nodes: list[Node] = []
+    inner = Builder(nodes, made.name)
+    made.inputs = [
+        v if v is None or v in states else _of_any_size(inner, v, axes, number) for v in made.inputs
+    ]
+    place = graph.nodes.index(made)
+    graph.nodes[place:place] = nodes
+    return True
 
 
 def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
@@ -356,17 +338,6 @@ def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Va
     end = b.op("Max", number, b.constant([1 << 30]))
     ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
     return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
-
-
-def _iteration(body: Body) -> Value:
-    """The number of the iteration, inside."""
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
-        if isinstance(port, Iteration):
-            return value
-    value = Value(TensorType(I64, ()), ["iteration"])
-    body.graph.inputs.append(value)
-    body.inputs.append(Iteration())
-    return value
 
 
 @expands("Loop", target="ir")
@@ -409,28 +380,6 @@ def _keeps_shape(state: Value) -> bool:
     """Whether a state's dimensions are known to be the same in each iteration: an unknown one
     stands where they differ, or may."""
     return state.shape is not None and not any(isinstance(dim, Interval) for dim in state.shape)
-
-
-def _drop_idle(graph: Graph) -> None:
-    """Stops carrying, inside out, what Loops that surely run never read."""
-    for node in graph.nodes:
-        for body in node.bodies:
-            _drop_idle(body.graph)
-        if node.op == "Loop" and _surely_runs(node):
-            _take_unread_states(node.bodies[0])
-    remove_dead_code(graph)
-
-
-def _take_unread_states(body: Body) -> list[tuple[Value, InputPort]]:
-    read = _read(body.graph)
-
-    def is_unread(value: Value, port: InputPort) -> bool:
-        if not isinstance(port, Carried) or value in read:
-            return False
-        exit = body.outputs[port.output]
-        return isinstance(exit, Yield) and exit.output is not None
-
-    return _take(body, is_unread)
 
 
 def _surely_runs(node: Node) -> bool:
@@ -495,13 +444,6 @@ def _take(body: Body, wanted: Callable[[Value, InputPort], bool]) -> list[tuple[
     body.graph.inputs = [value for value, _ in kept]
     body.inputs = [port for _, port in kept]
     return taken
-
-
-def _read(graph: Graph) -> set[Value]:
-    """The values that a node or an output of the graph takes, after dead nodes are gone."""
-    remove_dead_code(graph)
-    read = {value for node in graph.nodes for value in node.inputs if value is not None}
-    return read | set(graph.outputs)
 
 
 def _is_positive(value: Value) -> bool:

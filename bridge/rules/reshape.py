@@ -189,8 +189,11 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
 
 @reads("Broadcast", format="ir")
 def read_broadcast(b: Builder, node: Node) -> Value | None:
-    """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none."""
+    """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none,
+    and OpenVINO's own files call its explicit mode `none`."""
     match node.attributes.get("mode", "numpy"):
+        case "none":
+            return b.op("Broadcast", *node.inputs, mode="explicit")
         case "bidirectional":
             return b.op("Expand", node.inputs[0], node.inputs[1])
         case "numpy":

@@ -131,9 +131,9 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
             return a
         case Elements() | Ragged() | Uniform(), Elements() | Ragged() | Uniform():
             any_value = next(iter(leaves(a)), next(iter(leaves(b)), Value()))
-            shapes = shapes_of(a) | shapes_of(b)
-            if len(shapes) == 1 and is_static(shape := shapes.pop()):
-                return Uniform(any_value, element_of(a), shape)  # type: ignore[arg-type]
+            shape = only_shape(a, b)
+            if shape is not None:
+                return Uniform(any_value, element_of(a), shape)
             ranks = ranks_of(a) | ranks_of(b)
             mixed = len(ranks) > 1 or any(isinstance(x, Ragged) and x.mixed for x in (a, b))
             rank = max(ranks) if ranks else None
@@ -151,11 +151,19 @@ def element_of(form: Sequence) -> Element:
     return element
 
 
-def shapes_of(form: Sequence) -> set[Shape]:
-    """The shapes that a sequence's elements have; None where one is not known."""
-    if isinstance(form, Uniform):
-        return {form.shape}
-    return {None} if isinstance(form, Ragged) else {value.shape for value in form.items}
+def only_shape(*forms: Sequence) -> tuple[int, ...] | None:
+    """The one known shape that all elements of sequences have, None where there is none. Not one
+    of size 0: in OpenVINO's Loops a state of no elements loses its number of rows."""
+    shapes: set[Shape] = set()
+    for form in forms:
+        if isinstance(form, Uniform):
+            shapes.add(form.shape)
+        else:
+            shapes |= {None} if isinstance(form, Ragged) else {v.shape for v in form.items}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    if shape is None or 0 in shape or not is_static(shape):
+        return None
+    return shape  # type: ignore[return-value]
 
 
 def ranks_of(form: Sequence) -> set[int]:

@@ -17,7 +17,6 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
-    is_static,
 )
 from bridge.passes.sequences import ragged, uniform
 from bridge.passes.sequences.forms import (
@@ -28,7 +27,7 @@ from bridge.passes.sequences.forms import (
     Sequence,
     Uniform,
     element_of,
-    shapes_of,
+    only_shape,
     to_ragged,
     to_uniform,
 )
@@ -103,10 +102,9 @@ def _movable(b: Builder, form: Sequence, node: Node) -> Ragged | Uniform:
     """The sequence in a form whose elements have positions that are known at run time alone."""
     if isinstance(form, Uniform):
         return form
-    shapes = shapes_of(form)
-    if isinstance(form, Elements) and len(shapes) == 1 and is_static(shape := shapes.pop()):
-        like = Uniform(form.items[0], element_of(form), shape)  # type: ignore[arg-type]
-        return to_uniform(b, form, like)
+    shape = only_shape(form)
+    if isinstance(form, Elements) and shape is not None:
+        return to_uniform(b, form, Uniform(form.items[0], element_of(form), shape))
     return to_ragged(b, form, _name(node))
 
 

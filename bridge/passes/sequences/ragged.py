@@ -80,7 +80,7 @@ def at(b: Builder, form: Ragged, index: Value) -> Value:
     piece = _cut(b, form.data, start, b.op("Add", start, count))
     if form.rank == 0:
         shape = b.constant(np.zeros(0, np.int64))
-    result = b.op("Reshape", piece, shape)
+    result = b.op("Reshape", piece, shape, allowzero=True)
     if form.rank is None:
         result.type = TensorType(form.element)
     return result
@@ -173,12 +173,12 @@ def concat(b: Builder, form: Ragged, axis: int, name: str) -> Value:
     counts = b.op("Gather", form.shapes, b.constant(axis), b.constant(1))
     total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
     if axis == 0:
-        return b.op("Reshape", form.data, b.op("Concat", total, tail, axis=0))
+        return b.op("Reshape", form.data, b.op("Concat", total, tail, axis=0), allowzero=True)
     before, behind = _product(b, head), _product(b, tail)
     places = _places(b, counts, before, behind)
     moved = b.op("Transpose", places, b.constant([1, 0, 2]))
     joined = b.op("Gather", form.data, moved, b.constant(0))
-    return b.op("Reshape", joined, b.op("Concat", head, total, tail, axis=0))
+    return b.op("Reshape", joined, b.op("Concat", head, total, tail, axis=0), allowzero=True)
 
 
 def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value:
@@ -190,7 +190,7 @@ def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value:
     if rank:
         first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
         shape = b.op("Concat", count, first, axis=0)
-    stacked = b.op("Reshape", form.data, shape)
+    stacked = b.op("Reshape", form.data, shape, allowzero=True)
     if axis == 0:
         return stacked
     order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
