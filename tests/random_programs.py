@@ -637,9 +637,19 @@ def add_loop(block: Block) -> None:
         go_on = body.emit("Identity", [still], still)
     taken.add(go_on.name)
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
-    # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short.
+    # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short, and to
+    # load one that stacks rows of u8 without elements beside a state that changes ("Can not create
+    # StaticMemory object").
     rows = [
-        stacked(body, taken, lambda x: x.is_fixed and (x.fed or not has_condition))
+        stacked(
+            body,
+            taken,
+            lambda x: (
+                x.is_fixed
+                and (x.fed or not has_condition)
+                and (x.element != "u8" or has_elements(x))
+            ),
+        )
         for _ in range(stack_count)
     ]
     inputs = [step, still, *states]

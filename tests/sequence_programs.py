@@ -221,7 +221,9 @@ class Writer:
         split = self.constant(scope, sizes)
         axis = self.pick([1, -1])
         name = self.op(scope, "SplitToSequence", [self.tensor(scope), split], "s", axis=axis)
-        return Sequence(name, COLUMNS, len(sizes) if isinstance(sizes, list) else -(-3 // sizes))
+        # A part of no columns must not be all that is left.
+        least = sum(size > 0 for size in sizes) if isinstance(sizes, list) else -(-3 // sizes)
+        return Sequence(name, COLUMNS, least)
 
     def change(self, scope: Scope, sequence: Sequence) -> Sequence:
         """The sequence with an element more or less; never shorter than it may be."""

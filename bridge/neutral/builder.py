@@ -54,7 +54,9 @@ class Builder:
             )  # fmt: skip
         values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         trimmed = list(inputs)
-        while trimmed and trimmed[-1] is None:
+        # A Loop's trip count and condition keep their places.
+        least = 2 if op == "Loop" else 0
+        while len(trimmed) > least and trimmed[-1] is None:
             trimmed.pop()
         node = Node(
             op, trimmed, values, attributes, bodies, self.name if name is None else name, extras

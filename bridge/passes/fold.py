@@ -1,12 +1,11 @@
-"""What is known at conversion becomes constant: shape arithmetic, Ifs that always go one way, and
-states that no iteration changes."""
+"""What is known at conversion becomes constant: shape arithmetic, Ifs that always go one way."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Body, Carried, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
 from bridge.passes.rewrite import Substitution, sink_constants
@@ -43,8 +42,6 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
         return
     for body in node.bodies:
         fold(body.graph)
-    if node.op == "Loop":
-        _unchanged_states(node, substitution)
     if node.bodies:
         sink_constants(node)
     elif len(node.outputs) == 1 and _fold_value(node.outputs[0], node, out):
@@ -74,24 +71,6 @@ def _known_in_branches(node: Node) -> None:
                 kept.append((value, port))
         body.graph.inputs = [value for value, _ in kept]
         body.inputs = [port for _, port in kept]
-
-
-def _unchanged_states(node: Node, substitution: Substitution) -> None:
-    """A state that comes out of every iteration as it went in is no state."""
-    (body,) = node.bodies
-    for index, port in enumerate(body.inputs):
-        if not isinstance(port, Carried) or port.input is None:
-            continue
-        exit = body.outputs[port.output]
-        value = body.graph.outputs[port.output]
-        while value.producer is not None and value.producer.op == "Identity":
-            (value,) = value.producer.inputs  # type: ignore[assignment]
-        if value is not body.graph.inputs[index] or not isinstance(exit, Yield):
-            continue
-        body.inputs[index] = Invariant(port.input)
-        initial = node.inputs[port.input]
-        if exit.output is not None and initial is not None:
-            substitution.replace(node.outputs[exit.output], initial)
 
 
 def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:

@@ -217,6 +217,8 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
     if trips is not None and condition is not None:
         trips = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
         condition = None
+    if trips is not None:
+        _hide_condition(b, node)
     results = list(loop_again(b, node, [trips, condition, *rest]))
     zero = b.constant([0])
     # The CPU plugin may choose in f32, where the largest i32 overflows; this is exact there.
@@ -226,6 +228,27 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
             "Slice", results[exit.output], zero, end, b.constant([exit.axis])
         )
     return results
+
+
+def _hide_condition(b: Builder, node: Node) -> None:
+    """Computes a condition that is always true: a Loop without it, for which OpenVINO can tell that
+    no trips are left, crashes when it is opened."""
+    (body,) = node.bodies
+    inner = Builder(body.graph.nodes, node.name, b.target)
+    places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
+    if places:
+        source = body.graph.outputs[places[0]]
+        while source.producer is not None and source.producer.op == "Identity":
+            source = source.producer.inputs[0] or source
+        if source.constant is None:
+            return
+    count = iteration_number(body)
+    always = inner.op("GreaterOrEqual", count, inner.like(0, count))
+    if places:
+        body.graph.outputs[places[0]] = always
+    else:
+        body.graph.outputs.append(always)
+        body.outputs.append(Condition())
 
 
 @expands("Loop", target="ir")
