@@ -1,11 +1,11 @@
 """Loops at the edge of what OpenVINO runs right (2026.4, CPU plugin).
 
 It takes out what a body does not read: with an unread slice goes the number of iterations, with an
-unread state the value that comes out when no iteration runs. It cannot stack a condition that is
-carried, mistakes the rank of a stack under a false one, forgets to empty its stacks when no
-iteration runs, reads no TensorIterator in another, overlooks that a state grows where nothing
-behind the Loop takes it, or that none grew where no iteration runs, and lets one slice overwrite a
-view of the slice before.
+unread state the value that comes out when no iteration runs (the IR writer keeps such a state). It
+cannot stack a condition that is carried, mistakes ranks under a false one, forgets to empty its
+stacks when no iteration runs, reads no TensorIterator in another, overlooks that a state grows
+where nothing behind the Loop takes it, or that none grew where no iteration runs, and lets one
+slice overwrite a view of the slice before.
 """
 
 from __future__ import annotations
@@ -200,10 +200,20 @@ def no_iteration(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def condition_as_trips(b: Builder, node: Node) -> Result:
+    """Where OpenVINO can tell that the condition is false before the first iteration, it takes all
+    that comes out for vectors of nothing: instead, nothing is left of the trip count."""
+    trips, condition = node.input(0), node.input(1)
+    if trips is None or condition is None or _is_positive(condition):
+        return None
+    left = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
+    return loop_again(b, node, [left, None, *node.inputs[2:]])
+
+
+@expands("Loop", target="ir")
 def stacks_of_nothing(b: Builder, node: Node) -> Result:
     """Where no iteration runs there are no parts to stack; the CPU plugin gives those of the run
-    before, or as many as the trip count says. So none of them is taken. And OpenVINO takes them
-    for vectors where it can tell that the condition is false: of a trip count nothing is left."""
+    before, or as many as the trip count says. So none of them is taken."""
     (body,) = node.bodies
     stacks = [exit for exit in body.outputs if isinstance(exit, Stacked)]
     extras = node.extras or {}
@@ -213,13 +223,9 @@ def stacks_of_nothing(b: Builder, node: Node) -> Result:
     if runs is None:
         return None
     node.extras = {**extras, _SLICED: True}
-    trips, condition, rest = node.input(0), node.input(1), node.inputs[2:]
-    if trips is not None and condition is not None:
-        trips = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
-        condition = None
-    if trips is not None:
+    if node.input(0) is not None:
         _hide_condition(b, node)
-    results = list(loop_again(b, node, [trips, condition, *rest]))
+    results = list(loop_again(b, node, node.inputs))
     zero = b.constant([0])
     # The CPU plugin may choose in f32, where the largest i32 overflows; this is exact there.
     end = b.op("Where", runs, b.constant([1 << 30]), zero)
