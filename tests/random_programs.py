@@ -583,7 +583,12 @@ def stacked(body: Block, taken: set[str], fits: Callable[[Var], bool]) -> Var:
 
 
 def can_carry(var: Var) -> bool:
-    return None not in var.shape
+    """Whether a value may be the first of a state.
+
+    OpenVINO fails to run a Loop of constants alone that carries one without elements ("Memory
+    descriptor may not be modified in StaticMemory object").
+    """
+    return None not in var.shape and (var.fed or 0 not in var.shape)
 
 
 def can_grow(block: Block, var: Var) -> bool:
@@ -591,9 +596,9 @@ def can_grow(block: Block, var: Var) -> bool:
 
     OpenVINO's CPU plugin runs no Loop where such a state comes out and nobody takes it, so that
     states grow at the top only, where they become outputs of the program. It fails to fold such
-    a Loop where all that it starts with is constant.
+    a Loop where all that it starts with is constant, and does not see a state of no elements grow.
     """
-    if block.outer is not None or not var.fed or not var.shape:
+    if block.outer is not None or not var.fed or not var.shape or 0 in var.shape[1:]:
         return False
     return replace(var, shape=var.shape[1:]).is_fixed
 
