@@ -288,12 +288,30 @@ def _whole(*targets: Path) -> Iterator[list[Path]]:
         with tempfile.TemporaryDirectory(prefix=".bridge-", dir=targets[0].parent) as name:
             parts = [Path(name) / target.name for target in targets]
             yield parts
-            # The file that names the others comes last.
-            for part, target in reversed(list(zip(parts, targets, strict=True))):
-                if part.exists():
-                    os.replace(part, target)
+            _put_in_place(parts, targets, Path(name))
     except OSError as error:
         raise UsageError(f"{targets[0]}: cannot be written: {error.strerror}") from error
+
+
+def _put_in_place(parts: Sequence[Path], targets: Sequence[Path], aside: Path) -> None:
+    """Renames new files to where they belong, those that stood there aside first: so a failure at
+    the second file does not leave the first one changed, and ext4 does not write a new file out
+    before it takes an old one's name."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        # The file that names the others comes last.
+        for part, target in reversed(list(zip(parts, targets, strict=True))):
+            if not part.exists():
+                continue
+            if target.exists():
+                moved.append((aside / f"{target.name}.old", target))
+                os.rename(target, moved[-1][0])
+            os.rename(part, target)
+    except OSError:
+        for old, target in moved:
+            if old.exists():
+                os.replace(old, target)
+        raise
 
 
 def to_onnx(source: Source, **options: Any) -> onnx.ModelProto:
