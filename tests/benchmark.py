@@ -2,12 +2,14 @@
 
 Makes its inputs in a temporary folder, runs the commands of a row in turn, A B A B ..., and prints
 the median wall time of each, the median of the ratios pair by pair, and peak memory. The rows with
-weights of 1 GiB need 7 GiB of disk and are compared with `cp` of those weights.
+weights of 1 GiB need 7 GiB of disk and are compared with `cp` of those weights. Where ONNXifier is
+installed, it stands beside Bridge on the way from IR to ONNX.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import multiprocessing
 import os
 import statistics
@@ -48,17 +50,17 @@ class Row:
     other: list[str]
 
 
-def measure(command: Sequence[str]) -> Run:
+def measure(command: Sequence[str]) -> Run | None:
+    """The finished run, None where the command failed."""
     # Bytecode is kept, as it is for an installed package, however this process was started.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return Run(seconds, usage.ru_maxrss / 1024)
+    return None if process.returncode else Run(seconds, usage.ru_maxrss / 1024)
 
 
 def python(code: str, source: Path, destination: Path) -> list[str]:
@@ -154,6 +156,10 @@ def rows(folder: Path, weights: bool) -> list[Row]:
         own = python(OPENVINO, source, theirs)
         result.append(Row(f"{title}, ONNX → IR", python(BRIDGE, source, there), "OpenVINO", own))
         result.append(Row(f"{title}, IR → ONNX", python(BRIDGE, there, back), "OpenVINO →", own))
+        if importlib.util.find_spec("onnxifier"):
+            command = [sys.executable, "-m", "onnxifier", str(there), str(back)]
+            way_back = python(BRIDGE, there, back)
+            result.append(Row(f"{title}, IR → ONNX", way_back, "ONNXifier", command))
     if weights:
         for title, external in (("external", True), ("embedded", False)):
             source = folder / f"{title}.onnx"
@@ -177,8 +183,13 @@ def main() -> None:
     print("|---|---:|---|---:|---:|---:|---:|")
     with TemporaryDirectory() as folder:
         for row in rows(Path(folder), not options.no_weights):
-            measure(row.bridge), measure(row.other)
-            pairs = [(measure(row.bridge), measure(row.other)) for _ in range(options.n)]
+            if measure(row.bridge) is None:
+                raise SystemExit(f"{' '.join(row.bridge)} failed")
+            if measure(row.other) is None:
+                print(f"| {row.title} | | {row.other_name} | fails | | | |", flush=True)
+                continue
+            runs = [(measure(row.bridge), measure(row.other)) for _ in range(options.n)]
+            pairs = [(a, b) for a, b in runs if a is not None and b is not None]
             ours, theirs = zip(*pairs, strict=True)
             ratio = statistics.median(a.seconds / b.seconds for a, b in pairs)
             cells = [
