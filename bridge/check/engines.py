@@ -60,11 +60,10 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """Something that loads models of some formats (`suffixes`) and runs them."""
+    """Something that loads models of some formats and runs them."""
 
     name: str
     version: str
-    suffixes: frozenset[str]
 
     def load(self, source: Source) -> Session:
         """Load a model from a path, or from a ModelProto where the engine takes ONNX."""
@@ -116,7 +115,6 @@ class OnnxRuntime:
     `seconds` ends in an EngineError."""
 
     name = "onnxruntime"
-    suffixes = frozenset({".onnx"})
 
     def __init__(self, threads: int | None = None, seconds: float = 600.0) -> None:
         self._module = _optional_module("onnxruntime")
@@ -228,7 +226,6 @@ class Reference:
     """`onnx.reference`, the standard's own evaluator. Slow; knows every operator and type."""
 
     name = "onnx.reference"
-    suffixes = frozenset({".onnx"})
 
     def __init__(self) -> None:
         self.version = onnx.__version__
@@ -316,7 +313,6 @@ class OpenVino:
     """OpenVINO's CPU plugin, told to compute in f32 and no less."""
 
     name = "OpenVINO"
-    suffixes = frozenset({".xml", ".onnx"})
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")

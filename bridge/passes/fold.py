@@ -10,9 +10,6 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
 from bridge.passes.rewrite import Substitution, sink_constants
 
-FOLDABLE = 64
-"""Longest value that is folded, as in `Value.content`."""
-
 
 def fold(graph: Graph) -> None:
     """Folds known integer values and inlines Ifs with a known condition, in place."""

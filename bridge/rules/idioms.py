@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
@@ -11,9 +9,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, size_of
 from bridge.rules import Refused
-
-Dims = Sequence[int | Value]
-"""Dimensions of a shape: numbers, and 1-D i64 values of one or several dimensions."""
 
 
 def transpose(b: Builder, x: Value, *perm: int) -> Value:
