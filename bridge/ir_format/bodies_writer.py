@@ -26,25 +26,21 @@ _BODY_INDENT = "\t\t\t"
 
 
 class _BodyWriter:
-    """A body while it is written. In a Loop each distinct value that leaves it has one Result
-    (`shared`); an If wants a Result of its own for each output."""
+    """A body while it is written. Each output has a Result of its own: of one that two outputs
+    shared, OpenVINO could not tell which state gives its value after no iteration."""
 
-    def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str, shared: bool) -> None:
+    def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = outer.indent + _BODY_INDENT
         self.tag = tag
         self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()
-        self._shared = shared
-        self._results: dict[Value, int] = {}
         self.results = [self.result(value) for value in body.graph.outputs]
 
     def result(self, value: Value) -> int:
-        """The id of the Result that gives out `value`."""
-        if value not in self._results or not self._shared:
-            self._results[value] = self._append_result(value)
-        return self._results[value]
+        """Appends a Result that gives out `value`; its id."""
+        return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
 
     def keep_unread_state(self, body: Body) -> None:
         """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
@@ -54,10 +50,7 @@ class _BodyWriter:
             if not isinstance(port, Carried) or value in read:
                 continue
             if body.graph.outputs[port.output] is not value:
-                self._append_result(value)
-
-    def _append_result(self, value: Value) -> int:
-        return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
+                self.result(value)
 
     def text(self) -> list[str]:
         tab = self.writer.indent[:-1]
@@ -94,7 +87,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
     maps: list[list[str]] = []
     texts: list[str] = []
     for body, own, tag in zip(node.bodies, keys, ("then_body", "else_body"), strict=True):
-        inner = _BodyWriter(writer, body, where, tag, shared=False)
+        inner = _BodyWriter(writer, body, where, tag)
         entries = [
             _entry("input", external[key], parameter)
             for key, parameter in sorted(zip(own, inner.parameters, strict=True))
@@ -127,7 +120,7 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         inputs.append(node.input(0) or _constant(writer, np.array(-1, np.int64), I64))
         inputs.append(node.input(1) or _constant(writer, np.array(True), BOOL))
     id, name = writer.identify(node, type)
-    inner = _BodyWriter(writer, body, f'{writer.where} / {type} "{name}"', "body", shared=True)
+    inner = _BodyWriter(writer, body, f'{writer.where} / {type} "{name}"', "body")
     entries: list[str] = []
     special: list[str] = []
     back_edges: list[str] = []
