@@ -14,26 +14,12 @@ import onnx
 import openvino as ov
 import pytest
 from openvino import opset1
-from openvino.utils.node_factory import NodeFactory
 
 import bridge
 from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Reference
+from tests.ir_operators import Constant, of
 
 F32, I64 = np.float32, np.int64
-
-
-class Constant:
-    """An argument that is a constant of the model, not an input."""
-
-    def __init__(self, value: Any, type: Any = None) -> None:
-        self.value = np.asarray(value, type)
-
-
-def of(version: int, name: str, **attributes: Any) -> Callable[..., Any]:
-    """An operator of an operator set, by the name and the attributes that IR files have."""
-    return lambda *inputs: NodeFactory(f"opset{version}").create(name, list(inputs), attributes)
-
-
 _RNG = np.random.default_rng(7)
 
 

@@ -30,7 +30,7 @@ def prepare(
     from bridge.passes.expand import expand
     from bridge.passes.fold import fold
     from bridge.passes.ranks import settle_ranks
-    from bridge.passes.sequences import lower_sequences
+    from bridge.passes.sequences import has_compound, lower_sequences
     from bridge.passes.sequences.copies import spell_copies
     from bridge.passes.sequences.restore import restore_boundary
     from bridge.passes.state import lower_state, restore_state
@@ -43,10 +43,12 @@ def prepare(
         done("defaults_to_constants")
         if model.format != "ir":
             fold(model.graph)
-            if refused := lower_sequences(model, target):
-                raise UnsupportedError(str(target), refused)
-            fold(model.graph)
             done("fold")
+            if has_compound(model):
+                if refused := lower_sequences(model, target):
+                    raise UnsupportedError(str(target), refused)
+                fold(model.graph)
+                done("lower_sequences")
             if not keep_branches:
                 settle_ranks(model, report)
                 done("settle_ranks")

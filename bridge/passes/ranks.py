@@ -60,21 +60,24 @@ def settle_ranks(model: Model, report: Report) -> None:
     remove_dead_code(model.graph)
     for trust in (False, True):
         while _prune_once(model, report, trust):
-            infer_graph(model.graph)
-            fold(model.graph)
-            infer_graph(model.graph)
+            _refresh(model.graph)
         if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
             return
         while sink_consumers(model.graph):
-            infer_graph(model.graph)
-            fold(model.graph)
-            infer_graph(model.graph)
+            _refresh(model.graph)
     for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
         if value.rank is None and value.producer is not None and value.producer.op == "If":
             report.notes.append(
                 f'the rank of the output "{name}" depends on the If {value.producer.name!r}: '
                 "OpenVINO's CPU plugin does not run such a model"
             )
+
+
+def _refresh(graph: Graph) -> None:
+    """Infers a graph anew, and again with what became known on the way."""
+    infer_graph(graph)
+    fold(graph)
+    infer_graph(graph)
 
 
 def _differs(node: Node) -> bool:

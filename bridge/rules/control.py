@@ -62,31 +62,34 @@ def loop_to_ir(b: Builder, node: Node) -> Result:
         None if v is None else scalar(b, v) for v in node.inputs[:2]
     ]  # fmt: skip
     inputs += node.inputs[2:]
-    _keep_axes(body, node)
+    _set_axes(body, node, keepdims=True)
     return b.node("Loop", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs
 
 
-def _keep_axes(body: Body, node: Node) -> None:
+def _set_axes(body: Body, node: Node, keepdims: bool) -> None:
+    """Makes every slice and stack of a body keep its axis (IR) or lose it (ONNX); inside, the axis
+    is removed or added, so that the body's own nodes see what they saw."""
     graph = body.graph
+    entering, leaving = ("Squeeze", "Unsqueeze") if keepdims else ("Unsqueeze", "Squeeze")
     front: list[Node] = []
     inner = Builder(front, node.name)
     for index, port in enumerate(body.inputs):
-        if isinstance(port, Sliced) and not port.keepdims:
-            port.keepdims = True
+        if isinstance(port, Sliced) and port.keepdims != keepdims:
+            port.keepdims = keepdims
             old = graph.inputs[index]
             part = Value(names=[f"{name}.part" for name in old.names[:1]])
             graph.inputs[index] = part
             enter(node, part, port)
             part.declared = part.type
-            inner.node("Squeeze", [part, inner.constant([port.axis])], [old])
+            inner.node(entering, [part, inner.constant([port.axis])], [old])
             old.declared = old.type
     back: list[Node] = []
     inner = Builder(back, node.name)
     for index, exit in enumerate(body.outputs):
-        if isinstance(exit, Stacked) and not exit.keepdims:
-            exit.keepdims = True
+        if isinstance(exit, Stacked) and exit.keepdims != keepdims:
+            exit.keepdims = keepdims
             value = graph.outputs[index]
-            graph.outputs[index] = inner.op("Unsqueeze", value, inner.constant([exit.axis]))
+            graph.outputs[index] = inner.op(leaving, value, inner.constant([exit.axis]))
     graph.nodes = [*front, *graph.nodes, *back]
 
 
@@ -109,7 +112,7 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
             if _exits_are_states(body):
                 return None
             _exits_to_states(b, node, body)
-        _drop_axes(body, node)
+        _set_axes(body, node, keepdims=False)
         return loop_again(b, node, node.inputs)
     if _is_onnx_loop(node):
         return None
@@ -287,31 +290,6 @@ def _slices_to_gathers(node: Node, body: Body) -> None:
             b.node("Squeeze", [part, b.constant([port.axis])], [old])
         old.declared = old.type
     graph.nodes = [*front, *graph.nodes]
-
-
-def _drop_axes(body: Body, node: Node) -> None:
-    """The opposite of `_keep_axes`, for Scan."""
-    graph = body.graph
-    front: list[Node] = []
-    inner = Builder(front, node.name)
-    for index, port in enumerate(body.inputs):
-        if isinstance(port, Sliced) and port.keepdims:
-            port.keepdims = False
-            old = graph.inputs[index]
-            part = Value(names=[f"{name}.part" for name in old.names[:1]])
-            graph.inputs[index] = part
-            enter(node, part, port)
-            part.declared = part.type
-            inner.node("Unsqueeze", [part, inner.constant([port.axis])], [old])
-            old.declared = old.type
-    back: list[Node] = []
-    inner = Builder(back, node.name)
-    for index, exit in enumerate(body.outputs):
-        if isinstance(exit, Stacked) and exit.keepdims:
-            exit.keepdims = False
-            value = graph.outputs[index]
-            graph.outputs[index] = inner.op("Squeeze", value, inner.constant([exit.axis]))
-    graph.nodes = [*front, *graph.nodes, *back]
 
 
 def _join_stacks(b: Builder, node: Node, body: Body) -> list[Value]:

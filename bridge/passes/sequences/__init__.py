@@ -31,8 +31,6 @@ def has_compound(model: Model) -> bool:
 
 def lower_sequences(model: Model, target: Target) -> list[Unsupported]:
     """Rewrites, in place, every sequence and optional of the model; what stands in the way."""
-    if not has_compound(model):
-        return []
     lowering = Lowering(model.graph, target)
     try:
         boundary = enter_model(model, lowering)
