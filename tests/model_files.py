@@ -110,6 +110,8 @@ def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, Any]:
             return rng.integers(0, 2, shape).astype(item.dtype)
         if np.issubdtype(item.dtype, np.integer):
             low, high = ranges.get(item.name, (0, 3))
+            if item.name in ranges and np.prod(shape) == 1:
+                return np.full(shape, low + index % (high - low + 1)).astype(item.dtype)
             return np.asarray(rng.integers(int(low), int(high) + 1, shape)).astype(item.dtype)
         values = rng.uniform(*ranges.get(item.name, (-2, 2)), shape)
         return np.asarray(values).astype(item.dtype)

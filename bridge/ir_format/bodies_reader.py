@@ -77,7 +77,7 @@ def read_if(
         ports: dict[int, InputPort] = {
             id: Invariant(indices.get(value, -1)) for id, value in outer.items()
         }
-        numbers = _output_numbers(layer, found.outputs)
+        numbers = _output_numbers(layer, found.outputs, where)
         missing = set(range(len(layer.outputs))) - set(numbers.values())
         if missing:
             raise InvalidModelError(
@@ -103,13 +103,17 @@ def read_loop(
         count = integers(inputs[0])
         node.inputs = [None if count is not None and count[0] < 0 else inputs[0], inputs[1]]
     maps = _read_maps(layer, "port_map", where)
-    numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0])
+    numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0], where)
+    repeats = _repeated_outputs(maps.outputs, numbers)
+    # The node's own outputs, numbered without those that repeat another.
+    own = [index for index in range(len(layer.outputs)) if index not in repeats]
+    place = {index: own_index for own_index, index in enumerate(own)}
     uses: list[tuple[int, OutputPort]] = []
     for entry in maps.outputs:
         if entry.purpose == "execution_condition":
             uses.append((entry.layer, Condition()))
-        if entry.port >= 0:
-            uses.append((entry.layer, _output_port(entry, numbers[entry.port], where)))
+        if entry.port >= 0 and numbers[entry.port] not in repeats:
+            uses.append((entry.layer, _output_port(entry, place[numbers[entry.port]], where)))
     known = {id for id, use in uses if not isinstance(use, Stacked)}
     uses += [(id, Yield(None)) for id in dict.fromkeys(maps.back_edges.values()) if id not in known]
     uses = _in_result_order(layer, uses, where)
@@ -133,7 +137,7 @@ def read_loop(
         if not isinstance(port, Invariant) or outer[entry.layer].constant is None:
             node.inputs.append(outer[entry.layer])
     body = _read_body(reader, layer, "body", node, ports, outer, uses, where)
-    return _append(builder, layer, node, (body,))
+    return _append(builder, layer, node, (body,), repeats)
 
 
 def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
@@ -168,14 +172,31 @@ def _outer(layer: Layer, inputs: list[Value], entry: _Entry, where: str) -> Valu
     raise InvalidModelError(f"{where}: its port map names input port {entry.port}; there is none")
 
 
-def _output_numbers(layer: Layer, entries: list[_Entry]) -> dict[int, int]:
+def _output_numbers(layer: Layer, entries: list[_Entry], where: str) -> dict[int, int]:
     """The node output for each outer port of output entries. OpenVINO's files give the port's
     id; the specification's examples count the outputs from 0. Either way they are in order."""
     ids = {port.id: index for index, port in enumerate(layer.outputs)}
     named = sorted({entry.port for entry in entries})
     if all(port in ids for port in named):
         return {port: ids[port] for port in named}
+    if len(named) > len(ids):
+        raise InvalidModelError(
+            f"{where}: its port map names {len(named)} outputs; it has {len(ids)}"
+        )
     return {port: rank for rank, port in enumerate(named)}
+
+
+def _repeated_outputs(entries: list[_Entry], numbers: dict[int, int]) -> dict[int, int]:
+    """The outputs that give what another gives, from one Result, and that other: OpenVINO gives
+    both the same state even after no iteration, whichever states go back from that Result."""
+    first: dict[int, int] = {}
+    repeats: dict[int, int] = {}
+    for entry in sorted(entries, key=lambda e: e.port):
+        if entry.port >= 0 and entry.xml.get("axis") is None:
+            number = numbers[entry.port]
+            if first.setdefault(entry.layer, number) != number:
+                repeats[number] = first[entry.layer]
+    return repeats
 
 
 def _input_port(
@@ -283,10 +304,17 @@ def _enter(builder: Builder, node: Node, value: Value, port: InputPort) -> Value
 
 
 def _append(
-    builder: Builder, layer: Layer, node: Node, bodies: tuple[Body, ...]
+    builder: Builder,
+    layer: Layer,
+    node: Node,
+    bodies: tuple[Body, ...],
+    repeats: dict[int, int] | None = None,
 ) -> Sequence[Value]:
+    """Appends the node; its outputs, and an Identity for each that repeats another."""
+    repeats = repeats or {}
     outputs = values_of_ports(layer.outputs)
-    builder.node(
-        node.op, node.inputs, outputs, {}, bodies, layer.name, extras_of(layer, layer.data)
-    )  # fmt: skip
+    own = [value for index, value in enumerate(outputs) if index not in repeats]
+    builder.node(node.op, node.inputs, own, {}, bodies, layer.name, extras_of(layer, layer.data))
+    for index, first in repeats.items():
+        builder.node("Identity", [outputs[first]], [outputs[index]])
     return outputs

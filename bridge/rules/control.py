@@ -189,9 +189,8 @@ def _exits_are_states(body: Body) -> bool:
 
 
 def _exits_to_states(b: Builder, node: Node, body: Body) -> None:
-    """ONNX gives back what it carries alone, so what is only yielded is carried too: from where a
-    state with the same value starts, else from a dummy that no iteration reads. A value that is
-    carried twice is carried as two."""
+    """ONNX gives back what it carries alone, so what is only yielded is carried too, from a dummy
+    that no iteration reads; a value that is carried twice is carried as two."""
     seen: set[int] = set()
     for port in body.inputs:
         if isinstance(port, Carried):
@@ -201,10 +200,6 @@ def _exits_to_states(b: Builder, node: Node, body: Body) -> None:
                 port.output = len(body.outputs) - 1
             seen.add(port.output)
     states = _states(body)
-    starts: dict[Value, int] = {}
-    for port in body.inputs:
-        if isinstance(port, Carried) and port.input is not None:
-            starts.setdefault(body.graph.outputs[port.output], port.input)
     for index, exit in enumerate(body.outputs):
         if not isinstance(exit, Yield) or index in states:
             continue
@@ -214,14 +209,12 @@ def _exits_to_states(b: Builder, node: Node, body: Body) -> None:
                 f'the rank of the loop output "{value.name}" is not known, and ONNX needs an '
                 "initial value for it; give the inputs' shapes with --input-shape"
             )
-        start = starts.get(value)
-        if start is None:
-            shape = [d if isinstance(d, int) else 0 for d in value.shape]
-            node.inputs.append(b.constant(np.zeros(shape, value.element.dtype)))
-            start = len(node.inputs) - 1
+        shape = [d if isinstance(d, int) else 0 for d in value.shape]
+        dummy = b.constant(np.zeros(shape, value.element.dtype))
+        node.inputs.append(dummy)
         state = Value(TensorType(value.element, value.shape))
         body.graph.inputs.append(state)
-        body.inputs.append(Carried(start, index))
+        body.inputs.append(Carried(len(node.inputs) - 1, index))
 
 
 def trips_of_slices(b: Builder, node: Node, body: Body) -> Value:
