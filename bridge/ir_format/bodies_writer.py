@@ -143,8 +143,8 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             axis, further = _slicing(port, node.outputs[port.output])
         if isinstance(port, Yield | Stacked) and port.output is not None:
             entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
+    inner.keep_unread_state(body)
     if is_loop:
-        inner.keep_unread_state(body)
         conditions = [
             result
             for port, result in zip(body.outputs, inner.results, strict=True)

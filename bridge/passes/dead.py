@@ -74,19 +74,27 @@ def _drop_outputs(node: Node, used: set[Value]) -> None:
 
 
 def _drop_states(body: Body) -> bool:
-    """Removes what a Loop carries and nobody reads, inside or after; whether there was any."""
-    used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
-    used.update(body.graph.outputs)
-    pairs = list(zip(body.graph.inputs, body.inputs, strict=True))
-    sources = [port.output for _, port in pairs if isinstance(port, Carried)]
-    gone = {
-        port.output
-        for value, port in pairs
-        if isinstance(port, Carried)
-        and value not in used
-        and body.outputs[port.output] == Yield(None)
-        and sources.count(port.output) == 1
-    }
+    """Removes what a Loop carries for itself alone; whether there was any."""
+    graph = body.graph
+    pairs = list(zip(graph.inputs, body.inputs, strict=True))
+    states = {value: port.output for value, port in pairs if isinstance(port, Carried)}
+    spare = {index for index in states.values() if body.outputs[index] == Yield(None)}
+    if not spare:
+        return False
+    makers = {value: node for node in graph.nodes for value in node.outputs}
+    todo = [value for index, value in enumerate(graph.outputs) if index not in spare]
+    todo += [v for n in graph.nodes if n.op in EFFECTS for v in n.inputs if v is not None]
+    needed: set[Value] = set()
+    while todo:
+        value = todo.pop()
+        if value in needed:
+            continue
+        needed.add(value)
+        if value in makers:
+            todo += [v for v in makers[value].inputs if v is not None]
+        elif value in states:
+            todo.append(graph.outputs[states[value]])
+    gone = spare - {index for value, index in states.items() if value in needed}
     if not gone:
         return False
     kept = [(v, p) for v, p in pairs if not (isinstance(p, Carried) and p.output in gone)]
