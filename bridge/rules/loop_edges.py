@@ -81,6 +81,32 @@ def no_limit(b: Builder, node: Node) -> Result:
 
 
 @expands("Loop", target="ir")
+def no_iteration(b: Builder, node: Node) -> Result:
+    """A Loop that never runs gives what went in, and stacks of nothing."""
+    (body,) = node.bodies
+    if integers(node.input(0)) != (0,) and integers(node.input(1)) != (0,):
+        return None
+    results: list[Value | None] = [None] * len(node.outputs)
+    for port in body.inputs:
+        exit = body.outputs[port.output] if isinstance(port, Carried) else None
+        start = outer_input(port)
+        if isinstance(exit, Yield) and exit.output is not None and start is not None:
+            results[exit.output] = node.inputs[start]
+    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
+        if not isinstance(exit, Stacked) or value.element is None:
+            continue
+        if value.shape is None or not all(isinstance(d, int) for d in value.shape):
+            return None
+        shape = list(value.shape)
+        if exit.keepdims:
+            shape[exit.axis] = 0
+        else:
+            shape.insert(exit.axis % (len(shape) + 1), 0)
+        results[exit.output] = b.constant(np.zeros(shape, value.element.dtype))
+    return results if None not in results else None
+
+
+@expands("Loop", target="ir")
 def unchanged_states(b: Builder, node: Node) -> Result:
     """A state that stays what it was at first is no state; OpenVINO fails where the next value is
     the initial one by another way."""
@@ -171,32 +197,6 @@ def counted_iterators(b: Builder, node: Node) -> Result:
     for index, axis in backwards.items():
         results[index] = _reversed(b, results[index], axis)
     return results
-
-
-@expands("Loop", target="ir")
-def no_iteration(b: Builder, node: Node) -> Result:
-    """A Loop that never runs gives what went in, and stacks of nothing."""
-    (body,) = node.bodies
-    if integers(node.input(0)) != (0,) and integers(node.input(1)) != (0,):
-        return None
-    results: list[Value | None] = [None] * len(node.outputs)
-    for port in body.inputs:
-        exit = body.outputs[port.output] if isinstance(port, Carried) else None
-        start = outer_input(port)
-        if isinstance(exit, Yield) and exit.output is not None and start is not None:
-            results[exit.output] = node.inputs[start]
-    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
-        if not isinstance(exit, Stacked) or value.element is None:
-            continue
-        if value.shape is None or not all(isinstance(d, int) for d in value.shape):
-            return None
-        shape = list(value.shape)
-        if exit.keepdims:
-            shape[exit.axis] = 0
-        else:
-            shape.insert(exit.axis % (len(shape) + 1), 0)
-        results[exit.output] = b.constant(np.zeros(shape, value.element.dtype))
-    return results if None not in results else None
 
 
 @expands("Loop", target="ir")
