@@ -31,7 +31,7 @@ from bridge.neutral.graph import (
     outer_input,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import Interval
+from bridge.neutral.types import Interval, is_static
 from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
 from bridge.rules.control import iteration_number, loop_again, scalar, trips_of_slices
@@ -360,8 +360,9 @@ def _hide_appended(
 def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
     """The value as it is, through an operator whose result depends, for all that OpenVINO can
     tell, on `number` (i64 [1], not negative)."""
-    if value.rank == 1:
-        # A Slice would copy a vector element by element.
+    if value.rank == 1 and not is_static(value.shape):
+        # A Slice would copy a vector element by element; yet a Reshape to the one size that there
+        # can be is none.
         none = b.op("Min", number, b.constant([0]))
         return b.op("Reshape", value, b.op("Max", b.op("Shape", value), none), allowzero=True)
     end = b.op("Max", number, b.constant([1 << 30]))
