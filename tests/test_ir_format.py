@@ -560,10 +560,29 @@ def test_shapes(text: str, shape: object, tmp_path: Path) -> None:
     assert CORE.read_model(again(xml)).input(0).partial_shape == expected
 
 
-def test_symbols_become_unknown(tmp_path: Path) -> None:
-    value = Value(TensorType(F32, ("batch", 3)), ["x"])
+def test_symbols_are_open_in_openvino_and_come_back(tmp_path: Path) -> None:
+    value = Value(TensorType(F32, ("batch", 3, "a/b", "a/b")), ["x"])
     xml = store(Model(Graph([value], [value]), "onnx"), tmp_path / "m.xml")
-    assert str(CORE.read_model(xml).input(0).partial_shape) == "[?,3]"
+    model = CORE.read_model(xml)
+    assert str(model.input(0).partial_shape) == "[?,3,?,?]"
+    model.reshape([-1, 3, 7, openvino.Dimension(1, 5)])
+    for file, shape in (
+        (xml, ("batch", 3, "a/b", "a/b")),
+        (again(xml), ("batch", 3, "a/b", "a/b")),
+        (save(model, tmp_path), ("batch", 3, 7, Interval(1, 5))),
+    ):
+        graph = read(file).graph
+        assert graph.inputs[0].shape == graph.outputs[0].shape == shape
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "no JSON", "[]", "{}", '{"x": ["n"]}', '{"x": 1}', '{"x": [1, "", null]}']
+)
+def test_symbols_that_say_nothing(entry: str, tmp_path: Path) -> None:
+    value = Value(TensorType(F32, (ANY, ANY, ANY)), ["x"])
+    model = Model(Graph([value], [value]), "onnx", metadata={"symbols": entry})
+    xml = store(model, tmp_path / "m.xml")
+    assert read(xml).graph.inputs[0].shape == (ANY, ANY, ANY)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
 from bridge.ir_format.names import join_names
 from bridge.ir_format.rt_info import write_rt_info
+from bridge.ir_format.symbols import dump as dump_symbols
 from bridge.ir_format.text import attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.graph import Model
@@ -41,12 +42,15 @@ def _net(model: Model, file: File) -> str:
     for value, name, output_names, extras in zip(graph.outputs, names, own, known, strict=True):
         layer_name = extras.get("name") or f"{name}/sink_port_0"
         writer.result(value, layer_name, join_names(output_names), extras)
+    ends = [(value.name, value) for value in graph.inputs]
+    ends += zip(names, graph.outputs, strict=True)
+    metadata = {**model.metadata, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(
         [
             f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
             *writer.text(),
-            write_rt_info(own_extras.get("rt_info", ()), model.metadata),
+            write_rt_info(own_extras.get("rt_info", ()), metadata),
             "</net>\n",
         ]
     )

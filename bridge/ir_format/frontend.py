@@ -14,6 +14,8 @@ from bridge.ir_format.bodies_reader import read_if, read_loop
 from bridge.ir_format.layers import Layer, Xml, number, read_layers
 from bridge.ir_format.names import split_names
 from bridge.ir_format.rt_info import read_rt_info
+from bridge.ir_format.symbols import load as load_symbols
+from bridge.ir_format.symbols import restore as restore_symbols
 from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
 from bridge.ir_format.weights import WeightsReader
 from bridge.neutral.builder import Builder
@@ -43,12 +45,17 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin")))
     layers = read_layers(net, where)
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
+    entries, metadata = read_rt_info(net)
+    symbols = load_symbols(metadata)
+    for value in parameters.values():
+        restore_symbols(value, value.name, symbols)
     graph = Graph(list(parameters.values()), name=net.get("name", ""))
     results = reader.build(graph, layers, parameters, where)
     graph.outputs = list(results.values())
     by_id = {layer.id: layer for layer in layers}
     graph.output_names = _output_names(graph, [by_id[id] for id in results], by_id, version)
-    entries, metadata = read_rt_info(net)
+    for value, name in zip(graph.outputs, graph.output_names, strict=True):
+        restore_symbols(value, name, symbols)
     return Model(
         graph,
         "ir",
