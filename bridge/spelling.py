@@ -14,6 +14,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, Target, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
+from bridge.onnx_format.element_types import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operators
 
 _ELEMENT_OF_TYPE = {
@@ -40,6 +41,10 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
                 why = why or f"it was removed after operator set {spelling.until}"
                 continue
         obstacle = _obstacle(node, operator, spelling)
+        if not obstacle and target.format == "onnx" and spelling.domain == "":
+            obstacle = disallowed(
+                spelling.type, target.opset, _inputs(node, operator, spelling), node.outputs
+            )
         if not obstacle:
             return spelling, ""
         why = obstacle
@@ -79,13 +84,7 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
     """Inputs and attributes (as Python values, by the format's names) of a node in a spelling
     that `choose` gave."""
     operator = operators()[node.op]
-    inputs: list[Value | None] = []
-    for declared in spelling.inputs:
-        index = operator.input_index(declared.rstrip("?*"))
-        if declared.endswith("*"):
-            inputs.extend(node.inputs[index:])
-        else:
-            inputs.append(node.input(index))
+    inputs = _inputs(node, operator, spelling)
     while inputs and inputs[-1] is None:
         inputs.pop()
     attributes: dict[str, Any] = dict(spelling.fixed)
@@ -98,6 +97,18 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
         if array is not None:
             _put(attributes, spelled, _as_attribute(array, spelled.type))
     return inputs, attributes
+
+
+def _inputs(node: Node, operator: Operator, spelling: Spelling) -> list[Value | None]:
+    """The node's inputs in the order of the spelling."""
+    inputs: list[Value | None] = []
+    for declared in spelling.inputs:
+        index = operator.input_index(declared.rstrip("?*"))
+        if declared.endswith("*"):
+            inputs.extend(node.inputs[index:])
+        else:
+            inputs.append(node.input(index))
+    return inputs
 
 
 def _put(attributes: dict[str, Any], spelled: SpelledAttribute, value: Any) -> None:

@@ -62,13 +62,13 @@ def prepare(
     if model.format != target.format:
         remove_dead_code(model.graph, trim=True)
         done("remove_dead_code")
+    if target.format == "onnx":
+        spell_copies(model.graph, target)
+        done("spell_copies")
     findings = expand(model, target)
     if findings:
         raise UnsupportedError(str(target), findings)
     done("expand")
-    if target.format == "onnx":
-        spell_copies(model.graph, target)
-        done("spell_copies")
     if model.format != target.format:
         if target.format == "ir":
             separate_inputs(model.graph, target)

@@ -6,8 +6,10 @@ padded input in ONNX, by all of the window in IR unless there is no padding (Avg
 
 from __future__ import annotations
 
+from typing import Any
+
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import cast
 from bridge.rules.windows import (
@@ -34,20 +36,35 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
         rounding = "ceil_torch" if up else "floor"
         window = lean(attributes)
         return b.op("AvgPool", data, **window, exclude_pad=not include, rounding_type=rounding)
-    inner = {**lean(attributes), "pads": (0,) * len(attributes["pads"])}
-    room = padded(b, data, attributes["pads"], 0.0)
+    room, inner = _with_padding(b, data, attributes)
     y = b.op("AvgPool", room, **inner, exclude_pad=True, rounding_type="ceil_torch")
     return without_late_windows(b, y, data, attributes)
 
 
+def _with_padding(
+    b: Builder, data: Value, attributes: dict[str, Any]
+) -> tuple[Value, dict[str, Any]]:
+    """The data with its padding, and the attributes of a window without."""
+    without = {**lean(attributes), "pads": (0,) * len(attributes["pads"])}
+    return padded(b, data, attributes["pads"], 0.0), without
+
+
 @expands("AveragePool", target="onnx")
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
-    """Before operator set 19 there are no dilations, not even of 1."""
-    assert b.target is not None
-    dilated = lean(window_of(node))["dilations"]
-    if b.target.opset >= 19 or dilated or not node.attributes.get("dilations"):
+    """Before operator set 19 there are no dilations, not even of 1; before 22 the last window may
+    start in the padding where sizes round up."""
+    data, window = node.inputs[0], window_of(node)
+    assert b.target is not None and data is not None
+    up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
+    if up and (exact := rounded_down(b, data, window)):
+        if not node.attributes["count_include_pad"]:
+            return b.op("AveragePool", data, **lean(exact))
+        room, inner = _with_padding(b, data, window)
+        y = b.op("AveragePool", room, **inner, ceil_mode=True)
+        return without_late_windows(b, y, data, window)
+    if b.target.opset >= 19 or lean(window)["dilations"] or not node.attributes.get("dilations"):
         return None
-    return b.op("AveragePool", node.inputs[0], **{**node.attributes, "dilations": None})
+    return b.op("AveragePool", data, **{**node.attributes, "dilations": None})
 
 
 @expands("AvgPool", target="onnx")

@@ -21,7 +21,8 @@ from bridge.neutral.graph import (
     Yield,
 )
 from bridge.neutral.inference.control import enter
-from bridge.neutral.types import BOOL, I64, OptionalType, TensorType, is_static
+from bridge.neutral.types import BOOL, I64, TensorType, is_static
+from bridge.onnx_format.element_types import disallowed
 from bridge.onnx_format.loops import is_scan
 from bridge.rules import Refused, Result, expands
 
@@ -94,11 +95,11 @@ def _set_axes(body: Body, node: Node, keepdims: bool) -> None:
 
 
 @expands("If", "Loop", target="onnx")
-def optionals_are_young(b: Builder, node: Node) -> Result:
-    """Refuses an optional as an output before operator set 16."""
+def types_of_outputs(b: Builder, node: Node) -> Result:
+    """Refuses an output of a type that comes with a later operator set."""
     assert b.target is not None
-    if b.target.opset < 16 and any(isinstance(v.type, OptionalType) for v in node.outputs):
-        raise Refused("its output is an optional, which it can be since operator set 16")
+    if why := disallowed(node.op, b.target.opset, (), node.outputs):
+        raise Refused(why)
     return None
 
 

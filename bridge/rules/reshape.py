@@ -12,9 +12,6 @@ from bridge.neutral.types import BOOL, F32, I64, is_static
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
 from bridge.rules.idioms import ranks as ranks_of
-from bridge.rules.widening import onnx_elements
-
-expands("Compress", "Range", "ReverseSequence", target="onnx")(onnx_elements)
 
 
 @expands("Shape", target="ir")

@@ -7,9 +7,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
 from bridge.rules import Refused, expands
 from bridge.rules.idioms import cast, scalar
-from bridge.rules.widening import onnx_elements
-
-expands("Unique", target="onnx")(onnx_elements)
 
 
 @expands("Unique", target="ir")

@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element
+from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
+from bridge.onnx_format.element_types import TypeSignature, schema_type, type_signature
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
-
-_ONNX_NAMES = {
-    "float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16",
-    "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2",
-    "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
-    "complex64": "c64", "complex128": "c128",
-    **{f"int{bits}": f"i{bits}" for bits in (2, 4, 8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (2, 4, 8, 16, 32, 64)},
-}  # fmt: skip
-"""Neutral names of the element types that schemas name otherwise."""
 
 _EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
 """Operators that leave integers as they are."""
 
 
-@cache
-def _types(op: str, opset: int) -> tuple[frozenset[str], range | set[int], set[int]] | None:
-    """The elements that input 0 of ONNX's `op` may have in `opset`, and which inputs and outputs
-    have the same type. None where `opset` lacks it."""
-    import onnx.defs
-
-    try:
-        schema = onnx.defs.get_schema(op, opset)
-    except onnx.defs.SchemaError:
-        return None
-    variable = schema.inputs[0].type_str
-    allowed = {variable}
-    for constraint in schema.type_constraints:
-        if constraint.type_param_str == variable:
-            allowed = set(constraint.allowed_type_strs)
-    names = (a.removeprefix("tensor(").removesuffix(")") for a in allowed)
-    return (
-        frozenset(_ONNX_NAMES.get(name, name) for name in names),
-        range(schema.max_input)
-        if schema.max_input > len(schema.inputs)
-        else {i for i, formal in enumerate(schema.inputs) if formal.type_str == variable},
-        {i for i, formal in enumerate(schema.outputs) if formal.type_str == variable},
+def allowed_elements(type: str, opset: int, variable: str | None = None) -> frozenset[str]:
+    """The elements that a type variable of ONNX's operator, by default that of input 0, may stand
+    for in operator set `opset`; none where that lacks the operator."""
+    signature = type_signature(type, opset)
+    if signature is None:
+        return frozenset()
+    allowed = signature.allowed[variable or signature.inputs[0]]
+    return frozenset(
+        name for name, element in ELEMENTS.items() if schema_type(TensorType(element)) in allowed
     )
 
 
-def allowed_elements(op: str, opset: int) -> frozenset[str]:
-    """The elements that input 0 of ONNX's `op` may have in `opset`; none where that lacks it."""
-    found = _types(op, opset)
-    return frozenset() if found is None else found[0]
-
-
 def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
+    if element.kind not in ("bool", "float", "int", "uint"):
+        return None
     if element.is_float:
         candidates = [F32]
     elif element.name == "bool" or element.bits < 32:
@@ -65,46 +37,66 @@ def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
     return next((c for c in candidates if c.name in allowed), None)
 
 
-@expands(
-    "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "BitShift",
-    "Ceil", "Clip", "Cos", "Cosh", "CumSum", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu",
-    "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Less",
-    "LessOrEqual", "Log", "LogSoftmax", "Max", "Min", "Mish", "Mod", "Mul", "Neg", "PRelu", "Pow",
-    "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-    "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign",
-    "Sqrt", "Sub", "Swish", "Tan", "Tanh", "TopK",
-    target="onnx",
+_REAL = (
+    "AveragePool", "BatchNormalization", "Celu", "Conv", "ConvTranspose", "DeformConv", "Det",
+    "Einsum", "GRU", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample",
+    "InstanceNormalization", "LSTM", "LpNormalization", "LpPool", "MaxPool", "MaxRoiPool",
+    "MaxUnpool", "RNN", "RoiAlign", "ThresholdedRelu", "Where",
 )  # fmt: skip
+"""Operators that run in a wider type where theirs is one of real numbers."""
+
+_ANY = (
+    "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh",
+    "BitShift", "Ceil", "Clip", "Compress", "Cos", "Cosh", "CumSum", "Div", "Elu", "Equal", "Erf",
+    "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "Max", "Min", "Mish", "Mod",
+    "Mul", "Neg", "PRelu", "Pow", "Range", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "ReverseSequence", "Round", "Selu", "Sigmoid",
+    "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub", "Swish", "Tan",
+    "Tanh", "TopK", "Unique",
+)  # fmt: skip
+"""Operators that run in a wider type in any case."""
+
+
+@expands(*_ANY, *_REAL, target="onnx")
 def onnx_elements(b: Builder, node: Node) -> Result:
     """Where ONNX's schema does not allow the element type in this operator set, the operator
     runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
-    first = node.inputs[0]
     assert b.target is not None
-    if first is None or first.element is None:
+    signature = type_signature(node.op, b.target.opset)
+    found = None if signature is None else _first_disallowed(node, signature)
+    if signature is None or found is None:
         return None
-    found = _types(node.op, b.target.opset)
-    if found is None or first.element.name in found[0]:
-        return None
-    allowed, same_inputs, same_outputs = found
-    element = first.element
+    variable, element = found
     if element.is_integer and node.op in _EXACT_ON_INTEGERS:
-        return b.op("Identity", first)
-    wide = _wider(element, allowed)
-    if wide is None:
+        return b.op("Identity", node.inputs[0])
+    wide = _wider(element, allowed_elements(node.op, b.target.opset, variable))
+    if wide is None or (node.op in _REAL and not element.is_float):
         return None
     inputs: list[Value | None] = [
-        cast(b, value, wide) if value is not None and i in same_inputs else value
+        cast(b, value, wide) if value is not None and signature.input(i) == variable else value
         for i, value in enumerate(node.inputs)
     ]
-    outputs = b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
     results = []
+    outputs = b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
     for i, output in enumerate(outputs):
-        if i in same_outputs:
+        if signature.output(i) == variable:
             if element.is_integer and wide.is_float:
                 output = b.op("Round", output)
             output = cast(b, output, element)
         results.append(output)
     return results
+
+
+def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Element] | None:
+    """The type variable of the first input whose element it cannot stand for, and that element."""
+    for index, value in enumerate(node.inputs):
+        variable = signature.input(index)
+        if value is None or value.element is None or variable is None:
+            continue
+        if schema_type(value.type) not in signature.allowed[variable]:
+            return variable, value.element
+    return None
 
 
 @expands("Add", "Div", "Mul", "Sub", target="ir")

@@ -1,0 +1,116 @@
+"""Which types the schemas of ONNX's operators allow, in each operator set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from bridge.neutral.graph import Value
+from bridge.neutral.types import ELEMENTS, OptionalType, SequenceType, TensorType, Type
+
+
+@dataclass(frozen=True)
+class TypeSignature:
+    """The type variables of an operator's inputs and outputs, in order, the last again and again
+    where `variadic`; and what types each variable may stand for, in the schemas' spelling."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    variadic_inputs: bool
+    variadic_outputs: bool
+    allowed: dict[str, frozenset[str]]
+
+    def input(self, index: int) -> str | None:
+        """The variable of input `index`; None where the schema has no such input."""
+        return _at(self.inputs, index, self.variadic_inputs)
+
+    def output(self, index: int) -> str | None:
+        """The variable of output `index`; None where the schema has no such output."""
+        return _at(self.outputs, index, self.variadic_outputs)
+
+
+def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
+    if index < len(variables):
+        return variables[index]
+    return variables[-1] if variadic and variables else None
+
+
+@cache
+def type_signature(type: str, opset: int) -> TypeSignature | None:
+    """The types of ONNX's operator `type` in operator set `opset`; None where that lacks it."""
+    import onnx.defs
+
+    try:
+        schema = onnx.defs.get_schema(type, opset)
+    except onnx.defs.SchemaError:
+        return None
+    allowed = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
+    inputs = tuple(formal.type_str for formal in schema.inputs)
+    outputs = tuple(formal.type_str for formal in schema.outputs)
+    for variable in (*inputs, *outputs):
+        # Where all operators have the same type, the schema names that itself.
+        allowed.setdefault(variable, frozenset([variable]))
+    return TypeSignature(
+        inputs, outputs, schema.max_input > len(inputs), schema.max_output > len(outputs), allowed
+    )
+
+
+def schema_type(type: Type) -> str | None:
+    """A type as the schemas spell it (`seq(tensor(float))`); None where its element is unknown or
+    none of ONNX's."""
+    match type:
+        case TensorType(element=element):
+            name = None if element is None else _schema_names().get(element.name)
+            return f"tensor({name})" if name else None
+        case SequenceType(item=item):
+            inner = schema_type(item)
+            return f"seq({inner})" if inner else None
+        case OptionalType(item=item):
+            inner = schema_type(item)
+            return f"optional({inner})" if inner else None
+    return None
+
+
+@cache
+def _schema_names() -> dict[str, str]:
+    """The schemas' names of element types, by the neutral ones."""
+    import onnx
+
+    name = onnx.TensorProto.DataType.Name
+    return {e.name: name(e.onnx).lower() for e in ELEMENTS.values() if e.onnx is not None}
+
+
+def disallowed(
+    type: str, opset: int, inputs: Sequence[Value | None], outputs: Sequence[Value]
+) -> str:
+    """Why operator set `opset` does not allow a node with these inputs and outputs; "" where it
+    does, as far as the types are known."""
+    signature = type_signature(type, opset)
+    if signature is None:
+        return ""
+    for values, variable_of in ((inputs, signature.input), (outputs, signature.output)):
+        for index, value in enumerate(values):
+            if value is None:
+                continue
+            variable, given = variable_of(index), schema_type(value.type)
+            if variable is None or given is None or given in signature.allowed[variable]:
+                continue
+            kind = "takes" if values is inputs else "gives"
+            since = _since(type, opset, index, kind == "takes", given)
+            return f"{type} {kind} no {given} {since}"
+    return ""
+
+
+def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str:
+    """From which operator set on the type is allowed there."""
+    import onnx.defs
+
+    for later in range(opset + 1, onnx.defs.onnx_opset_version() + 1):
+        signature = type_signature(type, later)
+        if signature is None:
+            continue
+        variable = signature.input(index) if is_input else signature.output(index)
+        if variable is not None and given in signature.allowed[variable]:
+            return f"before operator set {later}"
+    return "in ONNX"
