@@ -29,6 +29,7 @@ def prepare(
     from bridge.passes.dequantize import restore_dequantization
     from bridge.passes.expand import expand
     from bridge.passes.fold import fold
+    from bridge.passes.impossible import prune_impossible
     from bridge.passes.ranks import settle_ranks
     from bridge.passes.sequences import has_compound, lower_sequences
     from bridge.passes.sequences.copies import spell_copies
@@ -52,6 +53,9 @@ def prepare(
             if not keep_branches:
                 settle_ranks(model, report)
                 done("settle_ranks")
+                if failing := prune_impossible(model, report):
+                    raise UnsupportedError(str(target), failing)
+                done("prune_impossible")
     elif model.format == "ir":
         if refused := lower_state(model, target):
             raise UnsupportedError(str(target), refused)

@@ -19,6 +19,12 @@ from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
 Inference = Callable[[Node], Sequence[Type]]
 Content = Callable[[Node], tuple[int | str | None, ...] | None]
 
+ANY_RANK = {
+    "Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""Operators whose content function takes and gives values of any rank; others know vectors and
+scalars. PyTorch's exporter turns the pads of a Pad round as a matrix."""
+
 _inferences: dict[str, Inference] = {}
 _contents: dict[str, Content] = {}
 
@@ -75,6 +81,8 @@ def infer(node: Node) -> None:
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(inferred, output.declared)
     content = _contents.get(node.op)
+    if node.op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
+        return
     if content is not None and node.outputs:
         output = node.outputs[0]
         try:
@@ -83,6 +91,11 @@ def infer(node: Node) -> None:
             output.content = None
         if output.content is not None and len(output.content) > CONTENT_LIMIT:
             output.content = None
+
+
+def _is_matrix(value: Value | None) -> bool:
+    """Whether something is known of the elements of a matrix, or of what has more axes yet."""
+    return value is not None and value.content is not None and (value.rank or 0) > 1
 
 
 def infer_graph(graph: Graph) -> None:

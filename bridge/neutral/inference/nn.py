@@ -19,6 +19,9 @@ from bridge.neutral.types import (
     Shape,
     TensorType,
     Type,
+    high,
+    interval,
+    low,
 )
 
 infers(
@@ -32,7 +35,14 @@ def window_size(
 ) -> Dim:
     """Positions of a window along a dimension; `rounding` as in AvgPool."""
     if not isinstance(dim, int):
-        return ANY
+        if stride == 1 and sum(pads) == dilation * (kernel - 1):
+            return dim
+        # The larger the dimension, the more positions there are.
+        least, most = (
+            None if end is None else window_size(end, kernel, stride, dilation, pads, rounding)
+            for end in (low(dim), high(dim))
+        )
+        return interval(low(least or 0), None if most is None else high(most))
     room = dim + sum(pads) - (dilation * (kernel - 1) + 1)
     if rounding == "floor":
         return max(room // stride + 1, 0)

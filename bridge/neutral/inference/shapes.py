@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows, same
 from bridge.neutral.inference.dims import (
@@ -30,6 +32,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     broadcast,
+    is_static,
     meet_dim,
 )
 
@@ -126,8 +129,7 @@ def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
 
 @knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 def flat_content(node: Node) -> Content | None:
-    rank = node.outputs[0].rank
-    return content_of(node.inputs[0]) if rank is not None and rank <= 1 else None
+    return content_of(node.inputs[0]) if node.outputs[0].rank is not None else None
 
 
 @infers("Flatten")
@@ -186,6 +188,17 @@ def transpose(node: Node) -> list[Type]:
         known = node.input(1) is None or perm is not None
         return [TensorType(data.element, data.shape[::-1] if known else unknown(data.rank))]
     return [TensorType(data.element, tuple(data.shape[axis] for axis in perm))]
+
+
+@knows("Transpose")
+def transposed_content(node: Node) -> Content | None:
+    content, shape = content_of(node.inputs[0]), first(node).shape
+    perm = known_integers(node.input(1))
+    if content is None or shape is None or not is_static(shape) or perm is None:
+        return None
+    places = np.arange(len(content)).reshape([size for size in shape if isinstance(size, int)])
+    places = places.transpose(perm or None)
+    return tuple(content[place] for place in places.reshape(-1))
 
 
 @infers("Concat")

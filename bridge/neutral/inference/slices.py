@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.inference.dims import (
@@ -15,7 +17,7 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
-from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, high, interval, low
+from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, high, interval, is_static, low
 
 FAR = 1 << 30
 """A bound at least this large means the end of the axis, in whatever integer type."""
@@ -83,17 +85,21 @@ def slice_(node: Node) -> list[Type]:
 
 @knows("Slice")
 def slice_content(node: Node) -> Content | None:
-    content = content_of(node.inputs[0])
-    if content is None or first(node).rank != 1:
-        return None
+    content, shape = content_of(node.inputs[0]), first(node).shape
     starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
-    steps = (1,) if node.input(4) is None else known_integers(node.inputs[4])
-    if starts is None or ends is None or steps is None:
+    if content is None or shape is None or starts is None or ends is None:
         return None
-    if not starts:
-        return content
-    window = _clamped(len(content), starts[0], ends[0], steps[0])
-    return tuple(content[i] for i in range(*window))
+    steps = (1,) * len(starts) if node.input(4) is None else known_integers(node.inputs[4])
+    axes = tuple(range(len(starts)))
+    if node.input(3) is not None:
+        axes = known_axes(node.inputs[3], len(shape)) or ()
+    if steps is None or len(axes) != len(starts) or not is_static(shape):
+        return None
+    places = np.arange(len(content)).reshape([size for size in shape if isinstance(size, int)])
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        window = range(*_clamped(places.shape[axis], start, end, step))
+        places = places.take(window, axis)
+    return tuple(content[place] for place in places.reshape(-1))
 
 
 def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
