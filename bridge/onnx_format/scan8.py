@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from bridge.errors import InvalidModelError
+from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Sliced, Stacked, Value
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope
@@ -21,10 +21,8 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
 
     where = scope.path(proto)
     if proto.input[0]:
-        raise InvalidModelError(
-            f"{where}: Scan 8 with sequence_lens is not supported; convert the model to operator "
-            "set 9 or newer first"
-        )
+        why = "Bridge has no form for its sequence_lens, which operator set 9 dropped"
+        raise UnsupportedError("Bridge's graph", [Unsupported("Scan", where, why)])
     graph = graph_attribute(reader, proto, "body", where)
     raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}

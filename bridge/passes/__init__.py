@@ -35,6 +35,7 @@ def prepare(
     from bridge.passes.sequences.copies import spell_copies
     from bridge.passes.sequences.restore import restore_boundary
     from bridge.passes.state import lower_state, restore_state
+    from bridge.passes.trip_counts import end_at_once, never_end
 
     done("reading")
     if target.format == "ir":
@@ -43,6 +44,7 @@ def prepare(
         defaults_to_constants(model, report)
         done("defaults_to_constants")
         if model.format != "ir":
+            end_at_once(model.graph, target)
             fold(model.graph)
             done("fold")
             if has_compound(model):
@@ -61,6 +63,7 @@ def prepare(
             raise UnsupportedError(str(target), refused)
         restore_boundary(model, target)
         done("restore_boundary")
+        never_end(model.graph, target)
         restore_dequantization(model.graph, target)
         done("restore_dequantization")
     if model.format != target.format:

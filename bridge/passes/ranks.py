@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value, Yield
 from bridge.neutral.inference import infer_graph
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.fold import fold, inline_branch
@@ -55,8 +55,17 @@ def settle_ranks(model: Model, report: Report) -> None:
 
     Ranks that the file declares decide only where the operators leave a choice.
     """
-    if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
-        return
+    if any(_differs(node) for node in model.graph.walk() if node.op == "If"):
+        _settle(model, report)
+    report.notes += [
+        f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
+        "model"
+        for node in model.graph.walk()
+        if node.op == "Loop" and _changes_rank(node)
+    ]
+
+
+def _settle(model: Model, report: Report) -> None:
     remove_dead_code(model.graph)
     for trust in (False, True):
         while _prune_once(model, report, trust):
@@ -68,9 +77,18 @@ def settle_ranks(model: Model, report: Report) -> None:
     for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
         if value.rank is None and value.producer is not None and value.producer.op == "If":
             report.notes.append(
-                f'the rank of the output "{name}" depends on the If {value.producer.name!r}: '
+                f'the rank of the output "{name}" depends on {value.producer!r}: '
                 "OpenVINO's CPU plugin does not run such a model"
             )
+
+
+def _changes_rank(loop: Node) -> bool:
+    (body,) = loop.bodies
+    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        initial = loop.inputs[port.input] if isinstance(port, Carried) and port.input else None
+        if initial is not None and value.rank is None and initial.rank is not None:
+            return True
+    return False
 
 
 def _refresh(graph: Graph) -> None:

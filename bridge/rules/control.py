@@ -12,6 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import (
     Body,
     Carried,
+    Condition,
     Invariant,
     Iteration,
     Node,
@@ -52,8 +53,12 @@ def scalar(b: Builder, value: Value) -> Value:
 @expands("Loop", target="ir")
 def loop_to_ir(b: Builder, node: Node) -> Result:
     """Squeezes what is sliced and unsqueezes what is stacked, inside the body; makes the trip
-    count and the condition scalars."""
+    count and the conditions scalars."""
     (body,) = node.bodies
+    graph = body.graph
+    for index, (value, exit) in enumerate(zip(graph.outputs, body.outputs, strict=True)):
+        if isinstance(exit, Condition) and value.rank not in (0, 1):
+            graph.outputs[index] = scalar(Builder(graph.nodes, node.name, b.target), value)
     slices = [p for p in body.inputs if isinstance(p, Sliced) and not p.keepdims]
     stacks = [p for p in body.outputs if isinstance(p, Stacked) and not p.keepdims]
     heads = [v for v in node.inputs[:2] if v is not None and v.rank != 0]

@@ -87,7 +87,7 @@ def _shape(type: Type, rank: int | None = None) -> list[int | str | None] | None
 def _ragged_input(name: str, type: SequenceType) -> Ragged:
     item = type.item
     if not isinstance(item, TensorType) or item.element is None:
-        raise Refused(f'the elements of the sequence "{name}" are no tensors of a known type')
+        raise Refused(f'"{name}" is a {type}; its elements must be tensors of a known type')
     if item.rank is None:
         raise Refused(undetermined(name))
     data = Value(TensorType(item.element, (ANY,)), [f"{name}.data"])

@@ -1,0 +1,70 @@
+"""Negative trip counts, which end a Loop at once in ONNX and never in OpenVINO.
+
+What a file says as a constant its reader has dealt with; here are counts that are computed, such as
+`range(len(x) - 2)` on a short input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Graph, Value
+from bridge.neutral.types import I64
+
+_SIZES = {"Shape", "Size"}
+_PARTS = {
+    "Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
+}  # fmt: skip
+"""Operators whose elements are elements of input 0."""
+
+
+def end_at_once(graph: Graph, target: Target) -> None:
+    """Makes negative counts 0, in place: from what ONNX means to what IR says."""
+    _replace(graph, target, lambda b, trips: b.op("Max", trips, b.like(0, trips)))
+
+
+def never_end(graph: Graph, target: Target) -> None:
+    """Makes negative counts the largest there is, in place: from what IR means to what ONNX
+    says."""
+
+    def largest(b: Builder, trips: Value) -> Value:
+        if trips.element is not I64:
+            trips = b.op("Cast", trips, to=I64)
+        return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(_MOST), trips)
+
+    _replace(graph, target, largest)
+
+
+_MOST = np.iinfo(np.int64).max
+
+
+def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> None:
+    nodes = graph.nodes
+    graph.nodes = []
+    for node in nodes:
+        trips = node.input(0) if node.op == "Loop" else None
+        if trips is not None and not _is_not_negative(trips):
+            builder = Builder(graph.nodes, node.name, target)
+            node.inputs = [bounded(builder, trips), *node.inputs[1:]]
+        for body in node.bodies:
+            _replace(body.graph, target, bounded)
+        graph.nodes.append(node)
+
+
+def _is_not_negative(value: Value) -> bool:
+    while True:
+        content = value.content
+        # A symbol stands for the size of an axis.
+        if content and all(isinstance(x, str) or (x is not None and x >= 0) for x in content):
+            return True
+        made = value.producer
+        if made is None or made.op in _SIZES:
+            return made is not None
+        if made.op == "Max":
+            return any(v is not None and _is_not_negative(v) for v in made.inputs)
+        if made.op not in _PARTS or made.inputs[0] is None:
+            return False
+        value = made.inputs[0]
