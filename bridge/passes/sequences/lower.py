@@ -67,7 +67,7 @@ class Lowering:
         """The operator at which the walk stands, and the path to it."""
         path = ["graph"]
         lowering: Lowering | None = self
-        op = ""
+        op = "graph input"
         while lowering is not None and lowering.current is not None:
             op = lowering.current.op
             path.append(repr(lowering.current))
