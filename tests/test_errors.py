@@ -111,6 +111,7 @@ def nothing(folder: Path) -> None:
 
 
 ONNX_TO_IR = "{}/model.onnx {}/out.xml"
+ONNX_TO_ONNX = "{}/model.onnx {}/out.onnx"
 IR_TO_ONNX = "{}/model.xml {}/out.onnx"
 
 IF = f"{HEAD} g (bool c, float[2] x) => (float[2] y) {{ y = If (c) <%s> }}"
@@ -368,6 +369,59 @@ CASES = [
     Case("unknown option", ir(), f"{IR_TO_ONNX} --fast", ("--fast",)),
 ]
 
+G = "g (bool c, float[2] x) => (float[2] y)"
+# What is wrong, the model's text, what the message holds.
+INVALID: list[tuple[str, str, tuple[str, ...]]] = [
+    ("a name for two values", f"{HEAD} {G} {{a = Neg (x) a = Exp (x) y = Neg (a)}}", ('"a"',)),
+    (
+        "an output named as an input",
+        f"{HEAD} {G} {{x = Neg (x) y = Neg (x)}}",
+        ('two values are called "x"',),
+    ),
+    ("two outputs of one name", f"{HEAD} {G} {{y, y = Split <axis = 0> (x)}}", ('"y"',)),
+    (
+        "two inputs of one name",
+        f"{HEAD} g (float[2] x, float[2] x) => (float[2] y) {{y = Neg (x)}}",
+        ('two values are called "x"',),
+    ),
+    (
+        "an output named as an initializer",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}> {{w = Neg (x) y = Neg (w)}}",
+        ('two values are called "w"',),
+    ),
+    (
+        "two initializers of one name",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}, float[2] w = {{3, 4}}> {{y = Add (x, w)}}",
+        ('two initializers are called "w"',),
+    ),
+    (
+        "a Constant named as an outer value",
+        IF
+        % f"{THEN}, else_branch = e () => (float[2] x) {{x = Constant <value_floats = [1, 2]> ()}}",
+        ('If "y" / else_branch', '"x"'),
+    ),
+    (
+        "a branch that names an outer value again",
+        f"{HEAD} {G} {{w = Exp (x) y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] w) {w = Neg (x)}>}",
+        ('If "y" / else_branch', '"w"'),
+    ),
+    (
+        "an initializer of a branch named as an outer one",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}> {{y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) <float[2] w = {3, 4}> {b = Add (x, w)}>}",
+        ('If "y" / else_branch', '"w"'),
+    ),
+    (
+        "a function that names a value twice",
+        '<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) '
+        '{y = f.F (x)} <domain: "f", opset_import: ["": 17]> F (a) => (b) '
+        "{b = Neg (a) b = Exp (a)}",
+        ('F "y"', '"b"'),
+    ),
+]
+CASES += [Case(name, onnx_text(text), ONNX_TO_ONNX, says) for name, text, says in INVALID]
+
 
 def _short_tensor() -> bytes:
     model = onnx.parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Add (x, w) }}")
@@ -417,6 +471,25 @@ def test_process(name: str, tmp_path: Path) -> None:
     assert finished.stdout == ""
     assert finished.stderr.startswith("Error: ")
     assert "Traceback" not in finished.stderr
+
+
+def test_names_that_may_recur(tmp_path: Path) -> None:
+    """In branches side by side, as an input of a body, and in a graph after a body in it."""
+    onnx_text(
+        f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
+          z = If (c) <
+            then_branch = t () => (float[2] a) {{ a = Exp (x) }},
+            else_branch = e () => (float[2] a) {{ a = Neg (x) }}
+          >
+          a = Loop (n, c, z) <body = b (int64 i, bool c, float[2] x) => (bool d, float[2] s) {{
+            d = Identity (c) s = Add (x, x)
+          }}>
+          y = Identity (a)
+        }}"""
+    )(tmp_path)
+    for target in ("a.xml", "a.onnx"):
+        assert bridge("convert", tmp_path / "model.onnx", tmp_path / target).code == 0
+    onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:

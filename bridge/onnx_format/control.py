@@ -102,7 +102,7 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
                 value.type = TensorType(BOOL, ())
         else:
             value.type = meet(_outer_type(given[index]), value.declared)
-        inner.values[info.name] = value
+        inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
     body.outputs = [Condition()]
@@ -195,7 +195,7 @@ def fill_scan_body(
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
         type = scanned_type(outer, port, where) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)
-        inner.values[info.name] = value
+        inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
     directions = _for_each(attributes, "scan_output_directions", stacked, where)
@@ -254,7 +254,7 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     if found is None:
         raise InvalidModelError(f"{where}: has no value")
     name = proto.output[0]
-    scope.values[name] = scope.builder.tensor(found, [scope.prefix + name], proto.name)
+    scope.define(name, scope.builder.tensor(found, [scope.prefix + name], proto.name))
 
 
 def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.tensor import Tensor
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
@@ -122,22 +123,23 @@ class Reader:
         given for the top-level graph alone, whose initializers may be inputs too."""
         graph = scope.graph
         graph.name = proto.name
-        inputs: dict[str, Value] = {}
-        if model is not None:
-            for info in proto.input:
-                value = Value(read_type(info.type), [info.name])
-                inputs[info.name] = value
-        overridable = self.proto.ir_version >= 4
+        constants: dict[str, Tensor] = {}
         for name, tensor in self._initializers(proto, scope.where):
-            if name in inputs:
-                if overridable and model is not None:
-                    model.defaults[inputs[name]] = tensor
+            if name in constants:
+                raise InvalidModelError(f'{scope.where}: two initializers are called "{name}"')
+            constants[name] = tensor
+        if model is not None:
+            overridable = self.proto.ir_version >= 4
+            for info in proto.input:
+                if info.name in constants and not overridable:
                     continue
-                del inputs[name]
-            scope.values[name] = scope.builder.tensor(tensor, [name])
-        for name, value in inputs.items():
-            scope.values[name] = value
-            graph.inputs.append(value)
+                value = Value(read_type(info.type), [info.name])
+                scope.define(info.name, value)
+                graph.inputs.append(value)
+                if info.name in constants:
+                    model.defaults[value] = constants.pop(info.name)
+        for name, tensor in constants.items():
+            scope.define(name, scope.builder.tensor(tensor, [name]))
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = read_type(info.type)
@@ -148,6 +150,7 @@ class Reader:
             if model is not None:
                 graph.output_names.append(info.name)
         graph.nodes = scope.builder.nodes
+        scope.close()
         return graph
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:

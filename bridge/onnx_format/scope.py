@@ -56,6 +56,10 @@ class Scope:
         self.graph = Graph()
         self.body = Body(self.graph)
         self.values: dict[str, Value | None] = {}
+        # Names in this graph and those around it, and which of them this graph added. A function's
+        # body starts anew.
+        self._visible: set[str] = parent._visible if parent and captures else set()
+        self._added: list[str] = []
         self.declared: dict[str, Type] = {}
         self.depth: int = 0 if parent is None else parent.depth
 
@@ -72,6 +76,22 @@ class Scope:
             self.prefix,
         )
         return scope
+
+    def define(self, name: str, value: Value | None, shadows: bool = False) -> None:
+        """Makes a value known by its name, which nothing in this graph may have, nor (unless it
+        `shadows`, as the inputs of a body may) in a graph around it. InvalidModelError if so."""
+        if name in (self.values if shadows else self._visible):
+            raise InvalidModelError(
+                f'{self.where}: two values are called "{name}"; in ONNX each has a name of its own'
+            )
+        if name not in self._visible:
+            self._visible.add(name)
+            self._added.append(name)
+        self.values[name] = value
+
+    def close(self) -> None:
+        """Ends a body: the graphs beside it may use its names."""
+        self._visible.difference_update(self._added)
 
     def path(self, proto: onnx.NodeProto) -> str:
         """Where a node stands, from the top graph down."""
@@ -129,7 +149,7 @@ class Scope:
         """Makes a node's outputs known by their names."""
         for name, value in zip(proto.output, values, strict=False):
             if name:
-                self.values[name] = value
+                self.define(name, value)
 
     def bind_results(self, proto: onnx.NodeProto, results: list[Value | None]) -> None:
         """Makes what a rule gave known by the names of the node's outputs."""
@@ -145,4 +165,4 @@ class Scope:
             if declared is not None:
                 value.declared = meet(value.declared, declared)
                 value.type = meet(value.type, declared)
-            self.values[name] = value
+            self.define(name, value)
