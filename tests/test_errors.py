@@ -397,8 +397,8 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
     (
         "a Constant named as an outer value",
         IF
-        % f"{THEN}, else_branch = e () => (float[2] x) {{x = Constant <value_floats = [1, 2]> ()}}",
-        ('If "y" / else_branch', '"x"'),
+        % f"{THEN}, else_branch = e () => (int64[2] x) {{x = Constant <value_ints = [1, 2]> ()}}",
+        ('If "y" / else_branch', 'two values are called "x"'),
     ),
     (
         "a branch that names an outer value again",
@@ -418,6 +418,58 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
         '{y = f.F (x)} <domain: "f", opset_import: ["": 17]> F (a) => (b) '
         "{b = Neg (a) b = Exp (a)}",
         ('F "y"', '"b"'),
+    ),
+    (
+        "no import of the standard's operators",
+        f'<ir_version: 8, opset_import: ["my": 1]> {G} {{y = Neg (x)}}',
+        ('Neg "y"', "no operator set of ONNX is imported"),
+    ),
+    (
+        "no import of other operators",
+        f"{HEAD} {G} {{y = my.Foo (x)}}",
+        ('Foo "y"', "no operator set of my is imported"),
+    ),
+    *(
+        (
+            f"operator set {version}",
+            f'<ir_version: 8, opset_import: ["": {version}]> {G} {{y = Neg (x)}}',
+            ("model.onnx", f"operator set {version}", f"1 to {onnx.defs.onnx_opset_version()}"),
+        )
+        for version in (0, 999)
+    ),
+    *(
+        (
+            f"IR version {version}",
+            f'<ir_version: {version}, opset_import: ["": 17]> {G} {{y = Neg (x)}}',
+            ("model.onnx", "IR version", f"1 to {onnx.IR_VERSION}"),
+        )
+        for version in (0, 99)
+    ),
+    (
+        "operators that the operator set lacks, all at once",
+        f"{HEAD} {G} {{f = Foo (x) y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) {b = Gelu (f)}>}",
+        ("Foo (x1)", "Gelu (x1)", "no such operator", 'If "y" / else_branch'),
+    ),
+    (
+        "a function with operators of two versions of their domain",
+        '<ir_version: 8, opset_import: ["": 17, "f": 1, "my": 1]> g (float[2] x) => (float[2] y) '
+        '{a = my.Foo (x) y = f.F (a)} <domain: "f", opset_import: ["": 17, "my": 2]> F (a) => (b) '
+        "{b = my.Foo (a)}",
+        ('F "y" / Foo "b"', "operator set 2 of my", "here 1"),
+    ),
+    *(
+        (
+            f"a function that {fault}",
+            '<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) '
+            f'{{{call}}} <domain: "f", opset_import: ["": 17, "f": 1]> F (a) => (b) {{{body}}}',
+            says,
+        )
+        for fault, call, body, says in (
+            ("calls itself", "y = f.F (x)", "b = f.F (a)", ('F "y" / F "b": its', "itself")),
+            ("gets too much", "y = f.F (x, x)", "b = Neg (a)", ('F "y"', "2 inputs", "has 1")),
+            ("gives too little", "y, z = f.F (x)", "b = Neg (a)", ('F "y"', "2 outputs", "has 1")),
+        )
     ),
 ]
 CASES += [Case(name, onnx_text(text), ONNX_TO_ONNX, says) for name, text, says in INVALID]
@@ -473,22 +525,29 @@ def test_process(name: str, tmp_path: Path) -> None:
     assert "Traceback" not in finished.stderr
 
 
-def test_names_that_may_recur(tmp_path: Path) -> None:
-    """In branches side by side, as an input of a body, and in a graph after a body in it."""
-    onnx_text(
-        f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
-          z = If (c) <
-            then_branch = t () => (float[2] a) {{ a = Exp (x) }},
-            else_branch = e () => (float[2] a) {{ a = Neg (x) }}
-          >
-          a = Loop (n, c, z) <body = b (int64 i, bool c, float[2] x) => (bool d, float[2] s) {{
-            d = Identity (c) s = Add (x, x)
-          }}>
-          y = Identity (a)
-        }}"""
-    )(tmp_path)
+VALID = {
+    "names that recur": f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
+      z = If (c) <
+        then_branch = t () => (float[2] a) {{ a = Exp (x) }},
+        else_branch = e () => (float[2] a) {{ a = Neg (x) }}
+      >
+      a = Loop (n, c, z) <body = b (int64 i, bool c, float[2] x) => (bool d, float[2] s) {{
+        d = Identity (c) s = Add (x, x)
+      }}>
+      y = Identity (a)
+    }}""",
+    "both names of the default domain": f"""{HEAD} g (float[2] x) => (float[2] y) {{
+      y = ai.onnx.F (x)
+    }} <opset_import: ["ai.onnx": 17]> F (a) => (b) {{ b = Neg (a) }}""",
+}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_no_error(name: str, tmp_path: Path) -> None:
+    onnx_text(VALID[name])(tmp_path)
     for target in ("a.xml", "a.onnx"):
-        assert bridge("convert", tmp_path / "model.onnx", tmp_path / target).code == 0
+        finished = bridge("convert", tmp_path / "model.onnx", tmp_path / target)
+        assert finished.code == 0, finished
     onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
 
 

@@ -236,10 +236,6 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     found = None
     for attribute in proto.attribute:
-        if attribute.ref_attr_name:
-            attribute = scope.attribute(attribute)
-            if attribute is None:
-                continue
         value = read_attribute(attribute, reader.file, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:

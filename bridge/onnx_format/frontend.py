@@ -17,6 +17,7 @@ from bridge.onnx_format.attributes import neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
@@ -25,8 +26,6 @@ from bridge.onnx_format.wire import read_skeleton
 from bridge.rules import Refused, readers
 from bridge.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
-
-DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
@@ -74,8 +73,14 @@ def _parse(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
 def _require(proto: onnx.ModelProto, where: str) -> None:
     if not proto.HasField("graph") or not (proto.graph.output or proto.graph.node):
         raise InvalidModelError(f"{where}: is not an ONNX model: it has no graph")
+    if not 1 <= proto.ir_version <= onnx.IR_VERSION:
+        raise InvalidModelError(
+            f"{where}: is of IR version {proto.ir_version or 'unknown'}; there are 1 to "
+            f"{onnx.IR_VERSION} in the onnx that is installed"
+        )
     if not proto.opset_import and proto.ir_version >= 3:
         raise InvalidModelError(f"{where}: does not say which operator set it uses")
+    read_opsets(proto.opset_import, where)
 
 
 class Reader:
@@ -88,17 +93,17 @@ class Reader:
         self.file = file
         self.grafts = grafts or Grafts()
         self.functions = Functions(proto.functions)
-        self.opsets = {
-            "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version
-            for entry in proto.opset_import
-        }
-        self.opsets.setdefault("", 1)
+        self.opsets = read_opsets(proto.opset_import, "the model")
+        if proto.ir_version < 3:
+            self.opsets.setdefault("", 1)
+        # Of operators that only functions use, a model need not import the operator set.
+        self.written_opsets = {k: v for k, v in self.opsets.items() if k}
 
     def model(self) -> Model:
         """The whole model."""
         proto = self.proto
-        model = Model(Graph(), "onnx", self.opsets[""])
-        model.opsets = {k: v for k, v in self.opsets.items() if k}
+        model = Model(Graph(), "onnx", self.opsets.get(""))
+        model.opsets = self.written_opsets
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         model.extras["onnx"] = {
             key: getattr(proto, key)
@@ -165,33 +170,25 @@ class Reader:
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
-        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
-        function = self.functions.get(proto, domain)
+        proto = scope.with_references(proto)
+        domain = canonical(proto.domain)
+        function = self.functions.get(proto)
         if function is not None:
             inline(self, function, proto, scope)
             return
         where = scope.path(proto)
-        require_signature(proto, domain, scope.opsets.get(domain, 1), where)
+        version = scope.opsets.get(domain)
+        if version is None:
+            raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
+        require_signature(proto, domain, version, where)
         if domain == "" and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, proto, scope)
             return
         if _holds_graph(proto) and _has_function(proto):
             read_by_function(self, proto, scope)
             return
-        raw: dict[str, Any] = {}
-        for attribute in proto.attribute:
-            if attribute.ref_attr_name:
-                attribute = scope.attribute(attribute)
-                if attribute is None:
-                    continue
-            raw[attribute.name] = read_attribute(attribute, self.file, where)
+        raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
-        version = scope.opsets.get(domain)
-        if version is None:
-            if domain:
-                version = 1
-            else:
-                raise InvalidModelError(f"{where}: no operator set is imported for it")
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
         extras = node_extras(proto)
         builder = scope.builder
@@ -227,6 +224,12 @@ class Reader:
             op = type if domain else f"ai.onnx::{type}"
             if any(isinstance(value, onnx.GraphProto) for value in raw.values()):
                 why = "only If, Loop and Scan may hold a graph, and operators with a function body"
+                raise UnsupportedError("any format", [Unsupported(op, where, why)])
+            if domain and self.written_opsets.setdefault(domain, version) != version:
+                why = (
+                    f"is of operator set {version} of {domain}, but a model can import one alone, "
+                    f"here {self.written_opsets[domain]}"
+                )
                 raise UnsupportedError("any format", [Unsupported(op, where, why)])
             builder.node(op, inputs, outputs, raw, (), proto.name, extras)
         scope.bind(proto, outputs)

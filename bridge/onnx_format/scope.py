@@ -61,7 +61,7 @@ class Scope:
         self._visible: set[str] = parent._visible if parent and captures else set()
         self._added: list[str] = []
         self.declared: dict[str, Type] = {}
-        self.depth: int = 0 if parent is None else parent.depth
+        self.calls: tuple[str, ...] = () if parent is None else parent.calls
 
     def nested(self, captures: Captures, where: str) -> Scope:
         """The scope of a body of a node in this scope."""
@@ -125,14 +125,33 @@ class Scope:
         self.body.inputs.append(Invariant(self.captures.index(outer)))
         return value
 
-    def attribute(self, reference: onnx.AttributeProto) -> onnx.AttributeProto | None:
-        """The attribute that a function's node refers to, under the node's own name for it."""
-        given = (self.attributes or {}).get(reference.ref_attr_name)
-        if given is None:
-            return None
-        result = onnx.AttributeProto()
-        result.CopyFrom(given)
-        result.name = reference.name
+    def with_references(self, proto: onnx.NodeProto) -> onnx.NodeProto:
+        """The node with the attributes that it refers to, where it stands in a function; without
+        those that were not given."""
+        if not any(a.ref_attr_name for a in proto.attribute):
+            return proto
+        result = onnx.NodeProto()
+        result.CopyFrom(proto)
+        del result.attribute[:]
+        for attribute in proto.attribute:
+            name = attribute.ref_attr_name
+            if name and self.attributes is None:
+                raise InvalidModelError(
+                    f'{self.path(proto)}: its attribute {attribute.name} refers to "{name}" of a '
+                    "function, but it stands in none"
+                )
+            given = self.attributes.get(name) if name and self.attributes else attribute
+            if given is None:
+                continue
+            if given is not attribute and given.type == onnx.AttributeProto.GRAPH:
+                raise InvalidModelError(
+                    f"{self.path(proto)}: its attribute {attribute.name} is a graph that is given "
+                    "where the function is called, which Bridge does not read; write it into the "
+                    "function"
+                )
+            added = result.attribute.add()
+            added.CopyFrom(given)
+            added.name = attribute.name
         return result
 
     def outputs(self, proto: onnx.NodeProto) -> list[Value]:

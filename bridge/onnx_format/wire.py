@@ -23,9 +23,10 @@ LARGE = 1 << 16
 SELF = "\0"
 """The location of a tensor whose bytes are in the model file itself."""
 
-MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR = range(5)
+MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, FUNCTION = range(6)
 NESTED: dict[int, dict[int, int]] = {
-    MODEL: {7: GRAPH},
+    MODEL: {7: GRAPH, 25: FUNCTION},
+    FUNCTION: {7: NODE, 11: ATTRIBUTE},
     GRAPH: {1: NODE, 5: TENSOR},
     NODE: {5: ATTRIBUTE},
     ATTRIBUTE: {5: TENSOR, 6: GRAPH},
