@@ -446,6 +446,12 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
         for version in (0, 99)
     ),
     (
+        "an unknown operator that holds a graph",
+        f'<ir_version: 8, opset_import: ["": 17, "my": 1]> {G} '
+        "{y = my.Foo <body = b () => (float[2] a) {a = Neg (x)}> (x)}",
+        ('graph / Foo "y"', "holds a graph"),
+    ),
+    (
         "operators that the operator set lacks, all at once",
         f"{HEAD} {G} {{f = Foo (x) y = If (c) <{THEN}, "
         "else_branch = e () => (float[2] b) {b = Gelu (f)}>}",
@@ -473,6 +479,25 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
     ),
 ]
 CASES += [Case(name, onnx_text(text), ONNX_TO_ONNX, says) for name, text, says in INVALID]
+CASES += [
+    Case(
+        f"an input of element type {element}",
+        onnx_bytes(lambda data, element=element: _typed(data, element)),  # type: ignore[misc]
+        ONNX_TO_ONNX,
+        ('graph / input "x"', "has no type"),
+    )
+    for element in (None, 0, 77)
+]
+
+
+def _typed(data: bytes, element: int | None) -> bytes:
+    """The model with its second input of another element type, or of no type at all."""
+    model = onnx.ModelProto.FromString(data)
+    if element is None:
+        model.graph.input[1].ClearField("type")
+    else:
+        model.graph.input[1].type.tensor_type.elem_type = element
+    return model.SerializeToString()
 
 
 def _short_tensor() -> bytes:

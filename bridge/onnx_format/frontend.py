@@ -13,19 +13,21 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.onnx_format import text
-from bridge.onnx_format.attributes import neutral_attributes, read_attribute
+from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
-from bridge.onnx_format.signature import require_signature
+from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
-from bridge.onnx_format.types import read_type
+from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.rules import Refused, readers
 from bridge.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
+
+_A = onnx.AttributeProto
 
 
 def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
@@ -139,6 +141,7 @@ class Reader:
                 if info.name in constants and not overridable:
                     continue
                 value = Value(read_type(info.type), [info.name])
+                require_type(value.type, f'{scope.where} / input "{info.name}"')
                 scope.define(info.name, value)
                 graph.inputs.append(value)
                 if info.name in constants:
@@ -187,12 +190,17 @@ class Reader:
         if _holds_graph(proto) and _has_function(proto):
             read_by_function(self, proto, scope)
             return
-        raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
+        proto = given_outputs(proto, domain, version)
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
-        extras = node_extras(proto)
+        rules = readers("onnx", type, version)
+        spellings = onnx_spellings().get((domain, proto.op_type), ())
+        if not rules and not spellings:
+            self.unknown(proto, type, inputs, version, scope)
+            return
+        raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
         builder = scope.builder
-        for rule in readers("onnx", type, version):
+        for rule in rules:
             builder.name = proto.name
             raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
             try:
@@ -205,38 +213,57 @@ class Reader:
                 )
                 scope.bind_results(proto, results)
                 return
-        outputs = scope.outputs(proto)
         builder.name = proto.name
-        for operator, spelling in onnx_spellings().get((domain, proto.op_type), ()):
+        for operator, spelling in spellings:
             if int(spelling.version) > version:
                 continue
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
+            outputs, extras = scope.outputs(proto), node_extras(proto)
             try:
                 unspell(
                     builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
                 )
             except KeyError as error:
                 raise InvalidModelError(f"{where}: {error.args[0]}") from error
-            break
-        else:
-            op = type if domain else f"ai.onnx::{type}"
-            if any(isinstance(value, onnx.GraphProto) for value in raw.values()):
-                why = "only If, Loop and Scan may hold a graph, and operators with a function body"
-                raise UnsupportedError("any format", [Unsupported(op, where, why)])
-            if domain and self.written_opsets.setdefault(domain, version) != version:
-                why = (
-                    f"is of operator set {version} of {domain}, but a model can import one alone, "
-                    f"here {self.written_opsets[domain]}"
-                )
-                raise UnsupportedError("any format", [Unsupported(op, where, why)])
-            builder.node(op, inputs, outputs, raw, (), proto.name, extras)
+            scope.bind(proto, outputs)
+            return
+        self.unknown(proto, type, inputs, version, scope)
+
+    def unknown(
+        self,
+        proto: onnx.NodeProto,
+        type: str,
+        inputs: list[Value | None],
+        version: int,
+        scope: Scope,
+    ) -> None:
+        """Reads a node of an operator that the vocabulary lacks, to be written as it is."""
+        where = scope.path(proto)
+        domain = canonical(proto.domain)
+        op = type if domain else f"ai.onnx::{type}"
+        why = ""
+        if any(a.type in (_A.GRAPH, _A.GRAPHS) for a in proto.attribute):
+            why = (
+                "it holds a graph; Bridge knows what graphs mean in If, Loop, Scan and operators "
+                "with a function body alone"
+            )
+        elif domain and self.written_opsets.setdefault(domain, version) != version:
+            why = (
+                f"it is of operator set {version} of {domain}, but a model can import one alone, "
+                f"here {self.written_opsets[domain]}"
+            )
+        if why:
+            raise UnsupportedError("any format", [Unsupported(op, where, why)])
+        kept = {a.name: keep_attribute(a, self.file, where) for a in proto.attribute}
+        outputs, extras = scope.outputs(proto), node_extras(proto)
+        scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
 
 
 def _holds_graph(proto: onnx.NodeProto) -> bool:
-    return any(a.type == onnx.AttributeProto.GRAPH for a in proto.attribute)
+    return any(a.type == _A.GRAPH for a in proto.attribute)
 
 
 def _has_function(proto: onnx.NodeProto) -> bool:
