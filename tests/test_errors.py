@@ -208,6 +208,12 @@ CASES = [
         ('initializer "w"', "/etc/hostname is outside"),
     ),
     Case(
+        "external file whose name holds a null",
+        external(location="\0", offset="0", length="8"),
+        ONNX_TO_IR,
+        ('initializer "w"', "is outside"),
+    ),
+    Case(
         "external file that is too short",
         external(location="weights", offset="4"),
         ONNX_TO_IR,
@@ -431,6 +437,14 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
     ),
     *(
         (
+            f"a Cast to {name}",
+            f'<ir_version: 3, opset_import: ["": 5]> {G} {{y = Cast <to = "{name}"> (x)}}',
+            ('graph / Cast "y"', f'no element type "{name}"'),
+        )
+        for name in ("int64", "UNDEFINED")
+    ),
+    *(
+        (
             f"operator set {version}",
             f'<ir_version: 8, opset_import: ["": {version}]> {G} {{y = Neg (x)}}',
             ("model.onnx", f"operator set {version}", f"1 to {onnx.defs.onnx_opset_version()}"),
@@ -550,8 +564,15 @@ def test_process(name: str, tmp_path: Path) -> None:
     assert "Traceback" not in finished.stderr
 
 
-VALID = {
-    "names that recur": f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
+def odd_file(folder: Path) -> None:
+    """Makes a model whose external file has a name that begins with dots."""
+    external(location="..odd")(folder)
+    (folder / "weights").rename(folder / "..odd")
+
+
+VALID: dict[str, Callable[[Path], object]] = {
+    "external file whose name begins with dots": odd_file,
+    "names that recur": onnx_text(f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
       z = If (c) <
         then_branch = t () => (float[2] a) {{ a = Exp (x) }},
         else_branch = e () => (float[2] a) {{ a = Neg (x) }}
@@ -560,16 +581,16 @@ VALID = {
         d = Identity (c) s = Add (x, x)
       }}>
       y = Identity (a)
-    }}""",
-    "both names of the default domain": f"""{HEAD} g (float[2] x) => (float[2] y) {{
+    }}"""),
+    "both names of the default domain": onnx_text(f"""{HEAD} g (float[2] x) => (float[2] y) {{
       y = ai.onnx.F (x)
-    }} <opset_import: ["ai.onnx": 17]> F (a) => (b) {{ b = Neg (a) }}""",
+    }} <opset_import: ["ai.onnx": 17]> F (a) => (b) {{ b = Neg (a) }}"""),
 }
 
 
 @pytest.mark.parametrize("name", VALID)
 def test_no_error(name: str, tmp_path: Path) -> None:
-    onnx_text(VALID[name])(tmp_path)
+    VALID[name](tmp_path)
     for target in ("a.xml", "a.onnx"):
         finished = bridge("convert", tmp_path / "model.onnx", tmp_path / target)
         assert finished.code == 0, finished

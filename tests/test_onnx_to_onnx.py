@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +105,22 @@ def test_optional_outputs_stay_absent(tmp_path: Path) -> None:
         model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4, 1]))
     found = {node.op_type: list(node.output) for node in converted(model, tmp_path).graph.node}
     assert found == {"MaxPool": ["p"], "Shape": ["y0"], "LSTM": ["", "y1"], "Foo": ["", "y2", ""]}
+
+
+def test_absent_training_outputs(tmp_path: Path) -> None:
+    """Before operator set 14 further outputs of BatchNormalization meant training, if they had
+    names."""
+    outputs = ["y0", "", "", "", ""]
+    node = helper.make_node("BatchNormalization", ["x", "s", "s", "s", "s"], outputs)
+    image = helper.make_tensor_type_proto(TensorProto.FLOAT, [1, 1, 2, 2])
+    model = model_of([node], image, image)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), "s"))
+    model.opset_import[0].version = 9
+    bridge.convert(model, tmp_path / "a.xml")
+    assert list(converted(model, tmp_path).graph.node[0].output) == ["y0"]
+
+
+@pytest.mark.parametrize("source", [None, 3, io.BytesIO(b"")])
+def test_what_is_no_source(source: object) -> None:
+    with pytest.raises(bridge.UsageError, match="path"):
+        bridge.load(source)

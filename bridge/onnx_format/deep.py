@@ -14,6 +14,7 @@ from bridge.onnx_format.wire import (
     LENGTH_DELIMITED,
     MODEL,
     NESTED,
+    SELF,
     Data,
     encode,
     fields,
@@ -21,8 +22,6 @@ from bridge.onnx_format.wire import (
 
 DEEPEST = 25
 """Graphs within one another that are left to protobuf."""
-
-_MARK = "\0"
 
 
 class Grafts:
@@ -33,13 +32,13 @@ class Grafts:
 
     def add(self, data: bytes) -> bytes:
         """Parses a graph; the bytes of the reference to it."""
-        key = f"{_MARK}{len(self._graphs)}"
+        key = f"{SELF}{len(self._graphs)}"
         self._graphs[key] = onnx.GraphProto.FromString(data)
         return onnx.GraphProto(name=key).SerializeToString()
 
     def graph(self, proto: onnx.GraphProto) -> onnx.GraphProto:
         """The graph itself, or the one that it refers to."""
-        if self._graphs and proto.name.startswith(_MARK):
+        if self._graphs and proto.name.startswith(SELF):
             return self._graphs.get(proto.name, proto)
         return proto
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference.dims import known_axes, length_of
 from bridge.neutral.tensor import Tensor
@@ -264,15 +264,15 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
-    """Tile-1 repeats one axis: inputs tiles and axis, scalars."""
+    """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
     x, tiles, axis = node.inputs
     assert x is not None and tiles is not None and axis is not None
     (rank,) = ranks_of(node, 0)
-    at = integers(axis)
+    at = values_of(axis)
     if at is None:
         raise Refused("the axis of Tile-1 must be a constant")
     parts = [b.constant([1])] * rank
-    parts[at[0] % rank] = as_i64(b, vector(b, tiles))
+    parts[int(at.item()) % rank] = as_i64(b, vector(b, tiles))
     return b.op("Tile", x, concat(b, 0, *parts))
 
 
