@@ -426,6 +426,66 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
         ('F "y"', '"b"'),
     ),
     (
+        "an If of a number",
+        f"{HEAD} g (float c, float[2] x) => (float[2] y) {{y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) {b = Neg (x)}>}",
+        ('graph / If "y"', "a condition is bool, here f32[]"),
+    ),
+    *(
+        (
+            f"a Loop whose {what}",
+            f"{HEAD} {G} {{y = Loop ({given}, x) <body = b (int64 i, bool d, float[2] s) => "
+            f"({types}) {{{body}}}>}}",
+            ('graph / Loop "y"', says),
+        )
+        for what, given, types, body, says in (
+            (
+                "condition is a number",
+                ", x",
+                "bool e, float[2] t",
+                "e = Identity (d) t = Abs (s)",
+                "here f32[2]",
+            ),
+            (
+                "condition becomes a number",
+                ", c",
+                "float[2] e, float[2] t",
+                "e = Exp (s) t = Abs (s)",
+                "here f32[2]",
+            ),
+            (
+                "state changes its type",
+                ", c",
+                "bool e, int64[2] t",
+                "e = Identity (d) t = Cast <to = 7> (s)",
+                "is f32[2] and becomes i64[2]",
+            ),
+        )
+    ),
+    *(
+        (
+            f"a Transpose by {perm}",
+            f"{HEAD} g (float[2, 3] x) => (float[3, 2] y) {{y = Transpose <perm = {perm}> (x)}}",
+            ('Transpose "y"', f"perm {perm}"),
+        )
+        for perm in ("[0, 0]", "[5, 1]", "[0]")
+    ),
+    (
+        "an attribute that the operator lacks",
+        f"{HEAD} {G} {{y = Softmax <axes = 0> (x)}}",
+        ('Softmax "y"', "has no attribute axes"),
+    ),
+    (
+        "an attribute given twice",
+        f"{HEAD} {G} {{y = Softmax <axis = 0, axis = -1> (x)}}",
+        ('Softmax "y"', "two attributes"),
+    ),
+    (
+        "a reference to an attribute outside of functions",
+        f"{HEAD} {G} {{y = Softmax <axis: int = @n> (x)}}",
+        ('Softmax "y"', 'refers to "n"'),
+    ),
+    (
         "no import of the standard's operators",
         f'<ir_version: 8, opset_import: ["my": 1]> {G} {{y = Neg (x)}}',
         ('Neg "y"', "no operator set of ONNX is imported"),

@@ -47,7 +47,9 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     if len(proto.input) != 1 or not proto.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
-    captures = Captures([scope.resolve(proto.input[0], where)])
+    condition = scope.resolve(proto.input[0], where)
+    _expect_bool(condition, where)
+    captures = Captures([condition])
     bodies = []
     for branch in ("then_branch", "else_branch"):
         graph = graph_attribute(reader, proto, branch, where)
@@ -84,6 +86,7 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     graph = graph_attribute(reader, proto, "body", where)
     given = [scope.resolve(name, where) if name else None for name in proto.input]
     given += [None] * (2 - len(given))
+    _expect_bool(given[1], where)
     states = len(given) - 2
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
@@ -105,6 +108,8 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
+    _expect_bool(inner.graph.outputs[0], where)
+    _expect_states(inner, where)
     body.outputs = [Condition()]
     for index in range(1, len(graph.output)):
         body.outputs.append(
@@ -119,6 +124,24 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
 
 def _outer_type(value: Value | None) -> Any:
     return UNKNOWN if value is None else value.type
+
+
+def _expect_bool(condition: Value | None, where: str) -> None:
+    if condition is not None and condition.element not in (None, BOOL):
+        raise InvalidModelError(f"{where}: a condition is bool, here {condition.type}")
+
+
+def _expect_states(inner: Scope, where: str) -> None:
+    """A state has the same elements when it leaves the body as when it enters it."""
+    for value, port in zip(inner.graph.inputs, inner.body.inputs, strict=True):
+        if isinstance(port, Carried):
+            result = inner.graph.outputs[port.output]
+            try:
+                join(value.type, result.type)
+            except TypeError as error:
+                raise InvalidModelError(
+                    f'{where}: its state "{value.name}" is {value.type} and becomes {result.type}'
+                ) from error
 
 
 def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int) -> None:
@@ -200,6 +223,7 @@ def fill_scan_body(
     reader.graph(graph, inner)
     directions = _for_each(attributes, "scan_output_directions", stacked, where)
     axes = _for_each(attributes, "scan_output_axes", stacked, where)
+    _expect_states(inner, where)
     body.outputs = [Yield(i) for i in range(states)]
     for index in range(stacked):
         backwards = directions[index] == 1

@@ -262,6 +262,15 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
 
 
+@reads("Transpose", format="onnx")
+def require_permutation(b: Builder, node: Node) -> None:
+    """Each axis stands in perm once."""
+    x, perm = node.inputs[0], node.attributes.get("perm")
+    rank = x.rank if x else None
+    if perm is not None and sorted(perm) != list(range(len(perm) if rank is None else rank)):
+        raise Refused(f"perm {list(perm)} is no order of the axes of {x and x.type}")
+
+
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
     """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
