@@ -107,6 +107,19 @@ def test_optional_outputs_stay_absent(tmp_path: Path) -> None:
     assert found == {"MaxPool": ["p"], "Shape": ["y0"], "LSTM": ["", "y1"], "Foo": ["", "y2", ""]}
 
 
+def test_notes(tmp_path: Path) -> None:
+    """Documentation and metadata, wherever a model has them."""
+    model = model_of([helper.make_node("Neg", ["x"], ["y0"], "n")], FLOAT, FLOAT)
+    graph = model.graph
+    for part in (model, graph, graph.input[0], graph.output[0], graph.node[0]):
+        part.doc_string = "words"
+        part.metadata_props.add(key="k", value="v")
+    result = converted(model, tmp_path)
+    assert result.graph == graph
+    assert result.doc_string == "words"
+    assert result.metadata_props == model.metadata_props
+
+
 def test_absent_training_outputs(tmp_path: Path) -> None:
     """Before operator set 14 further outputs of BatchNormalization meant training, if they had
     names."""

@@ -85,13 +85,13 @@ class Writer:
                 setattr(proto, key, info[key])
         graph = self.source.graph
         proto.graph.name = graph.name or "graph"
-        if "graph_doc_string" in info:
-            proto.graph.doc_string = info["graph_doc_string"]
         self._name_boundary(graph)
         shared = self._share_constants()
         self._graph(graph, proto.graph, None)
         for name, tensor in shared:
             self._initializer(proto.graph, name, tensor)
+        if "notes" in info:
+            _write_notes(info["notes"], proto.graph)
         proto.opset_import.add(domain="", version=self.target.opset)
         for domain in sorted(self.domains):
             proto.opset_import.add(domain=domain, version=self.domains[domain])
@@ -345,6 +345,18 @@ class Writer:
         self.initializers(body.graph, proto)
         self.names.leave(given)
         self.where.pop()
+
+
+def _write_notes(notes: onnx.GraphProto, graph: onnx.GraphProto) -> None:
+    """Writes what the source said of the graph, its inputs and outputs beside the computation."""
+    if notes.doc_string:
+        graph.doc_string = notes.doc_string
+    graph.metadata_props.extend(notes.metadata_props)
+    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
+        by_name = {info.name: info for info in infos}
+        for note in kept:
+            if note.name in by_name:
+                by_name[note.name].MergeFrom(note)
 
 
 def check_opset(opset: int) -> None:

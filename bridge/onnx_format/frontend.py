@@ -123,8 +123,7 @@ class Reader:
             )
             if getattr(proto, key)
         }
-        if proto.graph.doc_string:
-            model.extras["onnx"]["graph_doc_string"] = proto.graph.doc_string
+        model.extras["onnx"]["notes"] = _notes(proto.graph)
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
@@ -265,6 +264,18 @@ class Reader:
         outputs, extras = scope.outputs(proto), node_extras(proto)
         scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
+
+
+def _notes(graph: onnx.GraphProto) -> onnx.GraphProto:
+    """What a graph, its inputs and outputs say beyond the computation, and nothing else."""
+    notes = onnx.GraphProto(doc_string=graph.doc_string, metadata_props=graph.metadata_props)
+    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
+        for info in infos:
+            if info.doc_string or info.metadata_props:
+                kept.add(
+                    name=info.name, doc_string=info.doc_string, metadata_props=info.metadata_props
+                )
+    return notes
 
 
 def _holds_graph(proto: onnx.NodeProto) -> bool:
