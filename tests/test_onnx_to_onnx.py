@@ -11,6 +11,7 @@ import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 import bridge
+from tests.running import OnnxRuntime, OpenVino, assert_close
 
 FLOAT = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
 MAP = helper.make_map_type_proto(TensorProto.STRING, FLOAT)
@@ -137,3 +138,56 @@ def test_absent_training_outputs(tmp_path: Path) -> None:
 def test_what_is_no_source(source: object) -> None:
     with pytest.raises(bridge.UsageError, match="path"):
         bridge.load(source)
+
+
+GIVEN_GRAPH = """
+<ir_version: 8, opset_import: ["": 17, "local": 1]>
+function_given_graph (bool c, bool d, float[2] x) => (float[2] y) {
+  v = Exp (x)
+  y = If (d) <
+    then_branch = outer_then () => (float[2] p) {
+      w = Sin (x)
+      p = local.twice <branch = given () => (float[2] q) { r = Add (v, w) q = Mul (r, x) }> (c, w)
+    },
+    else_branch = outer_else () => (float[2] s) { s = Identity (v) }
+  >
+}
+<domain: "local", opset_import: ["": 17, "local": 1]>
+twice <branch> (c, x) => (y) {
+  v = Neg (x)
+  w = local.either <branch: graph = @branch> (c, v)
+  y = Add (w, v)
+}
+<domain: "local", opset_import: ["": 17, "local": 1]>
+either <branch> (c, x) => (y) {
+  w = Cos (x)
+  n = Not (c)
+  y = If (c) <
+    then_branch: graph = @branch,
+    else_branch = inner () => (float[2] z) {
+      u = If (n) <
+        then_branch: graph = @branch,
+        else_branch = never () => (float[2] t) { t = Abs (w) }
+      >
+      z = Add (u, w)
+    }
+  >
+}
+"""
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
+    """A branch that is given to a function uses values of where that is called: here two calls deep,
+    from inside another If, beside values of the functions that have the same names. Neither
+    onnxruntime nor the standard's inliner takes that, so numpy says what is right."""
+    path = tmp_path / f"a{suffix}"
+    bridge.convert(onnx.parser.parse_model(GIVEN_GRAPH), path)
+    model = OnnxRuntime(path) if suffix == ".onnx" else OpenVino(path)
+    x = np.array([0.3, -1.2], np.float32)
+    v, w = np.exp(x), np.sin(x)
+    given = (v + w) * x
+    for c, expected in ((True, given - w), (False, given + np.cos(-w) - w)):
+        feed = {"c": np.array(c), "d": np.array(True), "x": x}
+        result = model.run(feed if isinstance(model, OnnxRuntime) else list(feed.values()))
+        assert_close(result, [expected])

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.defs
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.graph import (
     Carried,
     Condition,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 def graph_attribute(
     reader: Reader, proto: onnx.NodeProto, name: str, where: str
-) -> onnx.GraphProto:
-    """The graph that a node holds under `name`."""
+) -> tuple[onnx.GraphProto, Scope | None]:
+    """The graph that a node holds under `name`, and the scope it stands in if that is another."""
     for attribute in proto.attribute:
         if attribute.name == name:
-            return reader.grafts.graph(attribute.g)
+            return reader.grafts.graph(attribute.g), reader.grafts.home(attribute.g)
     raise InvalidModelError(f"{where}: has no {name}")
 
 
@@ -52,8 +52,8 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     captures = Captures([condition])
     bodies = []
     for branch in ("then_branch", "else_branch"):
-        graph = graph_attribute(reader, proto, branch, where)
-        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}')
+        graph, home = graph_attribute(reader, proto, branch, where)
+        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}', home)
         reader.graph(graph, inner)
         if len(inner.graph.outputs) != len(proto.output):
             raise InvalidModelError(
@@ -83,14 +83,14 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     from bridge.onnx_format.frontend import node_extras
 
     where = scope.path(proto)
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     given = [scope.resolve(name, where) if name else None for name in proto.input]
     given += [None] * (2 - len(given))
     _expect_bool(given[1], where)
     states = len(given) - 2
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
-    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body')
+    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body', home)
     body = inner.body
     body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
@@ -164,12 +164,12 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         read_scan_8(reader, proto, scope)
         return
     where = scope.path(proto)
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     captures = Captures([None, None])
     captures.inputs += [scope.resolve(name, where) for name in proto.input]
     outputs = scope.outputs(proto)
-    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body')
+    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body', home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
     scope.builder.node(
         "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
@@ -283,6 +283,11 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
     from bridge.onnx_format.functions import inline
 
     where = scope.path(proto)
+    if any(reader.grafts.home(a.g) for a in proto.attribute):
+        why = (
+            "its graph is given where the function around it is called; write it into the function"
+        )
+        raise UnsupportedError("any format", [Unsupported(proto.op_type, where, why)])
     schema = onnx.defs.get_schema(proto.op_type, proto.domain)
     types = []
     for name in proto.input:

@@ -53,7 +53,12 @@ def inline(
     ):
         if given > most:
             raise InvalidModelError(f"{where}: has {given} {kind}, its function has {most}")
-    attributes = {a.name: a for a in (*function.attribute_proto, *call.attribute)}
+    attributes = {a.name: a for a in function.attribute_proto}
+    for attribute in call.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH and closed:
+            given = reader.grafts.lend(attribute.g, scope)
+            attribute = onnx.AttributeProto(name=attribute.name, type=attribute.type, g=given)
+        attributes[attribute.name] = attribute
     inputs = [scope.resolve(name, where) if name else None for name in call.input]
     prefix = f"{scope.prefix}{call.name or call.output[0]}/"
     inner = Scope(
@@ -65,6 +70,7 @@ def inline(
         attributes=attributes,
         prefix=prefix,
     )
+    inner.caller = scope
     inner.calls = (*scope.calls, key)
     results = read_body(reader, function, inputs, inner)
     scope.bind_results(call, results)

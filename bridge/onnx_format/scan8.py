@@ -25,7 +25,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
             f"{where}: Scan 8 with sequence_lens is not supported; convert the model to operator "
             "set 9 or newer first"
         )
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
     if "directions" in raw:
@@ -42,7 +42,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         per_batch.body.inputs.append(port)
         inner_inputs.append(value)
     captures = Captures(inner_inputs)
-    inner = per_batch.nested(captures, "body")
+    inner = per_batch.nested(captures, "body", home)
     fill_scan_body(reader, inner, graph, attributes, inner_inputs, len(proto.output), where)
     node = per_batch.builder.node(
         "Loop", captures.inputs, len(proto.output), {}, (inner.body,), proto.name

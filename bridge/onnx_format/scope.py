@@ -58,23 +58,29 @@ class Scope:
         self.values: dict[str, Value | None] = {}
         # Names in this graph and those around it, and which of them this graph added. A function's
         # body starts anew.
-        self._visible: set[str] = parent._visible if parent and captures else set()
+        self._visible: set[str] = set()
         self._added: list[str] = []
         self.declared: dict[str, Type] = {}
+        self.caller: Scope | None = None
+        self._home: Scope | None = None
+        self._brought: dict[Value, Value] = {}
         self.calls: tuple[str, ...] = () if parent is None else parent.calls
 
-    def nested(self, captures: Captures, where: str) -> Scope:
-        """The scope of a body of a node in this scope."""
+    def nested(self, captures: Captures, where: str, home: Scope | None = None) -> Scope:
+        """The scope of a body of a node in this scope. A body that a function was given sees the
+        names of its `home`, where the function is called."""
+        around = home or self
         scope = Scope(
             self.reader,
             Builder([]),
-            self.opsets,
+            around.opsets,
             f"{self.where} / {where}",
             self,
             captures,
-            self.attributes,
-            self.prefix,
+            around.attributes,
+            around.prefix,
         )
+        scope._home, scope._visible = home, around._visible
         return scope
 
     def define(self, name: str, value: Value | None, shadows: bool = False) -> None:
@@ -107,11 +113,28 @@ class Scope:
             raise InvalidModelError(
                 f'{self.where}: {where} uses "{name}", which nothing before it computes'
             )
-        outer = self.parent.resolve(name, where)
+        if self._home is None:
+            outer = self.parent.resolve(name, where)
+        else:
+            outer = self.parent._bring(self._home.resolve(name, where), self._home)
         # Without captures of its own it is part of its parent's graph (a function's body).
         value = outer if outer is None or self.captures is None else self._capture(outer)
         self.values[name] = value
         return value
+
+    def _bring(self, value: Value | None, home: Scope) -> Value | None:
+        """What a value of `home`, which lies further out, is in this scope."""
+        if value is None or self is home:
+            return value
+        if self.captures is None:  # a function's body is part of the graph that calls it
+            assert self.caller is not None
+            return self.caller._bring(value, home)
+        if value not in self._brought:
+            assert self.parent is not None
+            outer = self.parent._bring(value, home)
+            assert outer is not None
+            self._brought[value] = self._capture(outer)
+        return self._brought[value]
 
     def _capture(self, outer: Value) -> Value:
         tensor = outer.constant
@@ -143,12 +166,6 @@ class Scope:
             given = self.attributes.get(name) if name and self.attributes else attribute
             if given is None:
                 continue
-            if given is not attribute and given.type == onnx.AttributeProto.GRAPH:
-                raise InvalidModelError(
-                    f"{self.path(proto)}: its attribute {attribute.name} is a graph that is given "
-                    "where the function is called, which Bridge does not read; write it into the "
-                    "function"
-                )
             added = result.attribute.add()
             added.CopyFrom(given)
             added.name = attribute.name
