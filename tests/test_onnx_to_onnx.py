@@ -178,8 +178,8 @@ either <branch> (c, x) => (y) {
 
 @pytest.mark.parametrize("suffix", [".onnx", ".xml"])
 def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
-    """A branch that is given to a function uses values of where that is called: here two calls deep,
-    from inside another If, beside values of the functions that have the same names. Neither
+    """A branch that is given to a function uses values of where that is called: here two calls
+    deep, from inside another If, beside values of the functions that have the same names. Neither
     onnxruntime nor the standard's inliner takes that, so numpy says what is right."""
     path = tmp_path / f"a{suffix}"
     bridge.convert(onnx.parser.parse_model(GIVEN_GRAPH), path)
