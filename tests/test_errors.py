@@ -631,6 +631,9 @@ def odd_file(folder: Path) -> None:
 
 
 VALID: dict[str, Callable[[Path], object]] = {
+    "the first IR version, which has operator set 1": onnx_text(
+        "<ir_version: 1, opset_import: []> g (float[2] x) => (float[2] y) { y = Relu (x) }"
+    ),
     "external file whose name begins with dots": odd_file,
     "names that recur": onnx_text(f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
       z = If (c) <

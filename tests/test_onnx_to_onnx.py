@@ -183,11 +183,13 @@ def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
     onnxruntime nor the standard's inliner takes that, so numpy says what is right."""
     path = tmp_path / f"a{suffix}"
     bridge.convert(onnx.parser.parse_model(GIVEN_GRAPH), path)
-    model = OnnxRuntime(path) if suffix == ".onnx" else OpenVino(path)
     x = np.array([0.3, -1.2], np.float32)
     v, w = np.exp(x), np.sin(x)
     given = (v + w) * x
     for c, expected in ((True, given - w), (False, given + np.cos(-w) - w)):
         feed = {"c": np.array(c), "d": np.array(True), "x": x}
-        result = model.run(feed if isinstance(model, OnnxRuntime) else list(feed.values()))
+        if suffix == ".onnx":
+            result = OnnxRuntime(path).run(feed)
+        else:
+            result = OpenVino(path).run(list(feed.values()))
         assert_close(result, [expected])
