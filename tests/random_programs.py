@@ -104,7 +104,7 @@ def is_trips(item: Var) -> bool:
 def _random_values(
     rng: np.random.Generator, element: str, shape: Sequence[int], trips: bool = False
 ) -> np.ndarray:
-    """Numbers of magnitude 2 at most, floats in steps of a half, trip counts from -1 to `MAX_TRIPS`."""
+    """Numbers of magnitude 2 at most, floats in steps of a half; trip counts from -1 on."""
     dtype = ELEMENTS[element][1]
     if trips:
         return np.asarray(rng.integers(-1, MAX_TRIPS + 1, shape), dtype)

@@ -111,6 +111,7 @@ def nothing(folder: Path) -> None:
 
 
 ONNX_TO_IR = "{}/model.onnx {}/out.xml"
+ONNX_TO_ONNX = "{}/model.onnx {}/out.onnx"
 IR_TO_ONNX = "{}/model.xml {}/out.onnx"
 
 IF = f"{HEAD} g (bool c, float[2] x) => (float[2] y) {{ y = If (c) <%s> }}"
@@ -205,6 +206,12 @@ CASES = [
         external(location="/etc/hostname"),
         ONNX_TO_IR,
         ('initializer "w"', "/etc/hostname is outside"),
+    ),
+    Case(
+        "external file whose name holds a null",
+        external(location="\0", offset="0", length="8"),
+        ONNX_TO_IR,
+        ('initializer "w"', "is outside"),
     ),
     Case(
         "external file that is too short",
@@ -368,6 +375,204 @@ CASES = [
     Case("unknown option", ir(), f"{IR_TO_ONNX} --fast", ("--fast",)),
 ]
 
+G = "g (bool c, float[2] x) => (float[2] y)"
+# What is wrong, the model's text, what the message holds.
+INVALID: list[tuple[str, str, tuple[str, ...]]] = [
+    ("a name for two values", f"{HEAD} {G} {{a = Neg (x) a = Exp (x) y = Neg (a)}}", ('"a"',)),
+    (
+        "an output named as an input",
+        f"{HEAD} {G} {{x = Neg (x) y = Neg (x)}}",
+        ('two values are called "x"',),
+    ),
+    ("two outputs of one name", f"{HEAD} {G} {{y, y = Split <axis = 0> (x)}}", ('"y"',)),
+    (
+        "two inputs of one name",
+        f"{HEAD} g (float[2] x, float[2] x) => (float[2] y) {{y = Neg (x)}}",
+        ('two values are called "x"',),
+    ),
+    (
+        "an output named as an initializer",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}> {{w = Neg (x) y = Neg (w)}}",
+        ('two values are called "w"',),
+    ),
+    (
+        "two initializers of one name",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}, float[2] w = {{3, 4}}> {{y = Add (x, w)}}",
+        ('two initializers are called "w"',),
+    ),
+    (
+        "a Constant named as an outer value",
+        IF
+        % f"{THEN}, else_branch = e () => (int64[2] x) {{x = Constant <value_ints = [1, 2]> ()}}",
+        ('If "y" / else_branch', 'two values are called "x"'),
+    ),
+    (
+        "a branch that names an outer value again",
+        f"{HEAD} {G} {{w = Exp (x) y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] w) {w = Neg (x)}>}",
+        ('If "y" / else_branch', '"w"'),
+    ),
+    (
+        "an initializer of a branch named as an outer one",
+        f"{HEAD} {G} <float[2] w = {{1, 2}}> {{y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) <float[2] w = {3, 4}> {b = Add (x, w)}>}",
+        ('If "y" / else_branch', '"w"'),
+    ),
+    (
+        "a function that names a value twice",
+        '<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) '
+        '{y = f.F (x)} <domain: "f", opset_import: ["": 17]> F (a) => (b) '
+        "{b = Neg (a) b = Exp (a)}",
+        ('F "y"', '"b"'),
+    ),
+    (
+        "an If of a number",
+        f"{HEAD} g (float c, float[2] x) => (float[2] y) {{y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) {b = Neg (x)}>}",
+        ('graph / If "y"', "a condition is bool, here f32[]"),
+    ),
+    *(
+        (
+            f"a Loop whose {what}",
+            f"{HEAD} {G} {{y = Loop ({given}, x) <body = b (int64 i, bool d, float[2] s) => "
+            f"({types}) {{{body}}}>}}",
+            ('graph / Loop "y"', says),
+        )
+        for what, given, types, body, says in (
+            (
+                "condition is a number",
+                ", x",
+                "bool e, float[2] t",
+                "e = Identity (d) t = Abs (s)",
+                "here f32[2]",
+            ),
+            (
+                "condition becomes a number",
+                ", c",
+                "float[2] e, float[2] t",
+                "e = Exp (s) t = Abs (s)",
+                "here f32[2]",
+            ),
+            (
+                "state changes its type",
+                ", c",
+                "bool e, int64[2] t",
+                "e = Identity (d) t = Cast <to = 7> (s)",
+                "is f32[2] and becomes i64[2]",
+            ),
+        )
+    ),
+    *(
+        (
+            f"a Transpose by {perm}",
+            f"{HEAD} g (float[2, 3] x) => (float[3, 2] y) {{y = Transpose <perm = {perm}> (x)}}",
+            ('Transpose "y"', f"perm {perm}"),
+        )
+        for perm in ("[0, 0]", "[5, 1]", "[0]")
+    ),
+    (
+        "an attribute that the operator lacks",
+        f"{HEAD} {G} {{y = Softmax <axes = 0> (x)}}",
+        ('Softmax "y"', "has no attribute axes"),
+    ),
+    (
+        "an attribute given twice",
+        f"{HEAD} {G} {{y = Softmax <axis = 0, axis = -1> (x)}}",
+        ('Softmax "y"', "two attributes"),
+    ),
+    (
+        "a reference to an attribute outside of functions",
+        f"{HEAD} {G} {{y = Softmax <axis: int = @n> (x)}}",
+        ('Softmax "y"', 'refers to "n"'),
+    ),
+    (
+        "no import of the standard's operators",
+        f'<ir_version: 8, opset_import: ["my": 1]> {G} {{y = Neg (x)}}',
+        ('Neg "y"', "no operator set of ONNX is imported"),
+    ),
+    (
+        "no import of other operators",
+        f"{HEAD} {G} {{y = my.Foo (x)}}",
+        ('Foo "y"', "no operator set of my is imported"),
+    ),
+    *(
+        (
+            f"a Cast to {name}",
+            f'<ir_version: 3, opset_import: ["": 5]> {G} {{y = Cast <to = "{name}"> (x)}}',
+            ('graph / Cast "y"', f'no element type "{name}"'),
+        )
+        for name in ("int64", "UNDEFINED")
+    ),
+    *(
+        (
+            f"operator set {version}",
+            f'<ir_version: 8, opset_import: ["": {version}]> {G} {{y = Neg (x)}}',
+            ("model.onnx", f"operator set {version}", f"1 to {onnx.defs.onnx_opset_version()}"),
+        )
+        for version in (0, 999)
+    ),
+    *(
+        (
+            f"IR version {version}",
+            f'<ir_version: {version}, opset_import: ["": 17]> {G} {{y = Neg (x)}}',
+            ("model.onnx", "IR version", f"1 to {onnx.IR_VERSION}"),
+        )
+        for version in (0, 99)
+    ),
+    (
+        "an unknown operator that holds a graph",
+        f'<ir_version: 8, opset_import: ["": 17, "my": 1]> {G} '
+        "{y = my.Foo <body = b () => (float[2] a) {a = Neg (x)}> (x)}",
+        ('graph / Foo "y"', "holds a graph"),
+    ),
+    (
+        "operators that the operator set lacks, all at once",
+        f"{HEAD} {G} {{f = Foo (x) y = If (c) <{THEN}, "
+        "else_branch = e () => (float[2] b) {b = Gelu (f)}>}",
+        ("Foo (x1)", "Gelu (x1)", "no such operator", 'If "y" / else_branch'),
+    ),
+    (
+        "a function with operators of two versions of their domain",
+        '<ir_version: 8, opset_import: ["": 17, "f": 1, "my": 1]> g (float[2] x) => (float[2] y) '
+        '{a = my.Foo (x) y = f.F (a)} <domain: "f", opset_import: ["": 17, "my": 2]> F (a) => (b) '
+        "{b = my.Foo (a)}",
+        ('F "y" / Foo "b"', "operator set 2 of my", "here 1"),
+    ),
+    *(
+        (
+            f"a function that {fault}",
+            '<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2] x) => (float[2] y) '
+            f'{{{call}}} <domain: "f", opset_import: ["": 17, "f": 1]> F (a) => (b) {{{body}}}',
+            says,
+        )
+        for fault, call, body, says in (
+            ("calls itself", "y = f.F (x)", "b = f.F (a)", ('F "y" / F "b": its', "itself")),
+            ("gets too much", "y = f.F (x, x)", "b = Neg (a)", ('F "y"', "2 inputs", "has 1")),
+            ("gives too little", "y, z = f.F (x)", "b = Neg (a)", ('F "y"', "2 outputs", "has 1")),
+        )
+    ),
+]
+CASES += [Case(name, onnx_text(text), ONNX_TO_ONNX, says) for name, text, says in INVALID]
+CASES += [
+    Case(
+        f"an input of element type {element}",
+        onnx_bytes(lambda data, element=element: _typed(data, element)),  # type: ignore[misc]
+        ONNX_TO_ONNX,
+        ('graph / input "x"', "has no type"),
+    )
+    for element in (None, 0, 77)
+]
+
+
+def _typed(data: bytes, element: int | None) -> bytes:
+    """The model with its second input of another element type, or of no type at all."""
+    model = onnx.ModelProto.FromString(data)
+    if element is None:
+        model.graph.input[1].ClearField("type")
+    else:
+        model.graph.input[1].type.tensor_type.elem_type = element
+    return model.SerializeToString()
+
 
 def _short_tensor() -> bytes:
     model = onnx.parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Add (x, w) }}")
@@ -417,6 +622,42 @@ def test_process(name: str, tmp_path: Path) -> None:
     assert finished.stdout == ""
     assert finished.stderr.startswith("Error: ")
     assert "Traceback" not in finished.stderr
+
+
+def odd_file(folder: Path) -> None:
+    """Makes a model whose external file has a name that begins with dots."""
+    external(location="..odd")(folder)
+    (folder / "weights").rename(folder / "..odd")
+
+
+VALID: dict[str, Callable[[Path], object]] = {
+    "the first IR version, which has operator set 1": onnx_text(
+        "<ir_version: 1, opset_import: []> g (float[2] x) => (float[2] y) { y = Relu (x) }"
+    ),
+    "external file whose name begins with dots": odd_file,
+    "names that recur": onnx_text(f"""{HEAD} g (bool c, int64 n, float[2] x) => (float[2] y) {{
+      z = If (c) <
+        then_branch = t () => (float[2] a) {{ a = Exp (x) }},
+        else_branch = e () => (float[2] a) {{ a = Neg (x) }}
+      >
+      a = Loop (n, c, z) <body = b (int64 i, bool c, float[2] x) => (bool d, float[2] s) {{
+        d = Identity (c) s = Add (x, x)
+      }}>
+      y = Identity (a)
+    }}"""),
+    "both names of the default domain": onnx_text(f"""{HEAD} g (float[2] x) => (float[2] y) {{
+      y = ai.onnx.F (x)
+    }} <opset_import: ["ai.onnx": 17]> F (a) => (b) {{ b = Neg (a) }}"""),
+}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_no_error(name: str, tmp_path: Path) -> None:
+    VALID[name](tmp_path)
+    for target in ("a.xml", "a.onnx"):
+        finished = bridge("convert", tmp_path / "model.onnx", tmp_path / target)
+        assert finished.code == 0, finished
+    onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ CASES: list[tuple[str, int, dict[str, Any], Sequence[np.ndarray], Sequence[np.nd
     ("Abs", 1, {"consumed_inputs": [0]}, (A,), (np.abs(A),)),
     ("Cast", 1, {"to": "INT32"}, (A,), (A.astype(np.int32),)),
     ("Cast", 6, {"to": TensorProto.DOUBLE}, (A,), (A.astype(np.float64),)),
+    ("Tile", 1, {}, (A, np.array(3, "f4"), np.array(1, "f4")), (np.tile(A, (1, 3, 1)),)),
     ("Clip", 1, {"max": 2.5}, (A,), (np.minimum(A, np.float32(2.5)),)),
     ("Clip", 6, {"min": -1.0, "max": 2.5}, (A,), (A.clip(-1, 2.5),)),
     ("Clip", 6, {}, (A,), (A,)),
@@ -93,9 +94,10 @@ CASES: list[tuple[str, int, dict[str, Any], Sequence[np.ndarray], Sequence[np.nd
 
 def model_of(op: str, opset: int, attributes: dict[str, Any], arrays: Sequence[np.ndarray],
              outputs: Sequence[np.ndarray]) -> onnx.ModelProto:  # fmt: skip
-    """A model of one node. Vectors of integers become constants, as axes and counts mostly are."""
+    """A model of one node. Vectors of integers, and scalars, become constants, as axes and counts
+    mostly are."""
     names = [f"in{i}" for i in range(len(arrays))]
-    constants = [i for i, a in enumerate(arrays) if i and a.dtype == np.int64]
+    constants = [i for i, a in enumerate(arrays) if i and (a.dtype == np.int64 or not a.ndim)]
     graph = helper.make_graph(
         [helper.make_node(op, names, [f"out{i}" for i in range(len(outputs))], **attributes)],
         "old",

@@ -20,6 +20,7 @@ from bridge.neutral.types import (
     ANY,
     Dim,
     Element,
+    ForeignType,
     OptionalType,
     SequenceType,
     Shape,
@@ -141,8 +142,8 @@ class _Maker:
         if isinstance(type, OptionalType):
             present = bool(self.rng.integers(0, 2))
             return self._of_type(value, type.item, uses) if present else None
-        if type.element is None:
-            raise InvalidModelError(f"input '{value.name}' has no element type")
+        if isinstance(type, ForeignType) or type.element is None:
+            raise InvalidModelError(f"input '{value.name}' is {type}: no values are made for that")
         shape = self.shape(value.name, type.shape)
         array = drawn = self._tensor(type.element, shape, uses)
         if value.name in self.recipe.scales:

@@ -78,4 +78,5 @@ def _attribute(value: object) -> str:
         if value.size <= SHOWN:
             return f"{value} {value.array().tolist()}"
         return repr(value)
-    return repr(value)
+    # What only a format knows may be a message of several lines.
+    return " ".join(repr(value).splitlines())

@@ -190,7 +190,19 @@ class OptionalType:
         return f"optional({self.item})"
 
 
-Type = TensorType | SequenceType | OptionalType
+@dataclass(frozen=True)
+class ForeignType:
+    """A type that only one format has (ONNX: maps and sparse tensors): `spelled` is what that
+    format writes for it, `name` is for people."""
+
+    name: str
+    spelled: bytes
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Type = TensorType | SequenceType | OptionalType | ForeignType
 
 UNKNOWN = TensorType()
 """A tensor of which nothing is known."""
@@ -257,7 +269,7 @@ def join(a: Type, b: Type) -> Type:
         return OptionalType(join(a.item, b.item))
     if a == UNKNOWN:
         return b
-    if b == UNKNOWN:
+    if b == UNKNOWN or a == b:
         return a
     raise TypeError(f"{a} and {b}")
 

@@ -15,6 +15,8 @@ from bridge.onnx_format.types import read_type, write_type
 from bridge.vocabulary import SpelledAttribute, Spelling
 
 _A = onnx.AttributeProto
+_PLAIN = (_A.INT, _A.FLOAT, _A.STRING, _A.INTS, _A.TENSOR)
+_LISTS = (_A.FLOATS, _A.STRINGS)
 
 
 def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) -> Any:
@@ -40,10 +42,26 @@ def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) ->
             return read_type(proto.tp)
         case _A.GRAPH:
             return proto.g
-        case _A.TENSORS:
-            return tuple(read_tensor(t, file, where) for t in proto.tensors)
     kind = _A.AttributeType.Name(proto.type)
     raise InvalidModelError(f"{where}: its attribute {proto.name} is {kind}, which is not known")
+
+
+def keep_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) -> Any:
+    """The attribute of an operator that the vocabulary lacks: its value where that says all, else
+    the attribute itself (an empty list does not say of what, a sparse tensor becomes dense)."""
+    if proto.type in _PLAIN or (proto.type in _LISTS and (proto.floats or proto.strings)):
+        return read_attribute(proto, file, where)
+    kept = _A()
+    kept.CopyFrom(proto)
+    sparse = (kept.sparse_tensor, *kept.sparse_tensors)
+    parts = (part for tensor in sparse for part in (tensor.values, tensor.indices))
+    for tensor in (*kept.tensors, *parts):
+        # The reference would mean another file when the model is written.
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            embedded = onnx.TensorProto(name=tensor.name)
+            write_tensor(read_tensor(tensor, file, f"{where}.{proto.name}"), embedded)
+            tensor.CopyFrom(embedded)
+    return kept
 
 
 def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:
@@ -65,6 +83,9 @@ def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any
 def write_attribute(node: onnx.NodeProto, name: str, value: Any, kind: str | None) -> None:
     """Appends attribute `name` to the node; `kind` is the row's type, None to go by the value."""
     proto = node.attribute.add()
+    if isinstance(value, onnx.AttributeProto):
+        proto.CopyFrom(value)
+        return
     proto.name = name
     if isinstance(value, Element):
         value = value.onnx or 0

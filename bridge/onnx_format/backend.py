@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 import onnx
@@ -16,11 +17,13 @@ from bridge.onnx_format.attributes import write_attribute
 from bridge.onnx_format.loops import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
 from bridge.onnx_format.node import write_node
+from bridge.onnx_format.signature import signature
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.spelling import choose
+from bridge.vocabulary import operators
 
 EMBEDDED_LIMIT = 1 << 30
 """Bytes of constants above which they go to an external file by default."""
@@ -82,13 +85,13 @@ class Writer:
                 setattr(proto, key, info[key])
         graph = self.source.graph
         proto.graph.name = graph.name or "graph"
-        if "graph_doc_string" in info:
-            proto.graph.doc_string = info["graph_doc_string"]
         self._name_boundary(graph)
         shared = self._share_constants()
         self._graph(graph, proto.graph, None)
         for name, tensor in shared:
             self._initializer(proto.graph, name, tensor)
+        if "notes" in info:
+            _write_notes(info["notes"], proto.graph)
         proto.opset_import.add(domain="", version=self.target.opset)
         for domain in sorted(self.domains):
             proto.opset_import.add(domain=domain, version=self.domains[domain])
@@ -158,9 +161,20 @@ class Writer:
         for node in graph.nodes:
             if node.op != "Constant":
                 self.node(node, proto.node.add(), node_names.get(node, ""))
+                if node.op not in operators():
+                    self._value_info(node, graph, proto)
         if body is None:
             self._boundary(graph, proto)
         return given
+
+    def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
+        """Writes the types of a node's outputs: of an operator that no one knows nothing else says
+        them."""
+        for value in node.outputs:
+            type = onnx.TypeProto()
+            write_type(value.type, type)
+            if value.names and type.WhichOneof("value") and value not in graph.outputs:
+                proto.value_info.add(name=self.names.of[value], type=type)
 
     def initializers(self, graph: Graph, proto: onnx.GraphProto) -> None:
         """Writes the constants of a graph that something in it uses."""
@@ -227,27 +241,49 @@ class Writer:
 
     def _plain(self, node: Node, proto: onnx.NodeProto) -> None:
         spelling, why = choose(node, self.target)
-        if spelling is None and node.op.partition("::")[0] not in ("", node.op) and (
-            self.source.format == "onnx"
-        ):  # fmt: skip
-            self._unknown(node, proto)
-        elif spelling is None:
-            path = " / ".join([*self.where, repr(node)])
-            raise UnsupportedError(str(self.target), [Unsupported(node.op, path, why)])
-        else:
+        if spelling is not None:
             write_node(node, spelling, self.name_of, proto)
             if spelling.domain:
                 self.domains[spelling.domain] = self.source.opsets.get(
                     spelling.domain, int(spelling.version)
                 )
-        proto.output.extend(self.names.of[v] for v in node.outputs)
+        elif self.source.format == "onnx" and "::" in node.op:
+            self._unknown(node, proto)
+        else:
+            path = " / ".join([*self.where, repr(node)])
+            raise UnsupportedError(str(self.target), [Unsupported(node.op, path, why)])
+        self._outputs(node, proto)
+
+    def _outputs(self, node: Node, proto: onnx.NodeProto) -> None:
+        """Names a node's outputs, but for optional ones that nothing wants: an engine would compute
+        what has a name."""
+        names = [self.names.of[v] for v in node.outputs]
+        if len(names) > 1:
+            declared = signature(proto.op_type, self.target.opset, proto.domain)
+            for index, value in enumerate(node.outputs):
+                optional = declared is None or index in declared.optional_outputs
+                if optional and not value.names and value not in self.consumed:
+                    names[index] = ""
+            while len(names) > 1 and not names[-1] and declared is not None:
+                names.pop()
+        proto.output.extend(names)
+
+    @cached_property
+    def consumed(self) -> set[Value]:
+        """The values that a node or a graph's outputs take."""
+        graph = self.source.graph
+        taken = set(graph.outputs)
+        for node in graph.walk():
+            taken.update(v for v in node.inputs if v is not None)
+            for body in node.bodies:
+                taken.update(body.graph.outputs)
+        return taken
 
     def _unknown(self, node: Node, proto: onnx.NodeProto) -> None:
         """An ONNX operator that the vocabulary lacks, written as it was read."""
         domain, _, proto.op_type = node.op.partition("::")
-        if domain != "ai.onnx":
-            proto.domain = domain
-            self.domains[domain] = self.source.opsets.get(domain, 1)
+        proto.domain = domain
+        self.domains[domain] = self.source.opsets[domain]
         proto.input.extend("" if v is None else self.name_of(v) for v in node.inputs)
         for key, value in node.attributes.items():
             write_attribute(proto, key, value, None)
@@ -309,6 +345,18 @@ class Writer:
         self.initializers(body.graph, proto)
         self.names.leave(given)
         self.where.pop()
+
+
+def _write_notes(notes: onnx.GraphProto, graph: onnx.GraphProto) -> None:
+    """Writes what the source said of the graph, its inputs and outputs beside the computation."""
+    if notes.doc_string:
+        graph.doc_string = notes.doc_string
+    graph.metadata_props.extend(notes.metadata_props)
+    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
+        by_name = {info.name: info for info in infos}
+        for note in kept:
+            if note.name in by_name:
+                by_name[note.name].MergeFrom(note)
 
 
 def check_opset(opset: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.defs
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.graph import (
     Carried,
     Condition,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 def graph_attribute(
     reader: Reader, proto: onnx.NodeProto, name: str, where: str
-) -> onnx.GraphProto:
-    """The graph that a node holds under `name`."""
+) -> tuple[onnx.GraphProto, Scope | None]:
+    """The graph that a node holds under `name`, and the scope it stands in if that is another."""
     for attribute in proto.attribute:
         if attribute.name == name:
-            return reader.grafts.graph(attribute.g)
+            return reader.grafts.graph(attribute.g), reader.grafts.home(attribute.g)
     raise InvalidModelError(f"{where}: has no {name}")
 
 
@@ -47,11 +47,13 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     if len(proto.input) != 1 or not proto.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
-    captures = Captures([scope.resolve(proto.input[0], where)])
+    condition = scope.resolve(proto.input[0], where)
+    _expect_bool(condition, where)
+    captures = Captures([condition])
     bodies = []
     for branch in ("then_branch", "else_branch"):
-        graph = graph_attribute(reader, proto, branch, where)
-        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}')
+        graph, home = graph_attribute(reader, proto, branch, where)
+        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}', home)
         reader.graph(graph, inner)
         if len(inner.graph.outputs) != len(proto.output):
             raise InvalidModelError(
@@ -81,13 +83,14 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     from bridge.onnx_format.frontend import node_extras
 
     where = scope.path(proto)
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     given = [scope.resolve(name, where) if name else None for name in proto.input]
     given += [None] * (2 - len(given))
+    _expect_bool(given[1], where)
     states = len(given) - 2
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
-    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body')
+    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body', home)
     body = inner.body
     body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
@@ -102,9 +105,11 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
                 value.type = TensorType(BOOL, ())
         else:
             value.type = meet(_outer_type(given[index]), value.declared)
-        inner.values[info.name] = value
+        inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
+    _expect_bool(inner.graph.outputs[0], where)
+    _expect_states(inner, where)
     body.outputs = [Condition()]
     for index in range(1, len(graph.output)):
         body.outputs.append(
@@ -119,6 +124,23 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
 
 def _outer_type(value: Value | None) -> Any:
     return UNKNOWN if value is None else value.type
+
+
+def _expect_bool(condition: Value | None, where: str) -> None:
+    if condition is not None and condition.element not in (None, BOOL):
+        raise InvalidModelError(f"{where}: a condition is bool, here {condition.type}")
+
+
+def _expect_states(inner: Scope, where: str) -> None:
+    """A tensor that is a state has the same elements when it leaves the body as when it enters
+    it. (An optional may become what it holds: the standard's own `test_loop16_seq_none`.)"""
+    for value, port in zip(inner.graph.inputs, inner.body.inputs, strict=True):
+        if isinstance(port, Carried):
+            result = inner.graph.outputs[port.output]
+            if value.element and result.element and value.element is not result.element:
+                raise InvalidModelError(
+                    f'{where}: its state "{value.name}" is {value.type} and becomes {result.type}'
+                )
 
 
 def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int) -> None:
@@ -141,12 +163,12 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         read_scan_8(reader, proto, scope)
         return
     where = scope.path(proto)
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     captures = Captures([None, None])
     captures.inputs += [scope.resolve(name, where) for name in proto.input]
     outputs = scope.outputs(proto)
-    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body')
+    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body', home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
     scope.builder.node(
         "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
@@ -195,11 +217,12 @@ def fill_scan_body(
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
         type = scanned_type(outer, port, where) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)
-        inner.values[info.name] = value
+        inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
     directions = _for_each(attributes, "scan_output_directions", stacked, where)
     axes = _for_each(attributes, "scan_output_axes", stacked, where)
+    _expect_states(inner, where)
     body.outputs = [Yield(i) for i in range(states)]
     for index in range(stacked):
         backwards = directions[index] == 1
@@ -236,10 +259,6 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     found = None
     for attribute in proto.attribute:
-        if attribute.ref_attr_name:
-            attribute = scope.attribute(attribute)
-            if attribute is None:
-                continue
         value = read_attribute(attribute, reader.file, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
@@ -254,7 +273,7 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     if found is None:
         raise InvalidModelError(f"{where}: has no value")
     name = proto.output[0]
-    scope.values[name] = scope.builder.tensor(found, [scope.prefix + name], proto.name)
+    scope.define(name, scope.builder.tensor(found, [scope.prefix + name], proto.name))
 
 
 def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
@@ -263,6 +282,11 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
     from bridge.onnx_format.functions import inline
 
     where = scope.path(proto)
+    if any(reader.grafts.home(a.g) for a in proto.attribute):
+        why = (
+            "its graph is given where the function around it is called; write it into the function"
+        )
+        raise UnsupportedError("any format", [Unsupported(proto.op_type, where, why)])
     schema = onnx.defs.get_schema(proto.op_type, proto.domain)
     types = []
     for name in proto.input:

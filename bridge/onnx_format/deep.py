@@ -6,6 +6,8 @@ are cut out of the wire format and parsed by themselves; a reference stays in th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import onnx
 
 from bridge.onnx_format.wire import (
@@ -14,34 +16,54 @@ from bridge.onnx_format.wire import (
     LENGTH_DELIMITED,
     MODEL,
     NESTED,
+    SELF,
     Data,
     encode,
     fields,
 )
 
+if TYPE_CHECKING:
+    from bridge.onnx_format.scope import Scope
+
 DEEPEST = 25
 """Graphs within one another that are left to protobuf."""
 
-_MARK = "\0"
-
 
 class Grafts:
-    """The graphs that were cut out, by the reference that stands for them."""
+    """Graphs that stand elsewhere than where they are read, by the reference that stands for them:
+    those that were cut out, and those that a function's caller gives it."""
 
     def __init__(self) -> None:
         self._graphs: dict[str, onnx.GraphProto] = {}
+        self._homes: dict[str, Scope] = {}
 
     def add(self, data: bytes) -> bytes:
         """Parses a graph; the bytes of the reference to it."""
-        key = f"{_MARK}{len(self._graphs)}"
-        self._graphs[key] = onnx.GraphProto.FromString(data)
-        return onnx.GraphProto(name=key).SerializeToString()
+        return self._refer(onnx.GraphProto.FromString(data)).SerializeToString()
+
+    def lend(self, proto: onnx.GraphProto, home: Scope) -> onnx.GraphProto:
+        """A reference to a graph that goes to a function but sees the names of `home`, where it
+        stands."""
+        if proto.name in self._homes:
+            return proto
+        reference = self._refer(self.graph(proto))
+        self._homes[reference.name] = home
+        return reference
+
+    def _refer(self, graph: onnx.GraphProto) -> onnx.GraphProto:
+        key = f"{SELF}{len(self._graphs)}"
+        self._graphs[key] = graph
+        return onnx.GraphProto(name=key)
 
     def graph(self, proto: onnx.GraphProto) -> onnx.GraphProto:
         """The graph itself, or the one that it refers to."""
-        if self._graphs and proto.name.startswith(_MARK):
+        if self._graphs and proto.name.startswith(SELF):
             return self._graphs.get(proto.name, proto)
         return proto
+
+    def home(self, proto: onnx.GraphProto) -> Scope | None:
+        """The scope that a lent graph stands in; None for others."""
+        return self._homes.get(proto.name)
 
 
 def parse_deep(data: bytes) -> tuple[onnx.ModelProto, Grafts]:

@@ -8,24 +8,26 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.tensor import Tensor
 from bridge.onnx_format import text
-from bridge.onnx_format.attributes import neutral_attributes, read_attribute
+from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
-from bridge.onnx_format.signature import require_signature
+from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
-from bridge.onnx_format.types import read_type
+from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.rules import Refused, readers
 from bridge.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
 
-DEFAULT_DOMAINS = ("", "ai.onnx")
+_A = onnx.AttributeProto
 
 
 def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
@@ -46,6 +48,11 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     else:
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
+        elif not isinstance(source, str | Path):
+            raise UsageError(
+                "a model is given as a path, as the bytes of an ONNX file or as an "
+                f"onnx.ModelProto, not as {type(source).__name__}"
+            )
         else:
             where = str(source)
             file = Path(source).absolute()
@@ -73,8 +80,14 @@ def _parse(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
 def _require(proto: onnx.ModelProto, where: str) -> None:
     if not proto.HasField("graph") or not (proto.graph.output or proto.graph.node):
         raise InvalidModelError(f"{where}: is not an ONNX model: it has no graph")
+    if not 1 <= proto.ir_version <= onnx.IR_VERSION:
+        raise InvalidModelError(
+            f"{where}: is of IR version {proto.ir_version or 'unknown'}; there are 1 to "
+            f"{onnx.IR_VERSION} in the onnx that is installed"
+        )
     if not proto.opset_import and proto.ir_version >= 3:
         raise InvalidModelError(f"{where}: does not say which operator set it uses")
+    read_opsets(proto.opset_import, where)
 
 
 class Reader:
@@ -87,17 +100,17 @@ class Reader:
         self.file = file
         self.grafts = grafts or Grafts()
         self.functions = Functions(proto.functions)
-        self.opsets = {
-            "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version
-            for entry in proto.opset_import
-        }
-        self.opsets.setdefault("", 1)
+        self.opsets = read_opsets(proto.opset_import, "the model")
+        if proto.ir_version < 3:
+            self.opsets.setdefault("", 1)
+        # Of operators that only functions use, a model need not import the operator set.
+        self.written_opsets = {k: v for k, v in self.opsets.items() if k}
 
     def model(self) -> Model:
         """The whole model."""
         proto = self.proto
-        model = Model(Graph(), "onnx", self.opsets[""])
-        model.opsets = {k: v for k, v in self.opsets.items() if k}
+        model = Model(Graph(), "onnx", self.opsets.get(""))
+        model.opsets = self.written_opsets
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         model.extras["onnx"] = {
             key: getattr(proto, key)
@@ -110,8 +123,7 @@ class Reader:
             )
             if getattr(proto, key)
         }
-        if proto.graph.doc_string:
-            model.extras["onnx"]["graph_doc_string"] = proto.graph.doc_string
+        model.extras["onnx"]["notes"] = _notes(proto.graph)
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
@@ -122,22 +134,24 @@ class Reader:
         given for the top-level graph alone, whose initializers may be inputs too."""
         graph = scope.graph
         graph.name = proto.name
-        inputs: dict[str, Value] = {}
-        if model is not None:
-            for info in proto.input:
-                value = Value(read_type(info.type), [info.name])
-                inputs[info.name] = value
-        overridable = self.proto.ir_version >= 4
+        constants: dict[str, Tensor] = {}
         for name, tensor in self._initializers(proto, scope.where):
-            if name in inputs:
-                if overridable and model is not None:
-                    model.defaults[inputs[name]] = tensor
+            if name in constants:
+                raise InvalidModelError(f'{scope.where}: two initializers are called "{name}"')
+            constants[name] = tensor
+        if model is not None:
+            overridable = self.proto.ir_version >= 4
+            for info in proto.input:
+                if info.name in constants and not overridable:
                     continue
-                del inputs[name]
-            scope.values[name] = scope.builder.tensor(tensor, [name])
-        for name, value in inputs.items():
-            scope.values[name] = value
-            graph.inputs.append(value)
+                value = Value(read_type(info.type), [info.name])
+                require_type(value.type, f'{scope.where} / input "{info.name}"')
+                scope.define(info.name, value)
+                graph.inputs.append(value)
+                if info.name in constants:
+                    model.defaults[value] = constants.pop(info.name)
+        for name, tensor in constants.items():
+            scope.define(name, scope.builder.tensor(tensor, [name]))
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = read_type(info.type)
@@ -148,6 +162,7 @@ class Reader:
             if model is not None:
                 graph.output_names.append(info.name)
         graph.nodes = scope.builder.nodes
+        scope.close()
         return graph
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
@@ -162,37 +177,34 @@ class Reader:
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
-        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
-        function = self.functions.get(proto, domain)
+        proto = scope.with_references(proto)
+        domain = canonical(proto.domain)
+        function = self.functions.get(proto)
         if function is not None:
             inline(self, function, proto, scope)
             return
         where = scope.path(proto)
-        require_signature(proto, domain, scope.opsets.get(domain, 1), where)
+        version = scope.opsets.get(domain)
+        if version is None:
+            raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
+        require_signature(proto, domain, version, where)
         if domain == "" and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, proto, scope)
             return
         if _holds_graph(proto) and _has_function(proto):
             read_by_function(self, proto, scope)
             return
-        raw: dict[str, Any] = {}
-        for attribute in proto.attribute:
-            if attribute.ref_attr_name:
-                attribute = scope.attribute(attribute)
-                if attribute is None:
-                    continue
-            raw[attribute.name] = read_attribute(attribute, self.file, where)
+        proto = given_outputs(proto, domain, version)
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
-        version = scope.opsets.get(domain)
-        if version is None:
-            if domain:
-                version = 1
-            else:
-                raise InvalidModelError(f"{where}: no operator set is imported for it")
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
-        extras = node_extras(proto)
+        rules = readers("onnx", type, version)
+        spellings = onnx_spellings().get((domain, proto.op_type), ())
+        if not rules and not spellings:
+            self.unknown(proto, type, inputs, version, scope)
+            return
+        raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
         builder = scope.builder
-        for rule in readers("onnx", type, version):
+        for rule in rules:
             builder.name = proto.name
             raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
             try:
@@ -205,32 +217,69 @@ class Reader:
                 )
                 scope.bind_results(proto, results)
                 return
-        outputs = scope.outputs(proto)
         builder.name = proto.name
-        for operator, spelling in onnx_spellings().get((domain, proto.op_type), ()):
+        for operator, spelling in spellings:
             if int(spelling.version) > version:
                 continue
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
+            outputs, extras = scope.outputs(proto), node_extras(proto)
             try:
                 unspell(
                     builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
                 )
             except KeyError as error:
                 raise InvalidModelError(f"{where}: {error.args[0]}") from error
-            break
-        else:
-            op = type if domain else f"ai.onnx::{type}"
-            if any(isinstance(value, onnx.GraphProto) for value in raw.values()):
-                why = "only If, Loop and Scan may hold a graph, and operators with a function body"
-                raise UnsupportedError("any format", [Unsupported(op, where, why)])
-            builder.node(op, inputs, outputs, raw, (), proto.name, extras)
+            scope.bind(proto, outputs)
+            return
+        self.unknown(proto, type, inputs, version, scope)
+
+    def unknown(
+        self,
+        proto: onnx.NodeProto,
+        type: str,
+        inputs: list[Value | None],
+        version: int,
+        scope: Scope,
+    ) -> None:
+        """Reads a node of an operator that the vocabulary lacks, to be written as it is."""
+        where = scope.path(proto)
+        domain = canonical(proto.domain)
+        op = type if domain else f"ai.onnx::{type}"
+        why = ""
+        if any(a.type in (_A.GRAPH, _A.GRAPHS) for a in proto.attribute):
+            why = (
+                "it holds a graph; Bridge knows what graphs mean in If, Loop, Scan and operators "
+                "with a function body alone"
+            )
+        elif domain and self.written_opsets.setdefault(domain, version) != version:
+            why = (
+                f"it is of operator set {version} of {domain}, but a model can import one alone, "
+                f"here {self.written_opsets[domain]}"
+            )
+        if why:
+            raise UnsupportedError("any format", [Unsupported(op, where, why)])
+        kept = {a.name: keep_attribute(a, self.file, where) for a in proto.attribute}
+        outputs, extras = scope.outputs(proto), node_extras(proto)
+        scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
 
 
+def _notes(graph: onnx.GraphProto) -> onnx.GraphProto:
+    """What a graph, its inputs and outputs say beyond the computation, and nothing else."""
+    notes = onnx.GraphProto(doc_string=graph.doc_string, metadata_props=graph.metadata_props)
+    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
+        for info in infos:
+            if info.doc_string or info.metadata_props:
+                kept.add(
+                    name=info.name, doc_string=info.doc_string, metadata_props=info.metadata_props
+                )
+    return notes
+
+
 def _holds_graph(proto: onnx.NodeProto) -> bool:
-    return any(a.type == onnx.AttributeProto.GRAPH for a in proto.attribute)
+    return any(a.type == _A.GRAPH for a in proto.attribute)
 
 
 def _has_function(proto: onnx.NodeProto) -> bool:

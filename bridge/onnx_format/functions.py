@@ -11,6 +11,7 @@ import onnx.defs
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
 
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ class Functions:
     """A model's local functions, by domain, name and overload."""
 
     def __init__(self, protos: Iterable[onnx.FunctionProto]) -> None:
-        self._table = {(f.domain, f.name, f.overload): f for f in protos}
+        self._table = {(canonical(f.domain), f.name, f.overload): f for f in protos}
 
-    def get(self, node: onnx.NodeProto, domain: str) -> onnx.FunctionProto | None:
+    def get(self, node: onnx.NodeProto) -> onnx.FunctionProto | None:
         """The function that a node calls, None where it is an operator."""
         if not self._table:
             return None
-        return self._table.get((node.domain or domain, node.op_type, node.overload))
+        return self._table.get((canonical(node.domain), node.op_type, node.overload))
 
 
 def inline(
@@ -43,39 +44,36 @@ def inline(
     """Reads the body of `function` into the scope of the node that calls it. One that is not
     `closed` was made from a graph that may use names of that scope."""
     where = scope.path(call)
-    if scope.depth > DEEPEST:
+    key = f"{canonical(function.domain)}::{function.name}::{function.overload}"
+    if (closed and key in scope.calls) or len(scope.calls) > DEEPEST:
         raise InvalidModelError(f"{where}: its function calls itself")
+    for kind, given, most in (
+        ("inputs", len(call.input), len(function.input)),
+        ("outputs", len(call.output), len(function.output)),
+    ):
+        if given > most:
+            raise InvalidModelError(f"{where}: has {given} {kind}, its function has {most}")
     attributes = {a.name: a for a in function.attribute_proto}
     for attribute in call.attribute:
-        if attribute.ref_attr_name:
-            given = scope.attribute(attribute)
-            if given is None:
-                continue
-            attribute = given
+        if attribute.type == onnx.AttributeProto.GRAPH and closed:
+            given = reader.grafts.lend(attribute.g, scope)
+            attribute = onnx.AttributeProto(name=attribute.name, type=attribute.type, g=given)
         attributes[attribute.name] = attribute
     inputs = [scope.resolve(name, where) if name else None for name in call.input]
     prefix = f"{scope.prefix}{call.name or call.output[0]}/"
     inner = Scope(
         reader,
         scope.builder,
-        _opsets(function),
+        read_opsets(function.opset_import, where) if closed else scope.opsets,
         where,
         parent=None if closed else scope,
         attributes=attributes,
         prefix=prefix,
     )
-    inner.depth = scope.depth + 1
+    inner.caller = scope
+    inner.calls = (*scope.calls, key)
     results = read_body(reader, function, inputs, inner)
     scope.bind_results(call, results)
-
-
-def _opsets(function: onnx.FunctionProto) -> dict[str, int]:
-    opsets = {
-        "" if entry.domain == "ai.onnx" else entry.domain: entry.version
-        for entry in function.opset_import
-    }
-    opsets.setdefault("", onnx.defs.onnx_opset_version())
-    return opsets
 
 
 def read_body(
@@ -87,7 +85,7 @@ def read_body(
 ) -> list[Value | None]:
     """Reads a function's nodes into `scope`; its (first `count`) outputs."""
     for index, name in enumerate(function.input):
-        scope.values[name] = inputs[index] if index < len(inputs) else None
+        scope.define(name, inputs[index] if index < len(inputs) else None)
     for node in function.node:
         reader.node(node, scope)
     return [scope.resolve(name, "output") for name in function.output[:count]]
@@ -109,9 +107,9 @@ def expand_function(
     given = {a.name: a for a in function.attribute_proto}
     given.update({a.name: a for a in attributes})
     name = builder.name
-    scope = Scope(
-        reader, builder, _opsets(function), where, attributes=given, prefix=f"{name}/"
-    )  # fmt: skip
+    opsets = read_opsets(function.opset_import, where)
+    opsets.setdefault("", onnx.defs.onnx_opset_version())
+    scope = Scope(reader, builder, opsets, where, attributes=given, prefix=f"{name}/")
     results = read_body(reader, function, inputs, scope, count)
     builder.name = name
     return results

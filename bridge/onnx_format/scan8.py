@@ -23,7 +23,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     if proto.input[0]:
         why = "Bridge has no form for its sequence_lens, which operator set 9 dropped"
         raise UnsupportedError("Bridge's graph", [Unsupported("Scan", where, why)])
-    graph = graph_attribute(reader, proto, "body", where)
+    graph, home = graph_attribute(reader, proto, "body", where)
     raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
     if "directions" in raw:
@@ -40,7 +40,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         per_batch.body.inputs.append(port)
         inner_inputs.append(value)
     captures = Captures(inner_inputs)
-    inner = per_batch.nested(captures, "body")
+    inner = per_batch.nested(captures, "body", home)
     fill_scan_body(reader, inner, graph, attributes, inner_inputs, len(proto.output), where)
     node = per_batch.builder.node(
         "Loop", captures.inputs, len(proto.output), {}, (inner.body,), proto.name

@@ -56,22 +56,48 @@ class Scope:
         self.graph = Graph()
         self.body = Body(self.graph)
         self.values: dict[str, Value | None] = {}
+        # Names in this graph and those around it, and which of them this graph added. A function's
+        # body starts anew.
+        self._visible: set[str] = set()
+        self._added: list[str] = []
         self.declared: dict[str, Type] = {}
-        self.depth: int = 0 if parent is None else parent.depth
+        self.caller: Scope | None = None
+        self._home: Scope | None = None
+        self._brought: dict[Value, Value] = {}
+        self.calls: tuple[str, ...] = () if parent is None else parent.calls
 
-    def nested(self, captures: Captures, where: str) -> Scope:
-        """The scope of a body of a node in this scope."""
+    def nested(self, captures: Captures, where: str, home: Scope | None = None) -> Scope:
+        """The scope of a body of a node in this scope. A body that a function was given sees the
+        names of its `home`, where the function is called."""
+        around = home or self
         scope = Scope(
             self.reader,
             Builder([]),
-            self.opsets,
+            around.opsets,
             f"{self.where} / {where}",
             self,
             captures,
-            self.attributes,
-            self.prefix,
+            around.attributes,
+            around.prefix,
         )
+        scope._home, scope._visible = home, around._visible
         return scope
+
+    def define(self, name: str, value: Value | None, shadows: bool = False) -> None:
+        """Makes a value known by its name, which nothing in this graph may have, nor (unless it
+        `shadows`, as the inputs of a body may) in a graph around it. InvalidModelError if so."""
+        if name in (self.values if shadows else self._visible):
+            raise InvalidModelError(
+                f'{self.where}: two values are called "{name}"; in ONNX each has a name of its own'
+            )
+        if name not in self._visible:
+            self._visible.add(name)
+            self._added.append(name)
+        self.values[name] = value
+
+    def close(self) -> None:
+        """Ends a body: the graphs beside it may use its names."""
+        self._visible.difference_update(self._added)
 
     def path(self, proto: onnx.NodeProto) -> str:
         """Where a node stands, from the top graph down."""
@@ -87,11 +113,28 @@ class Scope:
             raise InvalidModelError(
                 f'{self.where}: {where} uses "{name}", which nothing before it computes'
             )
-        outer = self.parent.resolve(name, where)
+        if self._home is None:
+            outer = self.parent.resolve(name, where)
+        else:
+            outer = self.parent._bring(self._home.resolve(name, where), self._home)
         # Without captures of its own it is part of its parent's graph (a function's body).
         value = outer if outer is None or self.captures is None else self._capture(outer)
         self.values[name] = value
         return value
+
+    def _bring(self, value: Value | None, home: Scope) -> Value | None:
+        """What a value of `home`, which lies further out, is in this scope."""
+        if value is None or self is home:
+            return value
+        if self.captures is None:  # a function's body is part of the graph that calls it
+            assert self.caller is not None
+            return self.caller._bring(value, home)
+        if value not in self._brought:
+            assert self.parent is not None
+            outer = self.parent._bring(value, home)
+            assert outer is not None
+            self._brought[value] = self._capture(outer)
+        return self._brought[value]
 
     def _capture(self, outer: Value) -> Value:
         tensor = outer.constant
@@ -105,14 +148,27 @@ class Scope:
         self.body.inputs.append(Invariant(self.captures.index(outer)))
         return value
 
-    def attribute(self, reference: onnx.AttributeProto) -> onnx.AttributeProto | None:
-        """The attribute that a function's node refers to, under the node's own name for it."""
-        given = (self.attributes or {}).get(reference.ref_attr_name)
-        if given is None:
-            return None
-        result = onnx.AttributeProto()
-        result.CopyFrom(given)
-        result.name = reference.name
+    def with_references(self, proto: onnx.NodeProto) -> onnx.NodeProto:
+        """The node with the attributes that it refers to, where it stands in a function; without
+        those that were not given."""
+        if not any(a.ref_attr_name for a in proto.attribute):
+            return proto
+        result = onnx.NodeProto()
+        result.CopyFrom(proto)
+        del result.attribute[:]
+        for attribute in proto.attribute:
+            name = attribute.ref_attr_name
+            if name and self.attributes is None:
+                raise InvalidModelError(
+                    f'{self.path(proto)}: its attribute {attribute.name} refers to "{name}" of a '
+                    "function, but it stands in none"
+                )
+            given = self.attributes.get(name) if name and self.attributes else attribute
+            if given is None:
+                continue
+            added = result.attribute.add()
+            added.CopyFrom(given)
+            added.name = attribute.name
         return result
 
     def outputs(self, proto: onnx.NodeProto) -> list[Value]:
@@ -129,7 +185,7 @@ class Scope:
         """Makes a node's outputs known by their names."""
         for name, value in zip(proto.output, values, strict=False):
             if name:
-                self.values[name] = value
+                self.define(name, value)
 
     def bind_results(self, proto: onnx.NodeProto, results: list[Value | None]) -> None:
         """Makes what a rule gave known by the names of the node's outputs."""
@@ -145,4 +201,4 @@ class Scope:
             if declared is not None:
                 value.declared = meet(value.declared, declared)
                 value.type = meet(value.type, declared)
-            self.values[name] = value
+            self.define(name, value)

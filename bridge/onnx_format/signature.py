@@ -10,17 +10,19 @@ import onnx.defs
 
 from bridge.errors import InvalidModelError
 
-_REQUIRED_INPUT = onnx.defs.OpSchema.FormalParameterOption.Single
+_Option = onnx.defs.OpSchema.FormalParameterOption
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Numbers of inputs and outputs, which inputs may not be absent, and the types of attributes
-    (by the number that `AttributeProto.type` has) with those that must be given."""
+    """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
+    types of attributes (by the number that `AttributeProto.type` has) with those that must be
+    given."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required_inputs: tuple[int, ...]
+    optional_outputs: frozenset[int]
     attributes: dict[str, int]
     required_attributes: frozenset[str]
 
@@ -37,7 +39,8 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
     return Signature(
         (schema.min_input, schema.max_input),
         (schema.min_output, schema.max_output),
-        tuple(i for i, p in enumerate(schema.inputs) if p.option == _REQUIRED_INPUT),
+        tuple(i for i, p in enumerate(schema.inputs) if p.option == _Option.Single),
+        frozenset(i for i, p in enumerate(schema.outputs) if p.option == _Option.Optional),
         {name: int(a.type.value) for name, a in schema.attributes.items()},
         frozenset(name for name, a in schema.attributes.items() if a.required),
     )
@@ -45,6 +48,9 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
 
 def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:
     """Raises InvalidModelError for a node that its operator's signature does not allow."""
+    given_attributes = {attribute.name for attribute in proto.attribute}
+    if len(given_attributes) < len(proto.attribute):
+        raise InvalidModelError(f"{where}: has two attributes of one name")
     declared = signature(proto.op_type, version, domain)
     if declared is None:
         return
@@ -61,13 +67,16 @@ def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: s
     for index in declared.required_inputs:
         if index < len(proto.input) and not proto.input[index]:
             raise InvalidModelError(f"{where}: its input {index} may not be absent")
-    given_attributes = set()
     for attribute in proto.attribute:
-        given_attributes.add(attribute.name)
         expected = declared.attributes.get(attribute.name)
-        # The standard's function bodies leave the type of a reference out.
-        refers = attribute.ref_attr_name and not attribute.type
-        if expected is not None and attribute.type != expected and not refers:
+        if expected is None:
+            if attribute.name.startswith("__"):  # someone's own note, which the checker lets pass
+                continue
+            raise InvalidModelError(
+                f"{where}: {proto.op_type} of operator set {version} has no attribute "
+                f"{attribute.name}"
+            )
+        if attribute.type != expected:
             kinds = onnx.AttributeProto.AttributeType
             raise InvalidModelError(
                 f"{where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, not "
@@ -75,3 +84,19 @@ def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: s
             )
     for name in sorted(declared.required_attributes - given_attributes):
         raise InvalidModelError(f"{where}: its attribute {name} is missing")
+
+
+def given_outputs(proto: onnx.NodeProto, domain: str, version: int) -> onnx.NodeProto:
+    """The node without the optional outputs at its end that have no name: they are not there."""
+    declared = signature(proto.op_type, version, domain)
+    count = len(proto.output)
+    while count and not proto.output[count - 1] and declared and (
+        count - 1 in declared.optional_outputs
+    ):  # fmt: skip
+        count -= 1
+    if count in (0, len(proto.output)):
+        return proto
+    result = onnx.NodeProto()
+    result.CopyFrom(proto)
+    del result.output[count:]
+    return result

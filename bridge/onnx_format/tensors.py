@@ -91,7 +91,8 @@ def _external(
         )
     directory = file.parent
     path = file if location == SELF else Path(os.path.normpath(directory / location))
-    if os.path.isabs(location) or os.path.relpath(path, directory).startswith(".."):
+    inside = Path(os.path.relpath(path, directory)).parts[:1] != ("..",)
+    if os.path.isabs(location) or "\0" in location.removeprefix(SELF) or not inside:
         raise InvalidModelError(f"{where}: the external file {location} is outside {directory}")
     tensor = Tensor(element, shape, b"")
     offset = _number(entries, "offset", where)

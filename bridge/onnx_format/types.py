@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import onnx
 
+from bridge.errors import InvalidModelError
 from bridge.neutral.types import (
     ANY,
     BY_ONNX,
     UNKNOWN,
     Dim,
+    ForeignType,
     OptionalType,
     SequenceType,
     Shape,
@@ -18,7 +20,7 @@ from bridge.neutral.types import (
 
 
 def read_type(proto: onnx.TypeProto) -> Type:
-    """The neutral type; UNKNOWN where the proto says nothing (or names a map or sparse type)."""
+    """The neutral type; UNKNOWN where the proto says nothing."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
@@ -27,7 +29,22 @@ def read_type(proto: onnx.TypeProto) -> Type:
         return SequenceType(read_type(proto.sequence_type.elem_type))
     if kind == "optional_type":
         return OptionalType(read_type(proto.optional_type.elem_type))
-    return UNKNOWN
+    if kind is None:
+        return UNKNOWN
+    if kind == "map_type":
+        key = BY_ONNX.get(proto.map_type.key_type)
+        name = f"map({key or '?'},{read_type(proto.map_type.value_type)})"
+    else:
+        name = kind.removesuffix("_type")
+    return ForeignType(name, proto.SerializeToString(deterministic=True))
+
+
+def require_type(type: Type, where: str) -> None:
+    """Raises InvalidModelError where a value's type is not said, or has elements of none."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    if isinstance(type, TensorType) and type.element is None:
+        raise InvalidModelError(f"{where}: has no type, or elements of a type that is not known")
 
 
 def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
@@ -54,6 +71,9 @@ def write_type(type: Type, proto: onnx.TypeProto) -> None:
     if isinstance(type, OptionalType):
         proto.optional_type.SetInParent()
         write_type(type.item, proto.optional_type.elem_type)
+        return
+    if isinstance(type, ForeignType):
+        proto.ParseFromString(type.spelled)
         return
     if type.element is None or type.element.onnx is None:
         return

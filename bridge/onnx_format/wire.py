@@ -8,6 +8,7 @@ never pass through protobuf. Field numbers are those of `onnx.proto`.
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,12 +21,14 @@ from bridge.neutral.tensor import FileRange, Tensor
 LARGE = 1 << 16
 """Bytes from which on a tensor is left in its file."""
 
-SELF = "\0"
-"""The location of a tensor whose bytes are in the model file itself."""
+SELF = f"\0{os.urandom(8).hex()}"
+"""The location of a tensor whose bytes are in the model file itself, drawn so that no model can
+name it."""
 
-MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR = range(5)
+MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, FUNCTION = range(6)
 NESTED: dict[int, dict[int, int]] = {
-    MODEL: {7: GRAPH},
+    MODEL: {7: GRAPH, 25: FUNCTION},
+    FUNCTION: {7: NODE, 11: ATTRIBUTE},
     GRAPH: {1: NODE, 5: TENSOR},
     NODE: {5: ATTRIBUTE},
     ATTRIBUTE: {5: TENSOR, 6: GRAPH},

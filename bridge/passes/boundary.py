@@ -13,6 +13,7 @@ from bridge.neutral.types import (
     ANY,
     Dim,
     Element,
+    ForeignType,
     OptionalType,
     SequenceType,
     TensorType,
@@ -58,7 +59,7 @@ def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
         return SequenceType(TensorType(_element(type.item), dims))
     if isinstance(type, OptionalType):
         return OptionalType(_reshaped(type.item, dims, name))
-    if type.rank not in (None, len(dims)):
+    if isinstance(type, ForeignType) or type.rank not in (None, len(dims)):
         raise UsageError(f'the input "{name}" is {type}: it cannot be given {len(dims)} dimensions')
     return TensorType(type.element, dims)
 

@@ -60,7 +60,7 @@ class Expander:
             if node.bodies:
                 self._bodies(node, where)
             elif not self._native(node):
-                self._report(node, where, choose(node, self.target)[1])
+                self._report(node, where, self._obstacle(node))
             out.append(node)
             return
         if depth > DEEPEST:
@@ -74,8 +74,13 @@ class Expander:
 
     def _native(self, node: Node) -> bool:
         if node.op not in operators():
-            return self.source == self.target.format
+            return self.source == self.target.format and not _is_no_operator(node)
         return choose(node, self.target)[0] is not None
+
+    def _obstacle(self, node: Node) -> str:
+        if _is_no_operator(node):
+            return "its operator set has no such operator"
+        return choose(node, self.target)[1]
 
     def _by_rule(self, node: Node) -> tuple[list[Node], list[Value | None]] | None:
         if self.source == self.target.format == "ir" and self._native(node):
@@ -105,3 +110,8 @@ class Expander:
 
     def _report(self, node: Node, where: str, why: str) -> None:
         self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+
+
+def _is_no_operator(node: Node) -> bool:
+    """Whether ONNX itself does not know the operator: the vocabulary has all that it knows."""
+    return node.op.startswith("ai.onnx::") and node.op not in operators()

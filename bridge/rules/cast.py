@@ -20,7 +20,10 @@ def named_type(b: Builder, node: Node) -> Result:
     import onnx
 
     name = node.attributes["to"]
-    return b.op("Cast", node.inputs[0], to=BY_ONNX[onnx.TensorProto.DataType.Value(name)])
+    to = BY_ONNX.get(dict(onnx.TensorProto.DataType.items()).get(name, 0))
+    if to is None:
+        raise Refused(f'there is no element type "{name}"; ONNX names them FLOAT, INT64, ...')
+    return b.op("Cast", node.inputs[0], to=to)
 
 
 @reads("Convert", format="ir")

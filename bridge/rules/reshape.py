@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference.dims import known_axes, length_of
 from bridge.neutral.tensor import Tensor
@@ -259,17 +259,26 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
 
 
+@reads("Transpose", format="onnx")
+def require_permutation(b: Builder, node: Node) -> None:
+    """Each axis stands in perm once."""
+    x, perm = node.inputs[0], node.attributes.get("perm")
+    rank = x.rank if x else None
+    if perm is not None and sorted(perm) != list(range(len(perm) if rank is None else rank)):
+        raise Refused(f"perm {list(perm)} is no order of the axes of {x and x.type}")
+
+
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
-    """Tile-1 repeats one axis: inputs tiles and axis, scalars."""
+    """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
     x, tiles, axis = node.inputs
     assert x is not None and tiles is not None and axis is not None
     (rank,) = ranks_of(node, 0)
-    at = integers(axis)
+    at = values_of(axis)
     if at is None:
         raise Refused("the axis of Tile-1 must be a constant")
     parts = [b.constant([1])] * rank
-    parts[at[0] % rank] = as_i64(b, vector(b, tiles))
+    parts[int(at.item()) % rank] = as_i64(b, vector(b, tiles))
     return b.op("Tile", x, concat(b, 0, *parts))
 
 

@@ -21,7 +21,7 @@ from bridge.neutral.graph import (
     Value,
     Yield,
 )
-from bridge.neutral.types import OptionalType, SequenceType, Shape, TensorType, Type
+from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
 
 Json = dict[str, Any]
 
@@ -72,6 +72,8 @@ def _type(type: Type) -> Json:
             return {"kind": "sequence", "item": _type(type.item)}
         case OptionalType():
             return {"kind": "optional", "item": _type(type.item)}
+        case ForeignType():
+            return {"kind": type.name}
 
 
 def _shape(shape: Shape) -> list[int | str] | None:

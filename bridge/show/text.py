@@ -41,8 +41,10 @@ def _default(value: Json) -> str:
 
 
 def _type(value: Json) -> str:
-    if value["kind"] != "tensor":
+    if "item" in value:
         return f"{value['kind']}({_type(value['item'])})"
+    if value["kind"] != "tensor":
+        return str(value["kind"])
     shape = "*" if value["shape"] is None else ",".join(map(str, value["shape"]))
     return f"{value['element'] or '?'}[{shape}]"
 

@@ -1,0 +1,34 @@
+"""The operator sets that a model or function imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+import onnx.defs
+
+from bridge.errors import InvalidModelError
+
+
+def canonical(domain: str) -> str:
+    """The domain; "" for the default one, which has two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def read_opsets(imports: Iterable[onnx.OperatorSetIdProto], where: str) -> dict[str, int]:
+    """The version of each imported domain; InvalidModelError for one that cannot be."""
+    newest = onnx.defs.onnx_opset_version()
+    versions: dict[str, int] = {}
+    for entry in imports:
+        domain, version = canonical(entry.domain), entry.version
+        if version < 1 or (domain == "" and version > newest):
+            raise InvalidModelError(
+                f"{where}: imports operator set {version} of {domain or 'ONNX'}; there are "
+                + ("1 and newer" if domain else f"1 to {newest} in the onnx that is installed")
+            )
+        if versions.setdefault(domain, version) != version:
+            raise InvalidModelError(
+                f"{where}: imports the operator sets {versions[domain]} and {version} of "
+                f"{domain or 'ONNX'}"
+            )
+    return versions
