@@ -144,3 +144,20 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
         assert difference.max() <= 1 and (difference > 0).mean() < 0.05
     else:
         assert_close(actual, expected)
+
+
+def test_import_of_the_domain_may_lack(tmp_path: Path) -> None:
+    op, (x, *rest), attributes = CASES["sigmoid"]
+    assert x is not None
+    constants = [
+        onnx.numpy_helper.from_array(a, f"i{i}") for i, a in enumerate(rest) if a is not None
+    ]
+    node = helper.make_node(
+        op, ["x", *(c.name for c in constants)], ["y"], domain="com.microsoft", **attributes
+    )
+    info = helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, x.shape)
+    graph = helper.make_graph([node], "g", [info], [onnx.ValueInfoProto(name="y")], constants)
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    OnnxRuntime(model)
+    bridge.convert(model, tmp_path / "a.xml")

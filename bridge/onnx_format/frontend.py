@@ -17,7 +17,7 @@ from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, re
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
-from bridge.onnx_format.opsets import canonical, read_opsets
+from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
@@ -184,7 +184,7 @@ class Reader:
             inline(self, function, proto, scope)
             return
         where = scope.path(proto)
-        version = scope.opsets.get(domain)
+        version = scope.opsets.get(domain, IMPLIED.get(domain))
         if version is None:
             raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
         require_signature(proto, domain, version, where)

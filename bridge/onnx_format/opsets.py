@@ -9,6 +9,9 @@ import onnx.defs
 
 from bridge.errors import InvalidModelError
 
+IMPLIED = {"com.microsoft": 1}
+"""Operator sets that need no import: onnxruntime's own operators have one, and it asks for none."""
+
 
 def canonical(domain: str) -> str:
     """The domain; "" for the default one, which has two names."""
