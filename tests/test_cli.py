@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -67,6 +68,57 @@ def test_onto_itself_with_external_data(tmp_path: Path) -> None:
         (tensor,) = onnx.load(model).graph.initializer
         np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), weights)
     assert model.stat().st_size > weights.nbytes
+
+
+def test_what_stood_at_the_destination(tmp_path: Path) -> None:
+    """A link stays a link, permissions stay, and data that only the old model had goes."""
+    proto = onnx.parser.parse_model(f"{HEAD} g (float[9] x) => (float[9] y) {{ y = Sub (x, w) }}")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
+    onnx.save(proto, tmp_path / "small.onnx")
+    store, links = tmp_path / "store", tmp_path / "links"
+    store.mkdir(), links.mkdir()
+    target, data = links / "model.onnx", links / "model.onnx.data"
+    (store / "blob").write_text("old")
+    (store / "blob").chmod(0o640)
+    target.symlink_to(store / "blob")
+    assert bridge("convert", IF, target).code == 0
+    assert target.is_symlink() and onnx.load(store / "blob").graph.node
+    assert (store / "blob").stat().st_mode & 0o777 == 0o640
+
+    data.write_text("of somebody else")
+    assert bridge("convert", IF, target).code == 0
+    assert data.exists()
+    onnx.save(proto, target, save_as_external_data=True, location=data.name, size_threshold=0)
+    assert bridge("convert", tmp_path / "small.onnx", target, "--no-external-data").code == 0
+    assert sorted(path.name for path in (*links.iterdir(), *store.iterdir())) == [
+        "blob",
+        "model.onnx",
+    ]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+def test_an_interrupted_replacement(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rename = tmp_path / "model.xml", os.rename
+    assert bridge("convert", IF, model).code == 0
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+
+    def failing(old: Path, new: Path) -> None:
+        if new.suffix == ".xml":  # the last file to be replaced
+            raise error
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", failing)
+    for path in (model, tmp_path / "new.xml"):
+        assert bridge("convert", PRUNED, path).code in (2, 130)
+        assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
+
+
+def test_ranges_are_lost_in_onnx(tmp_path: Path) -> None:
+    model = save(tmp_path / "in.onnx", f"{HEAD} g (float[n] x) => (float[n] y) {{ y = Neg (x) }}")
+    finished = bridge("convert", model, tmp_path / "out.onnx", "--input-shape", "x=[2..4]")
+    assert 'note: the input "x": ONNX has no ranges of sizes, so that 2..4' in finished.out
 
 
 def test_quiet(tmp_path: Path) -> None:

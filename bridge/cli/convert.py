@@ -44,7 +44,11 @@ def convert(
     ] = False,
     keep_branches: Annotated[
         bool,
-        typer.Option("--keep-branches", help="Never prune a branch of an If (IR only)."),
+        typer.Option(
+            "--keep-branches",
+            help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
+            "model, as it cannot compute values of unknown rank.",
+        ),
     ] = False,
     external_data: Annotated[
         bool | None,
@@ -83,7 +87,6 @@ def convert(
     """
     import bridge
 
-    _refuse_misplaced(destination, opset, compress_to_fp16, keep_branches, external_data)
     if check:
         from bridge.cli.check import require_engines
 
@@ -132,24 +135,3 @@ def _sizes(source: Path, shapes: Mapping[str, Sequence[Any]]) -> dict[str, int]:
             if isinstance(after, int):
                 sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
     return sizes
-
-
-def _refuse_misplaced(
-    destination: Path,
-    opset: int | None,
-    compress_to_fp16: bool,
-    keep_branches: bool,
-    external_data: bool | None,
-) -> None:
-    """Raises UsageError for an option that means nothing for the destination's format."""
-    from bridge.api import format_of
-
-    if format_of(destination) == "onnx":
-        misplaced = {"--compress-to-fp16": compress_to_fp16, "--keep-branches": keep_branches}
-        kind = "IR (.xml)"
-    else:
-        misplaced = {"--opset": opset is not None, "--external-data": external_data is not None}
-        kind = "ONNX (.onnx)"
-    for option, given in misplaced.items():
-        if given:
-            raise UsageError(f"{option} is for writing {kind}, the destination is {destination}")
