@@ -323,3 +323,42 @@ def test_model_and_weights_behind_links(tmp_path: Path) -> None:
         assert bridge("convert", links / name, tmp_path / "out.onnx").code == 0
         (tensor,) = onnx.load(tmp_path / "out.onnx").graph.initializer
         assert onnx.numpy_helper.to_array(tensor).sum() == 4096
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shells and devices of POSIX")
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("ops | true", 141, ""),
+        ("ops --help | true", 141, ""),
+        (f"inspect {IF} --json | true", 141, ""),
+        ("inspect nowhere.onnx 2>&1 >/dev/null | true", 2, ""),
+        ("ops >/dev/full", 2, "Error: the output: No space left on device\n"),
+        ("ops Clip >ops.txt; cat ops.txt", 0, ""),
+    ],
+)
+def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: Path) -> None:
+    finished = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m bridge {command}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONPATH": str(MODELS.parent)},
+        capture_output=True,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr.decode()) == (code, says)
+
+
+def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, bridge.api, bridge.cli\n"
+        "def stuck(*_): print('stuck', flush=True); time.sleep(60)\n"
+        "bridge.api._put_in_place = stuck\n"
+        "bridge.cli.main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "stuck\n"
+        assert list(tmp_path.iterdir())
+        process.terminate()
+        assert process.wait(30) == 143
+    assert not list(tmp_path.iterdir())
