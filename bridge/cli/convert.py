@@ -10,7 +10,6 @@ import typer
 
 from bridge.cli.options import Quiet, input_shapes
 from bridge.cli.output import echo, progress, size_of
-from bridge.errors import UsageError
 
 
 def convert(
@@ -90,8 +89,6 @@ def convert(
     if check:
         from bridge.cli.check import require_engines
 
-        if weights is not None:
-            raise UsageError("--check needs the weights beside the .xml, under its name")
         require_engines(source, destination)
     shapes = input_shapes(input_shape or ())
     with progress(f"converting {source}", quiet) as done:
@@ -117,21 +114,26 @@ def convert(
     if check:
         from bridge.cli.check import run_check
 
-        run_check(source, destination, quiet, sizes=_sizes(source, shapes))
+        sizes = _sizes(source, weights, shapes)
+        run_check(source, destination, quiet, sizes=sizes, weights=weights)
 
 
-def _sizes(source: Path, shapes: Mapping[str, Sequence[Any]]) -> dict[str, int]:
-    """The sizes that the inputs' new shapes give to dimensions of the source, as a check takes
-    them: by the dimension's symbol, or as `input.axis` where it has none."""
+def _sizes(
+    source: Path, weights: Path | None, shapes: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """The sizes and ranges that the inputs' new shapes give to open dimensions of the source, as
+    a check takes them: by the dimension's symbol, or as `input.axis` where it has none."""
     if not shapes:
         return {}
     import bridge
+    from bridge.check.inputs import innermost
 
     sizes = {}
-    for value in bridge.load(source).graph.inputs:
-        new = shapes.get(value.name, ())
-        old = value.shape or (None,) * len(new)
+    for value in bridge.load(source, weights).graph.inputs:
+        new = next((shapes[name] for name in value.names if name in shapes), ())
+        shape = innermost(value.type).shape
+        old = (None,) * len(new) if shape is None else shape
         for axis, (before, after) in enumerate(zip(old, new, strict=False)):
-            if isinstance(after, int):
+            if not isinstance(before, int) and not isinstance(after, str):
                 sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
     return sizes

@@ -33,11 +33,15 @@ def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         if match["name"] in shapes:
             raise UsageError(f'--input-shape {text}: "{match["name"]}" is given twice')
         dims = match["dims"].split(",") if match["dims"].strip() else []
-        shapes[match["name"]] = tuple(_dim(dim.strip(), text) for dim in dims)
+        shapes[match["name"]] = tuple(
+            parse_dimension(dim.strip(), f"--input-shape {text}") for dim in dims
+        )
     return shapes
 
 
-def _dim(dim: str, text: str) -> Any:
+def parse_dimension(dim: str, option: str) -> Any:
+    """A size, a symbol or an Interval, from texts like `3`, `h`, `?` and `2..8`. Raises UsageError
+    for other texts, which names the `option`."""
     from bridge.neutral.types import Interval
     from bridge.passes.boundary import dimension
 
@@ -51,4 +55,4 @@ def _dim(dim: str, text: str) -> Any:
     try:
         return dimension(given)
     except UsageError as error:
-        raise UsageError(f"--input-shape {text}: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
