@@ -187,6 +187,26 @@ def test_check_differs(tmp_path: Path) -> None:
         assert finished.out.startswith("NOT OK: ")
 
 
+def test_check_that_cannot_compare(tmp_path: Path) -> None:
+    """What fails is an error, not a difference."""
+    (tmp_path / "garbage.onnx").write_bytes(b"garbage")
+    custom = '<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float x) => (float y) %s'
+    (tmp_path / "custom.onnxtxt").write_text(custom % "{ y = my.Foo (x) }")
+    for name, says in (("garbage.onnx", "is not an ONNX model"), ("custom.onnxtxt", "my::Foo")):
+        finished = bridge("check", tmp_path / name)
+        assert (finished.code, finished.out) == (2, "")
+        assert finished.err.startswith("Error: nothing was compared: ") and says in finished.err
+
+
+def test_check_with_ranges(tmp_path: Path) -> None:
+    text = f"{HEAD} g (float[n, m] x) => (float[n, m] y) {{ y = Neg (x) }}"
+    model = save(tmp_path / "model.onnx", text)
+    for suffix in (".xml", ".onnx"):
+        shape = ("--input-shape", "x=[7..9,?]", "--check")
+        assert bridge("convert", model, tmp_path / f"out{suffix}", *shape).code == 0
+    assert bridge("check", model, "--size", "n=7..9").code == 0
+
+
 def test_check_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for arguments in (("check", IF), ("convert", IF, tmp_path / "model.xml", "--check")):

@@ -1,8 +1,9 @@
 """The command line. Commands import what they need when they run, so that `--help` is quick.
 
 Exit codes: 0 for success; 1 when a check finds a difference, and for nothing else; 2 for an error,
-be it the call's, the model's, or a defect of Bridge. Who is stopped ends as shells have it, with
-128 and the signal's number: 130 interrupted, 141 when nobody reads the output, 143 terminated.
+be it the call's, the model's, an engine's, or a defect of Bridge. Who is stopped ends as shells
+have it, with 128 and the signal's number: 130 interrupted, 141 when nobody reads the output, 143
+terminated.
 """
 
 from __future__ import annotations
