@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 import venv
@@ -77,6 +78,14 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
     assert last["absent"] == ["openvino", "onnxruntime", "torch"]
     assert len(converted) == 3
     assert all(entry["if"] for entry in converted)
+
+    text = README.read_text(encoding="utf-8")
+    first = text.partition("<!-- wheel -->")[2].split("```")[1].partition("\n")[2].strip()
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    finished = subprocess.run(
+        first.removesuffix(" --check"), shell=True, cwd=outside, env={"PATH": path}, check=False
+    )
+    assert finished.returncode == 0 and (outside / "model.xml").is_file()
 
     command = python.with_name("bridge")
     assert run(command, "--version").startswith("bridge 0.")
