@@ -258,6 +258,31 @@ def test_a_difference_is_traced_to_the_first_value(tmp_path: Path) -> None:
     assert "the first value that differs is 'positive'" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "first"),
+    [
+        (
+            "Add(positive, positive)",
+            "Mul(positive, positive)",
+            "'else / u', which If \"inner\" / else_branch / Add",
+        ),
+        (
+            "Neg(positive)",
+            "Sigmoid(positive)",
+            '\'then / else / q\', which If "inner" / then_branch / If "t" / ',
+        ),
+    ],
+)
+def test_a_difference_is_traced_into_a_branch(
+    old: str, new: str, first: str, tmp_path: Path
+) -> None:
+    right = saved(GATE, tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(GATE.replace(old, new)), tmp_path / "m.xml")
+    report = check(right, tmp_path / "m.xml")
+    assert not report.ok
+    assert f"the first value that differs is {first}" in str(report)
+
+
 def test_an_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(LOOP), tmp_path / "m.xml")
     report = check(tmp_path / "m.xml")

@@ -6,7 +6,7 @@ import functools
 import math
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -28,7 +28,14 @@ from bridge.check.engines import (
     Session,
 )
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
+from bridge.check.instrument import (
+    IfSite,
+    expose,
+    if_sites,
+    instrument,
+    named_values,
+    values_inside,
+)
 from bridge.check.packed import PackedSession
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
@@ -457,10 +464,13 @@ class _Checker:
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
         pair = self.pair
-        names = named_values(bridge.load(pair.source))
-        if pair.against is not None:
-            known = set(named_values(bridge.load(pair.against)))
-            names = {name: node for name, node in names.items() if name in known}
+
+        def shared(named: Callable[[Model], dict[str, str]]) -> dict[str, str]:
+            names = named(bridge.load(pair.source))
+            if pair.against is None:
+                return names
+            known = named(bridge.load(pair.against))
+            return {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
             def changed(path: Path) -> Model:
@@ -475,10 +485,19 @@ class _Checker:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
             return first, _load(other)[0]
 
-        try:
-            return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
-        except BridgeError as error:
-            return f"the search for the first difference stopped: {shortened(str(error))}"
+        def search(names: Mapping[str, str]) -> FirstDifference | str:
+            try:
+                return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
+            except BridgeError as error:
+                return f"the search for the first difference stopped: {shortened(str(error))}"
+
+        found = search(shared(named_values))
+        if isinstance(found, FirstDifference):
+            name = found.name
+            inside = search(shared(lambda model: values_inside(model, name)))
+            if isinstance(inside, FirstDifference):
+                return replace(inside, before=found.before + inside.before)
+        return found
 
 
 def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
