@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bridge.api import convert, load, save, to_onnx, to_openvino
     from bridge.boundary import Boundary, pack, unpack
     from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
+    from bridge.neutral.types import Interval
     from bridge.report import Report
 
 _HOMES = {
@@ -27,6 +28,7 @@ _HOMES = {
     "Boundary": "bridge.boundary",
     "pack": "bridge.boundary",
     "unpack": "bridge.boundary",
+    "Interval": "bridge.neutral.types",
     "Report": "bridge.report",
     "BridgeError": "bridge.errors",
     "InvalidModelError": "bridge.errors",
@@ -37,6 +39,7 @@ _HOMES = {
 __all__ = [
     "Boundary",
     "BridgeError",
+    "Interval",
     "InvalidModelError",
     "Report",
     "UnsupportedError",
@@ -51,8 +54,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'bridge' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:  # else a type checker would take any name for one of Bridge's
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'bridge' has no attribute {name!r}")
+        return getattr(import_module(home), name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import operator
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from bridge.errors import BridgeError, InvalidModelError, UsageError
 from bridge.report import Report
@@ -18,10 +20,34 @@ if TYPE_CHECKING:
     import openvino
 
     from bridge.neutral.graph import Model
+    from bridge.neutral.types import Interval
 
-Source = Any
-"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model, an
-`onnx.ModelProto`, or a `Model` that `load` gave."""
+PathLike: TypeAlias = str | os.PathLike[str]
+
+File: TypeAlias = "PathLike | bytes | bytearray | memoryview | onnx.ModelProto"
+"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model, or an
+`onnx.ModelProto`."""
+
+Source: TypeAlias = "File | Model"
+"""A File, or a `Model` that `load` gave."""
+
+InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
+"""Shapes by the input's name. A dimension is a size, a symbol, a range of sizes, or None for any
+size."""
+
+
+class ConvertOptions(TypedDict, total=False):
+    """The options of `convert`."""
+
+    opset: int | None
+    input_shapes: InputShapes | None
+    compress_to_fp16: bool
+    keep_branches: bool
+    external_data: bool | None
+    weights: PathLike | None
+    debug: bool
+    progress: Callable[[str], None] | None
+
 
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
@@ -54,49 +80,86 @@ def _examined(source: Source) -> Iterator[None]:
         from bridge.neutral.graph import Model
         from bridge.onnx_format.validity import fault_of
 
-        is_path = isinstance(source, str | os.PathLike)
-        if isinstance(source, Model) or (is_path and _source_format(Path(source)) != "onnx"):
-            raise
-        fault = fault_of(Path(source) if is_path else source)
+        if isinstance(source, str | os.PathLike):
+            path = Path(source)
+            fault = fault_of(path) if _source_format(path) == "onnx" else None
+            name = str(path)
+        else:
+            if isinstance(source, bytearray | memoryview):
+                source = bytes(source)
+            fault = None if isinstance(source, Model) else fault_of(source)
+            name = "the model"
         if fault is None:
             raise
-        name = source if is_path else "the model"
         raise InvalidModelError(f"{name}: is not valid ONNX: {fault}") from error
 
 
-def load(source: Source, weights: str | Path | None = None) -> Model:
+def load(source: File, weights: PathLike | None = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
     `weights` is the `.bin` of an IR, where it does not stand beside the `.xml` under its name.
+
+    Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
+    operators that Bridge cannot read, UsageError for a source of another kind.
     """
     with _examined(source):
         return _load(source, weights)
 
 
-def _load(source: Source, weights: str | Path | None) -> Model:
+def _load(source: Any, weights: PathLike | None) -> Model:
     if not isinstance(source, str | os.PathLike):
+        import onnx
+
         from bridge.onnx_format.frontend import read as read_onnx
 
-        return read_onnx(source)
+        if not isinstance(source, bytes | bytearray | memoryview | onnx.ModelProto):
+            raise UsageError(
+                "a model is a path, the bytes of an ONNX model, an onnx.ModelProto, or a Model "
+                f"that bridge.load gave, not {_described(source)}"
+            )
+        _refuse_weights("the model", weights)
+        return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
     kind = _source_format(path)
     if not path.is_file():
-        raise InvalidModelError(f"{path}: there is no such file")
-    if kind == "onnx" and weights is not None:
-        raise UsageError(f"{path}: only an IR has its weights in a .bin; this is ONNX")
+        what = "there is no such file"
+        if path.exists():
+            what = "is a directory" if path.is_dir() else "is no regular file"
+        raise InvalidModelError(f"{path}: {what}")
     if kind == "onnx":
         from bridge.onnx_format.frontend import read as read_onnx
 
+        _refuse_weights(str(path), weights)
         return read_onnx(path)
     from bridge.ir_format.frontend import read as read_ir
 
-    return read_ir(path, Path(weights) if weights is not None else None)
+    return read_ir(path, None if weights is None else _path(weights, "weights"))
 
 
-def _loaded(source: Source, weights: str | Path | None = None) -> Model:
+def _loaded(source: Any, weights: PathLike | None) -> Model:
+    """A model that the caller may change."""
+    from bridge.neutral.clone import clone_model
     from bridge.neutral.graph import Model
 
-    return source if isinstance(source, Model) else _load(source, weights)
+    if not isinstance(source, Model):
+        return _load(source, weights)
+    _refuse_weights("the model", weights)
+    return clone_model(source)
+
+
+def _refuse_weights(name: str, weights: PathLike | None) -> None:
+    if weights is not None:
+        raise UsageError(f"{name}: only an IR (.xml) has its weights in a .bin; this is none")
+
+
+def _path(given: Any, what: str) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{what} must be a path, not {_described(given)}")
+    return Path(given)
+
+
+def _described(given: Any) -> str:
+    return "None" if given is None else f"of type {type(given).__name__}"
 
 
 def _opset(model: Model, opset: int | None) -> int:
@@ -106,8 +169,12 @@ def _opset(model: Model, opset: int | None) -> int:
         return max(DEFAULT_OPSET, _opset_of_elements(model))
     from bridge.onnx_format.backend import check_opset
 
-    check_opset(opset)
-    return opset
+    try:
+        number = operator.index(opset)
+    except TypeError:
+        raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
+    check_opset(number)
+    return number
 
 
 _ELEMENT_SINCE = {"f4e2m1": 23, "f8e8m0": 24, "u2": 25}
@@ -123,33 +190,43 @@ def _opset_of_elements(model: Model) -> int:
 
 def convert(
     source: Source,
-    destination: str | Path,
+    destination: PathLike,
     *,
     opset: int | None = None,
-    input_shapes: Mapping[str, Sequence[Any]] | None = None,
+    input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     external_data: bool | None = None,
-    weights: str | Path | None = None,
+    weights: PathLike | None = None,
     debug: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Converts a model to the format that the destination's suffix names.
 
     `opset` is the ONNX operator set to write, 13 to the newest (default: the source's own when it
-    is ONNX, else 21). `input_shapes` gives inputs other shapes, by name: ints, symbols (str) or
-    `None` for any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches`
-    never prunes a branch of an If. `external_data` stores ONNX constants beside the model (None:
-    when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not beside it.
-    `debug` verifies the graph after each pass; `progress` is called with the name of each step
-    that is done.
+    is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
+    symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
+    stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
+    which OpenVINO may then be unable to run the model. `external_data` stores ONNX constants
+    beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
+    it is not beside it. `debug` verifies the graph after each pass; `progress` is called with the
+    name of each step that is done.
 
-    Raises a BridgeError that says what, where and what to do; what stood at the destination is
-    then untouched.
+    Raises InvalidModelError for a source that is no model or contradicts itself, UnsupportedError
+    with all operators that cannot be converted, and UsageError for options that make no sense and
+    for what the file system refuses. What stood at the destination is then untouched.
     """
-    target = Path(destination)
+    target = _path(destination, "the destination")
     kind = format_of(target)
     _require_place(target)
+    if kind == "onnx":
+        misplaced = {"compress_to_fp16": compress_to_fp16, "keep_branches": keep_branches}
+    else:
+        misplaced = {"opset": opset is not None, "external_data": external_data is not None}
+    for option, given in misplaced.items():
+        if given:
+            other = "IR (.xml)" if kind == "onnx" else "ONNX (.onnx)"
+            raise UsageError(f"{option} is for writing {other}; the destination is {target}")
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection():
         model = _loaded(source, weights)
@@ -197,16 +274,16 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _override(model: Model, shapes: Mapping[str, Sequence[Any]] | None) -> None:
-    if shapes:
+def _override(model: Model, shapes: InputShapes | None) -> None:
+    if shapes is not None:
         from bridge.passes.boundary import override_shapes
 
         override_shapes(model, shapes)
 
 
-def save(model: Model, destination: str | Path, **options: Any) -> Report:
-    """Writes a model that `load` gave; the options are those of `convert`. The model is rewritten
-    for its target on the way and is of no further use."""
+def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
+    """Writes a model that `load` gave, which stays as it is; options and errors are those of
+    `convert`."""
     return convert(model, destination, **options)
 
 
@@ -230,8 +307,13 @@ def _save(
         number = _opset(model, opset)
         prepare(model, Target("onnx", number), report, keep_branches, done)
         data = _companion(target)
+        _note_ranges(model, report)
         with _whole(target, data) as (part, part_data):
             wrote = write_onnx(model, part, part_data, data.name, number, external)
+            obsolete = not wrote and _holds_constants_of(data, target)
+        if obsolete:
+            with suppress(OSError):
+                data.unlink()
         report.files = [target, data] if wrote else [target]
         return report
     from bridge.ir_format.backend import write as write_ir
@@ -248,29 +330,58 @@ def _save(
     return report
 
 
+def _note_ranges(model: Model, report: Report) -> None:
+    """Notes the inputs whose sizes ONNX cannot bound."""
+    from bridge.neutral.types import ANY, Interval
+
+    for value in model.graph.inputs:
+        ranges = [dim for dim in value.shape or () if isinstance(dim, Interval) and dim != ANY]
+        if ranges:
+            report.notes.append(
+                f'the input "{value.name}": ONNX has no ranges of sizes, so that '
+                f"{' and '.join(map(str, ranges))} became any size"
+            )
+
+
 def _require_place(target: Path) -> None:
     """Raises UsageError where no file can be called `target`."""
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent}: there is no such directory to write to")
     for path in (target, _companion(target)):
-        if path.is_dir():
-            raise UsageError(f"{path}: is a directory; choose another name for the destination")
+        if path.exists() and not path.is_file():
+            what = "a directory" if path.is_dir() else "no regular file"
+            raise UsageError(f"{path}: is {what}; choose another name for the destination")
 
 
 def _keep_sources(model: Model, source: Path, target: Path) -> None:
     """Raises UsageError where writing `target` would overwrite constants of another model."""
-    from bridge.neutral.tensor import FileRange
-
     if source.exists() and target.exists() and source.samefile(target):
         return
-    tensors = [n.attributes["value"] for n in model.graph.walk() if n.op == "Constant"]
-    files = {t.source.path for t in tensors if isinstance(t.source, FileRange)}
     for written in (target, _companion(target)):
-        if written.exists() and any(written.samefile(file) for file in files):
+        if _holds_constants(written, model):
             raise UsageError(
                 f"{written}: would be overwritten, but it holds the constants of {source}; choose "
                 "another name or directory for the destination"
             )
+
+
+def _holds_constants(path: Path, model: Model) -> bool:
+    """Whether constants of the model are in the file at `path`."""
+    from bridge.neutral.tensor import FileRange
+
+    tensors = [n.attributes["value"] for n in model.graph.walk() if n.op == "Constant"]
+    files = {t.source.path for t in tensors if isinstance(t.source, FileRange)}
+    return path.exists() and any(path.samefile(file) for file in files)
+
+
+def _holds_constants_of(data: Path, target: Path) -> bool:
+    """Whether `data` holds constants of the model that stands at `target`, if one does."""
+    if not (data.is_file() and target.is_file()):
+        return False
+    try:
+        return _holds_constants(data, load(target))
+    except BridgeError:
+        return False
 
 
 def _companion(target: Path) -> Path:
@@ -282,55 +393,82 @@ def _companion(target: Path) -> Path:
 
 @contextmanager
 def _whole(*targets: Path) -> Iterator[list[Path]]:
-    """Temporary paths beside the targets, renamed onto them when the block ends well. What the
-    system refuses meanwhile (no permission, no space left) is a UsageError."""
+    """Temporary paths beside the targets, renamed onto them when the block ends well. A target
+    that is a link stays one: the file that it leads to is replaced. What the system refuses
+    meanwhile (no permission, no space left) is a UsageError."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".bridge-", dir=targets[0].parent) as name:
-            parts = [Path(name) / target.name for target in targets]
+        files = [target.resolve() for target in targets]
+        with ExitStack() as stack:
+            folders: dict[Path, Path] = {}
+            for file in files:
+                if file.parent not in folders:
+                    folder = tempfile.TemporaryDirectory(prefix=".bridge-", dir=file.parent)
+                    folders[file.parent] = Path(stack.enter_context(folder))
+            parts = [folders[file.parent] / file.name for file in files]
             yield parts
-            _put_in_place(parts, targets, Path(name))
+            _put_in_place(parts, files)
     except OSError as error:
-        raise UsageError(f"{targets[0]}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
 
 
-def _put_in_place(parts: Sequence[Path], targets: Sequence[Path], aside: Path) -> None:
+def _put_in_place(parts: Sequence[Path], targets: Sequence[Path]) -> None:
     """Renames new files to where they belong, those that stood there aside first: so a failure at
     the second file does not leave the first one changed, and ext4 does not write a new file out
-    before it takes an old one's name."""
+    before it takes an old one's name. A new file has the permissions of the old one."""
     moved: list[tuple[Path, Path]] = []
+    made: list[Path] = []
     try:
         # The file that names the others comes last.
         for part, target in reversed(list(zip(parts, targets, strict=True))):
             if not part.exists():
                 continue
             if target.exists():
-                moved.append((aside / f"{target.name}.old", target))
+                part.chmod(stat.S_IMODE(target.stat().st_mode))
+                moved.append((part.with_name(f"{part.name}.old"), target))
                 os.rename(target, moved[-1][0])
+            else:
+                made.append(target)
             os.rename(part, target)
-    except OSError:
+    except BaseException:  # also where somebody interrupts
         for old, target in moved:
             if old.exists():
                 os.replace(old, target)
+        for target in made:
+            target.unlink(missing_ok=True)
         raise
 
 
-def to_onnx(source: Source, **options: Any) -> onnx.ModelProto:
-    """The model as an `onnx.ModelProto` with its constants embedded; options as in `convert`."""
+def to_onnx(
+    source: Source,
+    *,
+    opset: int | None = None,
+    input_shapes: InputShapes | None = None,
+    weights: PathLike | None = None,
+) -> onnx.ModelProto:
+    """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
+    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes import prepare
 
     with _examined(source):
-        model = _loaded(source, options.pop("weights", None))
-        _override(model, options.pop("input_shapes", None))
-        opset = _opset(model, options.pop("opset", None))
-        prepare(model, Target("onnx", opset), Report(), options.pop("keep_branches", False))
-        _no_more(options)
-        return to_proto(model, opset)
+        model = _loaded(source, weights)
+        _override(model, input_shapes)
+        number = _opset(model, opset)
+        prepare(model, Target("onnx", number), Report())
+        return to_proto(model, number)
 
 
-def to_openvino(source: Source, **options: Any) -> openvino.Model:
-    """The model as an `openvino.Model` (needs OpenVINO installed); options as in `convert`."""
+def to_openvino(
+    source: Source,
+    *,
+    input_shapes: InputShapes | None = None,
+    compress_to_fp16: bool = False,
+    keep_branches: bool = False,
+    weights: PathLike | None = None,
+) -> openvino.Model:
+    """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
+    also where OpenVINO is not installed."""
     try:
         import openvino
     except ImportError as error:
@@ -339,12 +477,14 @@ def to_openvino(source: Source, **options: Any) -> openvino.Model:
         ) from error
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model.xml"
-        convert(source, path, **options)
+        convert(
+            source,
+            path,
+            input_shapes=input_shapes,
+            compress_to_fp16=compress_to_fp16,
+            keep_branches=keep_branches,
+            weights=weights,
+        )
         core = openvino.Core()
         core.set_property({"ENABLE_MMAP": False})
         return core.read_model(path)
-
-
-def _no_more(options: dict[str, Any]) -> None:
-    if options:
-        raise UsageError(f"unknown option {', '.join(sorted(options))}")

@@ -87,9 +87,14 @@ class Boundary:
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
-        """That of an `.xml`, of a `Model`, or of `metadata`."""
+        """That of an `.xml`, of an `openvino.Model`, of a `Model`, or of `metadata`.
+        InvalidModelError where it cannot be read, UsageError for a source of another kind."""
         if isinstance(source, Boundary):
             return source
+        if hasattr(source, "get_rt_info"):
+            entry = ["bridge", "metadata", KEY]
+            known = source.has_rt_info(entry)
+            return cls.loads(source.get_rt_info(entry).astype(str)) if known else cls()
         if isinstance(source, str | os.PathLike):
             from bridge.api import load
 
@@ -97,7 +102,12 @@ class Boundary:
             if path.suffix.lower() != ".xml":
                 raise UsageError(f"{path}: only an .xml has a packed boundary")
             source = load(path)
-        metadata = source if isinstance(source, Mapping) else source.metadata
+        metadata = source if isinstance(source, Mapping) else getattr(source, "metadata", None)
+        if not isinstance(metadata, Mapping):
+            raise UsageError(
+                "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
+                f"{source!r}"
+            )
         return cls.loads(metadata[KEY]) if KEY in metadata else cls()
 
     def owner(self, part: str) -> str:
@@ -111,10 +121,15 @@ class Boundary:
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Inputs of an IR from those of the ONNX model that it came from.
 
-    `source` is the `.xml`, or its Boundary. In `feeds` a sequence is a list of arrays and an
-    absent optional is None; what is a plain tensor passes as it is.
+    `source` is the `.xml`, the `openvino.Model` that was read from it or that `to_openvino` gave,
+    or its Boundary. In `feeds` a sequence is a list of arrays and an absent optional is None; what
+    is a plain tensor passes as it is. Sequences become `[total]` and `[length, rank]`.
+
+    Raises UsageError for values of another kind than the input's, InvalidModelError for an IR
+    that cannot be read.
     """
     boundary = Boundary.of(source)
+    _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
     for name, value in feeds.items():
         port = boundary.inputs.get(name)
@@ -132,7 +147,12 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
     dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
         return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
-    arrays = [np.asarray(item, dtype) for item in value or ()]
+    if not isinstance(value, list | tuple | None):
+        raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
+    try:
+        arrays = [np.asarray(item, dtype) for item in value or ()]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f'an element of the sequence "{name}" is no array: {error}') from error
     wrong = [array.shape for array in arrays if array.ndim != rank]
     if wrong:
         raise UsageError(
@@ -153,11 +173,19 @@ def _dtype(port: Port) -> Any:
 
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
-    absent optional as None. `source` as for `pack`."""
+    absent optional as None. `source` as for `pack`, as are the errors; a UsageError also where
+    results are missing."""
     boundary = Boundary.of(source)
+    _require_mapping("the results", results)
     parts = {part for name, port in boundary.outputs.items() for part in port.parts(name)}
     unpacked = {name: value for name, value in results.items() if name not in parts}
     for name, port in boundary.outputs.items():
+        missing = [part for part in port.parts(name) if part not in results]
+        if missing:
+            raise UsageError(
+                f'the output "{name}" is made of {", ".join(port.parts(name))}; of these '
+                f"{', '.join(missing)} is not among the results"
+            )
         values = [np.asarray(results[part]) for part in port.parts(name)]
         unpacked[name] = _unpack(port, values)
     return unpacked
@@ -178,3 +206,8 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result
+
+
+def _require_mapping(what: str, given: Any) -> None:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{what} are given by name, as a dict, not as a {type(given).__name__}")

@@ -41,3 +41,7 @@ class UnsupportedError(BridgeError):
             lines.append(f"  {operator} (x{len(places)}): {why}")
             lines.append(f"    first at {places[0]}")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, tuple[Unsupported, ...]]]:
+        # By default an exception is unpickled from its message, which pools of processes rely on.
+        return type(self), (self.target, self.findings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -13,12 +14,19 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import check
+from bridge.check import check, checker
 from bridge.check.compare import compare
-from bridge.check.engines import Engine, EngineError, OnnxRuntime, OpenVino, Reference
+from bridge.check.engines import (
+    Engine,
+    EngineError,
+    OnnxRuntime,
+    OpenVino,
+    Reference,
+    _OpenVinoSession,
+)
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.instrument import if_sites, instrument
-from bridge.errors import UsageError
+from bridge.errors import InvalidModelError, UsageError
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("openvino")
@@ -250,6 +258,31 @@ def test_a_difference_is_traced_to_the_first_value(tmp_path: Path) -> None:
     assert "the first value that differs is 'positive'" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "first"),
+    [
+        (
+            "Add(positive, positive)",
+            "Mul(positive, positive)",
+            "'else / u', which If \"inner\" / else_branch / Add",
+        ),
+        (
+            "Neg(positive)",
+            "Sigmoid(positive)",
+            '\'then / else / q\', which If "inner" / then_branch / If "t" / ',
+        ),
+    ],
+)
+def test_a_difference_is_traced_into_a_branch(
+    old: str, new: str, first: str, tmp_path: Path
+) -> None:
+    right = saved(GATE, tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(GATE.replace(old, new)), tmp_path / "m.xml")
+    report = check(right, tmp_path / "m.xml")
+    assert not report.ok
+    assert f"the first value that differs is {first}" in str(report)
+
+
 def test_an_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(LOOP), tmp_path / "m.xml")
     report = check(tmp_path / "m.xml")
@@ -269,6 +302,206 @@ def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
     )
     report = check(path)
     assert report.ok, str(report)
+
+
+RANDOM = """
+<ir_version: 9, opset_import: ["" : 18]>
+noise (float[N,8] x) => (float[N,8] y, float[N,8] z) {
+  drawn = RandomNormalLike(x)
+  y = Add(drawn, x)
+  z = Relu(x)
+}
+"""
+
+
+def test_random_outputs_are_compared_by_type_and_shape(tmp_path: Path) -> None:
+    report = check(saved(RANDOM, tmp_path / "m.onnx"))
+    assert report.ok, str(report)
+    assert "note: 'y' is random" in str(report)
+    assert "ONNX → IR, 'y': random (of the same type and shape)" in str(report)
+    assert "ONNX → IR, 'z': equal" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("z = Relu(x)", "z = Sigmoid(x)", "the first value that differs is 'z'"),
+        ("z = Relu(x)", "z = Abs(y)", "'z': DIFFERENT"),
+        ("y = Add(drawn, x)", "y = Concat<axis=0>(drawn, x)", "'y': DIFFERENT"),
+    ],
+)
+def test_random_outputs_hide_no_others(old: str, new: str, says: str, tmp_path: Path) -> None:
+    right, wrong = saved(RANDOM, tmp_path / "m.onnx"), RANDOM.replace(old, new)
+    bridge.convert(
+        onnx.parser.parse_model(wrong.replace("float[N,8] y", "float[M,8] y")), tmp_path / "m.xml"
+    )
+    report = check(right, tmp_path / "m.xml")
+    assert report.different and says in str(report), str(report)
+
+
+def test_what_is_wrong_in_a_first_run_only_is_the_engine_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, seen = _OpenVinoSession.run, set()
+
+    def faulty(self: Any, feeds: Any) -> Any:
+        results = run(self, feeds)
+        key = (id(self), *(value.tobytes() for value in feeds.values()))
+        if key not in seen:
+            results["y"] = results["y"] + 1
+        seen.add(key)
+        return results
+
+    monkeypatch.setattr(_OpenVinoSession, "run", faulty)
+    report = check(saved(GATE, tmp_path / "m.onnx"))
+    assert report.ok, str(report)
+    assert "note: 'y' was wrong in the first run with an input and right in the second" in str(
+        report
+    )
+
+
+HALVES = """
+<ir_version: 9, opset_import: ["" : 18]>
+halves (float[N,64] x) => (float[N,64] y) {
+  h = MatMul(x, w)
+  y = MatMul(h, w)
+}
+"""
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-2])
+def test_weights_in_halves_are_held_to_rounded_ones(error: float, tmp_path: Path) -> None:
+    """Without rounding the original the outputs differ by more than the tolerance, with or without
+    an error in the weights."""
+    weights = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+    model = onnx.parser.parse_model(HALVES)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "m.onnx")
+    weights[3, 5] *= 1 + error
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, "w"))
+    bridge.convert(model, tmp_path / "m.xml", compress_to_fp16=True)
+    report = check(tmp_path / "m.onnx", tmp_path / "m.xml", rtol=1e-5, atol=1e-4)
+    assert report.different == bool(error), str(report)
+    assert "the weights of m.onnx are rounded to f16" in str(report)
+    assert check(tmp_path / "m.onnx", compress_to_fp16=True, atol=1e-4).ok
+
+
+def test_names_and_precision_in_the_report_of_an_ir(tmp_path: Path) -> None:
+    """An output has the name that `bridge inspect` shows, whatever others its tensor has."""
+    xml = tmp_path / "m.xml"
+    bridge.convert(onnx.parser.parse_model(SCALED), xml)
+    xml.write_text(xml.read_text().replace('names="y"', 'names="y,another"', 1))
+    report = check(xml)
+    assert report.ok and {result.output for result in report.results} == {"y"}, str(report)
+    assert f"original: OpenVINO {OpenVino().version} (f32)" in str(report)
+
+
+SEQUENCE = """
+<ir_version: 9, opset_import: ["" : 18]>
+g (seq(float[N,2]) s, int64 at) => (float[N,2] y) { y = SequenceAt(s, at) }
+"""
+
+
+def test_an_ir_of_sequences_is_held_to_its_onnx_model(tmp_path: Path) -> None:
+    bridge.convert(onnx.parser.parse_model(SEQUENCE), tmp_path / "m.xml")
+    bridge.convert(tmp_path / "m.xml", tmp_path / "back.onnx")
+    report = check(tmp_path / "m.xml", tmp_path / "back.onnx")
+    assert report.ok, str(report)
+    assert "m.xml stand for sequences or optionals, so that it is held to back.onnx" in str(report)
+    with pytest.raises(UsageError, match="check the ONNX model instead"):
+        check(tmp_path / "m.xml")
+
+
+def test_weights_under_another_name(tmp_path: Path) -> None:
+    source, xml = saved(SCALED, tmp_path / "m.onnx"), tmp_path / "m.xml"
+    bridge.convert(source, xml)
+    weights = xml.with_suffix(".bin").rename(tmp_path / "other.bin")
+    for files in ((source, xml), (xml, source), (xml,)):
+        assert check(*files, weights=weights).ok
+        with pytest.raises(InvalidModelError, match=r"m.bin: the weights cannot be read"):
+            check(*files)
+    with pytest.raises(UsageError, match="only an IR"):
+        check(source, weights=weights)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "m.xml", "other.bin"]
+
+
+SCALED = """
+<ir_version: 9, opset_import: ["" : 18]>
+g (float[N,2] x) => (float[N,2] y) <float[2] w = {2, 3}> { y = Mul(x, w) }
+"""
+
+
+def test_without_onnxruntime_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checker, "_engine", without_onnxruntime)
+    assert "(onnxruntime is not installed; " in str(check(saved(GATE, tmp_path / "m.onnx")))
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> '
+        "g (float[2] x) => (float[2] y) { y = com.microsoft.Gelu(x) }"
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    failures = check(tmp_path / "m.onnx").failures
+    assert "pip install 'onnx-openvino-bridge[check]'" in failures[-1]
+
+
+def without_onnxruntime(kind: type[Engine]) -> Engine:
+    if kind is OnnxRuntime:
+        raise EngineError(
+            "onnxruntime is not installed; install the extra 'check': "
+            "pip install 'onnx-openvino-bridge[check]'"
+        )
+    return kind()
+
+
+def test_nothing_is_tried_where_one_version_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checker, "explore", lambda *_: pytest.fail("inputs were sought"))
+    model = '<ir_version: 9, opset_import: ["": 18, "my": 1]> g (%s) => (%s) { y = my.Foo (x) }'
+    (tmp_path / "m.onnx").write_bytes(b"garbage")
+    saved(model % ("float x", "float y"), tmp_path / "n.onnx")
+    for name in ("m.onnx", "n.onnx"):
+        report = check(tmp_path / name)
+        assert report.failures and not (report.compared or report.ok or report.different)
+        assert str(report).startswith("nothing was compared: ")
+
+
+def test_ranges_of_sizes(tmp_path: Path) -> None:
+    model = bridge.load(onnx.parser.parse_model(SCALED))
+    for low, high in ((7, 9), (2, 2), (0, 0)):
+        sizes = {"N": bridge.Interval(low, high)}
+        for seed in range(9):
+            assert low <= len(make_inputs(model, Recipe(seed, sizes))["x"]) <= high
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"rtol": float("nan")}, "rtol is nan"),
+        ({"atol": -1}, "atol is -1"),
+        ({"rtol": float("inf")}, "rtol is inf"),
+        ({"seed": -1}, "seed is -1"),
+        ({"samples": 0}, "samples is 0"),
+        ({"sizes": {"foo": 2}}, '"foo" is no open dimension of the inputs; open are N$'),
+        ({"sizes": {"x.1": 4}}, '"x.1" is no open dimension of the inputs; open are N$'),
+        ({"sizes": {"N": "M"}}, 'the size of "N" must be a number or a range'),
+        ({"sizes": {"N": -1}}, "-1 is no dimension"),
+        ({"sizes": {"N": 10**12}}, "is too large for a check"),
+        ({"opset": 18}, "opset is for writing ONNX"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], says: str, tmp_path: Path) -> None:
+    path = saved(SCALED, tmp_path / "m.onnx")
+    if "opset" in options:
+        assert re.search(says, str(check(path, **options)))
+        return
+    with pytest.raises(UsageError, match=says):
+        check(path, **options)
+
+
+def test_a_tolerance_that_is_no_number_makes_nothing_right() -> None:
+    assert not compare(np.ones(1), np.ones(1) * 2, float("nan"), 0).ok
 
 
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -69,6 +70,57 @@ def test_onto_itself_with_external_data(tmp_path: Path) -> None:
     assert model.stat().st_size > weights.nbytes
 
 
+def test_what_stood_at_the_destination(tmp_path: Path) -> None:
+    """A link stays a link, permissions stay, and data that only the old model had goes."""
+    proto = onnx.parser.parse_model(f"{HEAD} g (float[9] x) => (float[9] y) {{ y = Sub (x, w) }}")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
+    onnx.save(proto, tmp_path / "small.onnx")
+    store, links = tmp_path / "store", tmp_path / "links"
+    store.mkdir(), links.mkdir()
+    target, data = links / "model.onnx", links / "model.onnx.data"
+    (store / "blob").write_text("old")
+    (store / "blob").chmod(0o640)
+    target.symlink_to(store / "blob")
+    assert bridge("convert", IF, target).code == 0
+    assert target.is_symlink() and onnx.load(store / "blob").graph.node
+    assert (store / "blob").stat().st_mode & 0o777 == 0o640
+
+    data.write_text("of somebody else")
+    assert bridge("convert", IF, target).code == 0
+    assert data.exists()
+    onnx.save(proto, target, save_as_external_data=True, location=data.name, size_threshold=0)
+    assert bridge("convert", tmp_path / "small.onnx", target, "--no-external-data").code == 0
+    assert sorted(path.name for path in (*links.iterdir(), *store.iterdir())) == [
+        "blob",
+        "model.onnx",
+    ]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+def test_an_interrupted_replacement(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rename = tmp_path / "model.xml", os.rename
+    assert bridge("convert", IF, model).code == 0
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+
+    def failing(old: Path, new: Path) -> None:
+        if new.suffix == ".xml":  # the last file to be replaced
+            raise error
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", failing)
+    for path in (model, tmp_path / "new.xml"):
+        assert bridge("convert", PRUNED, path).code in (2, 130)
+        assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
+
+
+def test_ranges_are_lost_in_onnx(tmp_path: Path) -> None:
+    model = save(tmp_path / "in.onnx", f"{HEAD} g (float[n] x) => (float[n] y) {{ y = Neg (x) }}")
+    finished = bridge("convert", model, tmp_path / "out.onnx", "--input-shape", "x=[2..4]")
+    assert 'note: the input "x": ONNX has no ranges of sizes, so that 2..4' in finished.out
+
+
 def test_quiet(tmp_path: Path) -> None:
     finished = bridge("convert", PRUNED, tmp_path / "model.xml", "--quiet")
     assert (finished.code, finished.out, finished.err) == (0, "", "")
@@ -133,6 +185,26 @@ def test_check_differs(tmp_path: Path) -> None:
         finished = bridge("check", one, other, *quiet)
         assert finished.code == 1
         assert finished.out.startswith("NOT OK: ")
+
+
+def test_check_that_cannot_compare(tmp_path: Path) -> None:
+    """What fails is an error, not a difference."""
+    (tmp_path / "garbage.onnx").write_bytes(b"garbage")
+    custom = '<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float x) => (float y) %s'
+    (tmp_path / "custom.onnxtxt").write_text(custom % "{ y = my.Foo (x) }")
+    for name, says in (("garbage.onnx", "is not an ONNX model"), ("custom.onnxtxt", "my::Foo")):
+        finished = bridge("check", tmp_path / name)
+        assert (finished.code, finished.out) == (2, "")
+        assert finished.err.startswith("Error: nothing was compared: ") and says in finished.err
+
+
+def test_check_with_ranges(tmp_path: Path) -> None:
+    text = f"{HEAD} g (float[n, m] x) => (float[n, m] y) {{ y = Neg (x) }}"
+    model = save(tmp_path / "model.onnx", text)
+    for suffix in (".xml", ".onnx"):
+        shape = ("--input-shape", "x=[7..9,?]", "--check")
+        assert bridge("convert", model, tmp_path / f"out{suffix}", *shape).code == 0
+    assert bridge("check", model, "--size", "n=7..9").code == 0
 
 
 def test_check_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,3 +343,42 @@ def test_model_and_weights_behind_links(tmp_path: Path) -> None:
         assert bridge("convert", links / name, tmp_path / "out.onnx").code == 0
         (tensor,) = onnx.load(tmp_path / "out.onnx").graph.initializer
         assert onnx.numpy_helper.to_array(tensor).sum() == 4096
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shells and devices of POSIX")
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("ops | true", 141, ""),
+        ("ops --help | true", 141, ""),
+        (f"inspect {IF} --json | true", 141, ""),
+        ("inspect nowhere.onnx 2>&1 >/dev/null | true", 2, ""),
+        ("ops >/dev/full", 2, "Error: the output: No space left on device\n"),
+        ("ops Clip >ops.txt; cat ops.txt", 0, ""),
+    ],
+)
+def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: Path) -> None:
+    finished = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m bridge {command}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONPATH": str(MODELS.parent)},
+        capture_output=True,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr.decode()) == (code, says)
+
+
+def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, bridge.api, bridge.cli\n"
+        "def stuck(*_): print('stuck', flush=True); time.sleep(60)\n"
+        "bridge.api._put_in_place = stuck\n"
+        "bridge.cli.main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "stuck\n"
+        assert list(tmp_path.iterdir())
+        process.terminate()
+        assert process.wait(30) == 143
+    assert not list(tmp_path.iterdir())

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import random
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
-from .command_line import bridge
+import bridge
+from bridge.errors import Unsupported
+from bridge.passes.boundary import dimension
+
+from . import command_line
 from .damage import damaged_ir, damaged_onnx
 from .model_files import IR_FILES, ONNX_FILES
 
@@ -63,6 +71,11 @@ class Case:
     files: Callable[[Path], object]
     arguments: str
     says: tuple[str, ...]
+
+
+def proto(text: str) -> onnx.ModelProto:
+    """The model in ONNX's text syntax."""
+    return onnx.parser.parse_model(text)
 
 
 def onnx_text(text: str) -> Callable[[Path], object]:
@@ -303,7 +316,13 @@ CASES = [
         "source that is a directory",
         lambda folder: (folder / "model.onnx").mkdir(),
         ONNX_TO_IR,
-        ("model.onnx", "there is no such file"),
+        ("model.onnx", "is a directory"),
+    ),
+    Case(
+        "source that is no regular file",
+        lambda folder: os.mkfifo(folder / "model.onnx"),
+        ONNX_TO_IR,
+        ("model.onnx", "is no regular file"),
     ),
     Case(
         "missing directory of the destination",
@@ -316,6 +335,12 @@ CASES = [
         lambda folder: (onnx_text(MODEL)(folder), (folder / "folder.xml").mkdir()),
         "{}/model.onnx {}/folder.xml",
         ("folder.xml", "is a directory"),
+    ),
+    Case(
+        "destination that is no regular file",
+        lambda folder: (onnx_text(MODEL)(folder), os.mkfifo(folder / "pipe.xml")),
+        "{}/model.onnx {}/pipe.xml",
+        ("pipe.xml", "is no regular file"),
     ),
     Case(
         "destination that would overwrite the source's weights",
@@ -345,6 +370,24 @@ CASES = [
         ('"-2" is no dimension',),
     ),
     Case(
+        "--input-shape with a size beyond i64",
+        onnx_text(MODEL),
+        f"{ONNX_TO_IR} --input-shape x=[{2**63}]",
+        (f"{2**63} is no dimension",),
+    ),
+    Case(
+        "--input-shape with more digits than Python reads",
+        onnx_text(MODEL),
+        f"{ONNX_TO_IR} --input-shape x=[{'9' * 5000}]",
+        ("is no dimension",),
+    ),
+    Case(
+        "--input-shape with an empty range",
+        onnx_text(MODEL),
+        f"{ONNX_TO_IR} --input-shape x=[3..2]",
+        ("3..2 is no dimension",),
+    ),
+    Case(
         "--input-shape with another rank",
         onnx_text(MODEL),
         f"{ONNX_TO_IR} --input-shape x=[2,3]",
@@ -359,12 +402,12 @@ CASES = [
     Case("--opset too old", ir(), f"{IR_TO_ONNX} --opset 12", ("operator set 12", "13 to")),
     Case("--opset too new", ir(), f"{IR_TO_ONNX} --opset 99", ("operator set 99", "13 to")),
     Case("--opset that is no number", ir(), f"{IR_TO_ONNX} --opset new", ("--opset", "integer")),
-    Case("--opset for IR", onnx_text(MODEL), f"{ONNX_TO_IR} --opset 17", ("--opset", "ONNX")),
+    Case("--opset for IR", onnx_text(MODEL), f"{ONNX_TO_IR} --opset 17", ("opset is", "ONNX")),
     Case(
         "--compress-to-fp16 for ONNX",
         ir(),
         f"{IR_TO_ONNX} --compress-to-fp16",
-        ("--compress-to-fp16", "IR"),
+        ("compress_to_fp16 is", "IR"),
     ),
     Case(
         "--weights for ONNX",
@@ -468,7 +511,7 @@ INVALID: list[tuple[str, str, tuple[str, ...]]] = [
             f"{HEAD} g (float[2, 3] x) => (float[3, 2] y) {{y = Transpose <perm = {perm}> (x)}}",
             ('Transpose "y"', f"perm {perm}"),
         )
-        for perm in ("[0, 0]", "[5, 1]", "[0]")
+        for perm in ("[0, 0]", "[5, 1]", "[1]")
     ),
     (
         "an attribute that the operator lacks",
@@ -600,7 +643,7 @@ def test_readable_error(case: Case, tmp_path: Path) -> None:
         (folder / name).write_text("what stood there before")
     before = _files(folder)
 
-    finished = bridge(*_arguments(case, folder))
+    finished = command_line.bridge(*_arguments(case, folder))
 
     assert finished.code == 2, finished
     assert finished.out == ""
@@ -655,9 +698,133 @@ VALID: dict[str, Callable[[Path], object]] = {
 def test_no_error(name: str, tmp_path: Path) -> None:
     VALID[name](tmp_path)
     for target in ("a.xml", "a.onnx"):
-        finished = bridge("convert", tmp_path / "model.onnx", tmp_path / target)
+        finished = command_line.bridge("convert", tmp_path / "model.onnx", tmp_path / target)
         assert finished.code == 0, finished
     onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
+
+
+@dataclass(frozen=True)
+class Misuse:
+    """A wrong call of the library: what `call` does, with a directory that holds `model.onnx`,
+    `model.xml` and `seq.xml`, and what the UsageError says."""
+
+    name: str
+    call: Callable[[Path], object]
+    says: str
+
+
+SEQUENCE = f"{HEAD} g (seq(float[N,2]) s) => (seq(float[N,2]) t) {{ t = Identity (s) }}"
+
+
+def convert(source: Any = "model.onnx", target: Any = "out.xml", **options: Any) -> Any:
+    """A call of `bridge.convert` in a directory."""
+
+    def call(folder: Path) -> object:
+        model = folder / source if isinstance(source, str) else source
+        return bridge.convert(
+            model, folder / target if isinstance(target, str) else target, **options
+        )
+
+    return call
+
+
+def shaped(dim: Any) -> Any:
+    """A call of `bridge.convert` with an input of one dimension."""
+    return convert(input_shapes={"x": [dim]})
+
+
+MISUSES = [
+    Misuse("a number as source", convert(123), "a path, the bytes .* not of type int"),
+    Misuse("no source", convert(None), "a path, the bytes .* not None"),
+    Misuse("a file object as source", convert(io.BytesIO()), "not of type BytesIO"),
+    Misuse("a number as destination", convert(target=5), "destination must be a path"),
+    Misuse("text as opset", convert("model.xml", "out.onnx", opset="17"), "opset must be a number"),
+    Misuse("17.0 as opset", convert("model.xml", "out.onnx", opset=17.0), "opset must be a number"),
+    Misuse("opset too old", lambda f: bridge.to_onnx(f / "model.xml", opset=5), "13 to"),
+    Misuse("opset for IR", convert(opset=17), "opset is for writing ONNX"),
+    Misuse("external data for IR", convert(external_data=True), "external_data is for writing"),
+    Misuse("f16 for ONNX", convert(target="a.onnx", compress_to_fp16=True), "is for writing IR"),
+    Misuse("branches in ONNX", convert(target="a.onnx", keep_branches=True), "is for writing IR"),
+    Misuse("weights of ONNX", convert(weights="model.bin"), "only an IR"),
+    Misuse(
+        "weights of a Model",
+        lambda f: bridge.save(bridge.load(f / "model.xml"), f / "out.xml", weights=f / "model.bin"),
+        "only an IR",
+    ),
+    Misuse("weights of a proto", lambda f: bridge.load(proto(MODEL), f / "w"), "only an IR"),
+    Misuse("a list of shapes", convert(input_shapes=[[2]]), "maps names to shapes"),
+    Misuse("a number as shape", convert(input_shapes={"x": 2}), "must be a list, not 2"),
+    Misuse("text as shape", convert(input_shapes={"x": "[2]"}), "must be a list"),
+    Misuse("size -1", shaped(-1), '"x": -1 is no dimension; None .* is any size'),
+    Misuse("size 5.5", shaped(5.5), "5.5 is no dimension"),
+    Misuse("size True", shaped(True), "True is no dimension"),
+    Misuse("size 2**63", shaped(2**63), "is no dimension"),
+    Misuse("a tuple as size", shaped((1, 8)), r"\(1, 8\) is no dimension"),
+    Misuse("text as range", shaped("1..8"), '"1..8" is no dimension'),
+    Misuse("an empty range", shaped(bridge.Interval(3, 2)), "3..2 is no dimension"),
+    Misuse(
+        "an array as sequence",
+        lambda f: bridge.pack(f / "seq.xml", {"s": np.zeros((1, 2))}),
+        '"s" is a sequence: give it a list',
+    ),
+    Misuse("text as element", lambda f: bridge.pack(f / "seq.xml", {"s": ["a"]}), "is no array"),
+    Misuse("a list of inputs", lambda f: bridge.pack(f / "seq.xml", [1]), "given by name"),
+    Misuse("a missing result", lambda f: bridge.unpack(f / "seq.xml", {"t.data": 1}), "t.shapes"),
+    Misuse("the boundary of nothing", lambda f: bridge.pack(None, {}), "the boundary is that of"),
+    Misuse("the boundary of ONNX", lambda f: bridge.pack(f / "model.onnx", {}), "only an .xml"),
+]
+
+
+@pytest.mark.parametrize("misuse", MISUSES, ids=lambda misuse: misuse.name)
+def test_misuse_of_the_library(misuse: Misuse, tmp_path: Path) -> None:
+    onnx_text(MODEL)(tmp_path)
+    ir()(tmp_path)
+    bridge.convert(proto(SEQUENCE), tmp_path / "seq.xml")
+    before = _files(tmp_path)
+    with pytest.raises(bridge.UsageError, match=misuse.says):
+        misuse.call(tmp_path)
+    assert _files(tmp_path) == before
+
+
+@pytest.mark.parametrize("dim", [0, 3, np.int64(3), "n", None, bridge.Interval(1, 8)])
+def test_dimensions(dim: Any, tmp_path: Path) -> None:
+    onnx_text(MODEL)(tmp_path)
+    shaped(dim)(tmp_path)
+    assert bridge.load(tmp_path / "out.xml").graph.inputs[1].shape == (dimension(dim),)
+
+
+def test_more_than_a_proto_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = np.zeros(1 << 16, np.float32)
+    model = proto(
+        f"{HEAD} g (float[{len(weights)}] x) => (float[{len(weights)}] y) {{y = Add(x, w)}}"
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    monkeypatch.setattr("bridge.onnx_format.backend.LARGEST_PROTO", weights.nbytes - 1)
+    target = tmp_path / "out.onnx"
+    for call in (
+        lambda: bridge.to_onnx(model),
+        lambda: bridge.convert(model, target, external_data=False),
+    ):
+        with pytest.raises(bridge.UsageError, match="external data"):
+            call()
+        assert not list(tmp_path.iterdir())
+        # A file has more than its constants.
+        monkeypatch.setattr("bridge.onnx_format.backend.LARGEST_PROTO", weights.nbytes)
+    bridge.convert(model, target, external_data=True)
+
+
+def _errors(kind: type[Exception] = bridge.BridgeError) -> list[type[Exception]]:
+    return [kind, *(error for below in kind.__subclasses__() for error in _errors(below))]
+
+
+@pytest.mark.parametrize("kind", _errors(), ids=lambda kind: kind.__name__)
+def test_errors_pass_between_processes(kind: type[Exception]) -> None:
+    if kind is bridge.UnsupportedError:
+        error: Exception = kind("ONNX", [Unsupported("A", "graph / A", "why")])
+    else:
+        error = kind("what is wrong")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (kind, str(error), vars(error))
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:
@@ -667,7 +834,7 @@ def test_unwritable_directory(tmp_path: Path) -> None:
         closed = Path("/proc/self")  # nobody may make files there, not even root
     else:
         closed.mkdir(mode=0o500)
-    finished = bridge("convert", tmp_path / "model.onnx", closed / "out.xml")
+    finished = command_line.bridge("convert", tmp_path / "model.onnx", closed / "out.xml")
     assert finished.code == 2
     assert finished.err.startswith(f"Error: {closed / 'out.xml'}: cannot be written: ")
 
@@ -679,20 +846,20 @@ def test_unforeseen_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     onnx_text(MODEL)(tmp_path)
     monkeypatch.setattr("bridge.api._load", broken)
     arguments = ["convert", tmp_path / "model.onnx", tmp_path / "out.xml"]
-    finished = bridge(*arguments)
+    finished = command_line.bridge(*arguments)
     assert finished.code == 2
     first, *rest = finished.err.splitlines()
     assert first == "Internal error: ZeroDivisionError: here\\x1b[2J"
     assert "report" in rest[0] and "--debug" in rest[1]
     assert "Traceback" not in finished.err
-    assert "Traceback" in bridge(*arguments, "--debug").err
+    assert "Traceback" in command_line.bridge(*arguments, "--debug").err
 
 
 @pytest.mark.parametrize("size", range(0, 400, 7))
 def test_any_truncation_of_an_ir(size: int, tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(IR[:size])
     (tmp_path / "model.bin").write_bytes(bytes(8))
-    finished = bridge("convert", tmp_path / "model.xml", tmp_path / "out.onnx")
+    finished = command_line.bridge("convert", tmp_path / "model.xml", tmp_path / "out.onnx")
     assert finished.code == 2
     assert finished.err.startswith("Error: ")
 
@@ -701,7 +868,7 @@ def test_any_truncation_of_an_onnx_file(tmp_path: Path) -> None:
     data = onnx.parser.parse_model(MODEL).SerializeToString()
     for size in range(len(data)):
         (tmp_path / "model.onnx").write_bytes(data[:size])
-        finished = bridge("convert", tmp_path / "model.onnx", tmp_path / "out.xml")
+        finished = command_line.bridge("convert", tmp_path / "model.onnx", tmp_path / "out.xml")
         assert finished.code in (0, 2)
         assert "Internal error" not in finished.err, (size, finished.err)
 
@@ -715,6 +882,6 @@ def test_a_damaged_model_gives_no_unforeseen_error(path: Path, tmp_path: Path) -
             model, target = damaged_ir(path, tmp_path, rng), tmp_path / "out.onnx"
         else:
             model, target = damaged_onnx(path, tmp_path, rng), tmp_path / "out.xml"
-        finished = bridge("convert", model, target)
+        finished = command_line.bridge("convert", model, target)
         assert finished.code in (0, 2)
         assert "Internal error" not in finished.err, finished.err

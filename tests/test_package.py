@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import os
 import subprocess
 import sys
 import venv
+from inspect import Parameter, signature
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+import bridge
+from bridge.api import ConvertOptions
+
 from .readme import README, updated
 
 PROJECT = Path(__file__).parents[1]
+MODEL = PROJECT / "roundtrip_models" / "if_nested.xml"
 
 SCRIPT = """
 import importlib.util, json, sys
@@ -72,6 +79,14 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
     assert len(converted) == 3
     assert all(entry["if"] for entry in converted)
 
+    text = README.read_text(encoding="utf-8")
+    first = text.partition("<!-- wheel -->")[2].split("```")[1].partition("\n")[2].strip()
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    finished = subprocess.run(
+        first.removesuffix(" --check"), shell=True, cwd=outside, env={"PATH": path}, check=False
+    )
+    assert finished.returncode == 0 and (outside / "model.xml").is_file()
+
     command = python.with_name("bridge")
     assert run(command, "--version").startswith("bridge 0.")
     said = run(command, "convert", "if_nested.onnx", "again.xml", cwd=outside)
@@ -86,6 +101,34 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
     )
     assert failed.returncode == 2
     assert "onnx-openvino-bridge[check]" in failed.stderr
+
+
+def test_signatures() -> None:
+    """Type checkers see every option; what is not Any, they can refuse."""
+    convert = signature(bridge.convert)
+    options = {p.name for p in convert.parameters.values() if p.kind is p.KEYWORD_ONLY}
+    assert set(ConvertOptions.__annotations__) == options
+    assert signature(bridge.save).parameters["options"].annotation == "Unpack[ConvertOptions]"
+    for call in (bridge.load, bridge.to_onnx, bridge.to_openvino):
+        kinds = {p.kind for p in signature(call).parameters.values()}
+        assert Parameter.VAR_KEYWORD not in kinds
+        assert {p.annotation for p in signature(call).parameters.values()}.isdisjoint({"Any", ""})
+    assert {p.name for p in signature(bridge.to_openvino).parameters.values()} <= {
+        *convert.parameters
+    }
+    with pytest.raises(TypeError, match="opst"):
+        bridge.to_onnx(MODEL, opst=17)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="convrt"):
+        bridge.convrt  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_all_that_is_public_is_there_and_documented() -> None:
+    assert set(bridge.__all__) == set(bridge._HOMES)
+    for name in bridge.__all__:
+        assert inspect.getdoc(getattr(bridge, name)), name
+    calls = [bridge.load, bridge.convert, bridge.save, bridge.to_onnx, bridge.to_openvino]
+    for call in (*calls, bridge.pack, bridge.unpack):
+        assert "error" in str(call.__doc__).lower(), call
 
 
 def test_readme_says_what_the_tables_say() -> None:

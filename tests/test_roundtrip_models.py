@@ -170,3 +170,13 @@ def test_ir_to_ir(path: Path, tmp_path: Path) -> None:
     for index in range(INPUT_SETS):
         values: list[np.ndarray] = list(model_files.feeds(path, inputs, index).values())
         assert_close(again.run(values), original.run(values))
+
+
+@pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
+def test_a_loaded_model_can_be_saved_again(path: Path, tmp_path: Path) -> None:
+    model = bridge.load(path)
+    for suffix in (".xml", ".onnx", ".xml"):
+        saved, converted = tmp_path / f"saved{suffix}", tmp_path / f"converted{suffix}"
+        bridge.save(model, saved)
+        bridge.convert(path, converted)
+        assert saved.read_bytes() == converted.read_bytes()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino
 import pytest
 
 import bridge
@@ -19,6 +20,9 @@ join (seq(float{shape}) parts) => (float[M,2] y) {{
   y = ConcatFromSequence <axis = 0> (parts)
 }}
 """
+
+
+PLAIN = Path(__file__).parents[1] / "roundtrip_models" / "if_nested.xml"
 
 
 def model_of(text: str) -> onnx.ModelProto:
@@ -210,3 +214,19 @@ def test_operator_set_15_has_no_optional_from_an_if(tmp_path: Path) -> None:
         bridge.UnsupportedError, match=r"gives no optional.* before operator set 16"
     ):
         bridge.convert(path, tmp_path / "old.onnx", opset=15)
+
+
+def test_packing_for_a_model_in_memory() -> None:
+    model = model_of("""
+    <ir_version: 8, opset_import: ["": 17]>
+    reverse (seq(float[N,2]) parts, float[2] x) => (seq(float[N,2]) same, float[2] y) {
+      same = Identity (parts)
+      y = Neg (x)
+    }""")
+    ir = bridge.to_openvino(model)
+    feeds = bridge.pack(ir, {"parts": rows(2, 1), "x": np.ones(2, np.float32)})
+    results = openvino.compile_model(ir, "CPU")(feeds)
+    named = {name: value for port, value in results.items() for name in port.names}
+    outputs = bridge.unpack(ir, named)
+    assert_close(flat([outputs["same"], outputs["y"]]), flat([rows(2, 1), -np.ones(2, np.float32)]))
+    assert bridge.pack(bridge.to_openvino(bridge.to_onnx(PLAIN)), {"x": 1}) == {"x": 1}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import bridge
+from bridge.api import ConvertOptions, PathLike
 from bridge.boundary import Boundary
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.coverage import Branch, Exploration, explore, force, to_switch
+from bridge.check.coverage import Branch, Exploration, Results, explore, force, to_switch
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -25,46 +27,83 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
-from bridge.check.inputs import Recipe
-from bridge.check.instrument import IfSite, expose, if_sites, instrument, named_values
+from bridge.check.inputs import Recipe, free_dimensions
+from bridge.check.instrument import (
+    IfSite,
+    expose,
+    if_sites,
+    instrument,
+    named_values,
+    values_inside,
+)
 from bridge.check.packed import PackedSession
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
+from bridge.neutral.types import Interval
 from bridge.onnx_format import text
+from bridge.passes.boundary import dimension
+from bridge.passes.compress import compress
 
 
 def check(
-    source: str | Path,
-    against: str | Path | None = None,
+    source: PathLike,
+    against: PathLike | None = None,
     *,
     seed: int = 0,
     samples: int = 4,
     rtol: float = 1e-3,
     atol: float = 1e-5,
-    sizes: Mapping[str, int] | None = None,
+    sizes: Mapping[str, int | Interval] | None = None,
     fills: Mapping[str, float] | None = None,
     budget: int = 1500,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> CheckReport:
     """Show that a model and its conversion compute the same, every branch of every If included.
 
     Without `against`, `source` is converted to the other format and back, and all three are
-    compared; with it, the two files are. `sizes` fixes dimensions by symbol (or `input.axis`),
-    `fills` inputs by a number; `budget` bounds the runs that look for inputs. `options` are those
-    of `bridge.convert`. Types coarser than `rtol` get two units in the last place.
+    compared; with it, the two files are. `sizes` fixes or bounds dimensions by symbol (or
+    `input.axis`), `fills` inputs by a number; `budget` bounds the runs that look for inputs.
+    `options` are those of `bridge.convert`; `weights` is the `.bin` of the first of the two files
+    that is an IR. Types coarser than `rtol` get two units in the last place. Where one file has
+    weights of f32 stored as f16, the other runs with its own rounded alike.
+
+    What fails in a conversion or an engine is in the report. Raises UsageError for options that
+    make no sense, InvalidModelError for a source that cannot be read.
     """
+    _require_numbers(seed, samples, rtol, atol)
+    fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
+    weights = options.pop("weights", None)
     with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
         path = Path(source)
         report = CheckReport(str(path), rtol, atol)
-        pair = _Pair(path, Path(against) if against is not None else None, Path(scratch), options)
+        pair = _Pair(
+            path,
+            Path(against) if against is not None else None,
+            Path(scratch),
+            options,
+            Path(weights) if weights is not None else None,
+            report.notes,
+        )
         checker = _Checker(pair, report)
-        checker.run(Recipe(seed, dict(sizes or {}), dict(fills or {})), samples, budget)
+        checker.run(Recipe(seed, fixed, dict(fills or {})), samples, budget)
         return report
 
 
-Results = Mapping[str, Any]
-"""The outputs of a run, by name."""
+def _require_numbers(seed: int, samples: int, rtol: float, atol: float) -> None:
+    for name, value, least in (("seed", seed, 0), ("samples", samples, 1)):
+        if value < least:
+            raise UsageError(f"{name} is {value}; it must be {least} or more")
+    for name, number in (("rtol", rtol), ("atol", atol)):
+        if not (math.isfinite(number) and number >= 0):
+            raise UsageError(f"{name} is {number}; a tolerance is a number from 0 on")
+
+
+def _size(name: str, given: Any) -> int | Interval:
+    size = dimension(given)
+    if isinstance(size, str):
+        raise UsageError(f'the size of "{name}" must be a number or a range, not "{size}"')
+    return size
 
 
 @functools.cache
@@ -73,27 +112,38 @@ def _engine(kind: type[Engine]) -> Engine:
 
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
+_RUNS = 8  # that an output which differs is asked for; a random bit may be the same in a few
 
 
 def _load(path: Path) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is."""
     if path.suffix.lower() == ".xml":
-        engine = _engine(OpenVino)
-        session, boundary = engine.load(path), Boundary.of(path)
+        openvino = _engine(OpenVino)
+        session, model = openvino.load(path), bridge.load(path)
+        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+        named = zip(session.outputs, model.graph.output_names, strict=True)
+        session.outputs = tuple(
+            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+            for port, name in named
+        )
+        boundary = Boundary.of(model)
         if boundary.inputs or boundary.outputs:
             session = PackedSession(session, boundary)
-        return session, f"{engine.name} {engine.version}"
+        return session, f"{openvino.name} {openvino.version} ({OpenVino.precision})"
     try:
         engine = _engine(OnnxRuntime)
         return engine.load(path), f"{engine.name} {engine.version}"
     except LacksOperatorError as error:
         engine = _engine(Reference)
         return engine.load(path), f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
-    except EngineError:
+    except EngineError as absent:
         if _engine_is_there(OnnxRuntime):
             raise
         engine = _engine(Reference)
-        return engine.load(path), f"{engine.name} {engine.version} (no onnxruntime)"
+        try:
+            return engine.load(path), f"{engine.name} {engine.version} ({absent})"
+        except EngineError as error:
+            raise EngineError(f"{error}; {absent}") from error
 
 
 def _engine_is_there(kind: type[Engine]) -> bool:
@@ -112,7 +162,9 @@ class _Pair:
     source: Path
     against: Path | None
     scratch: Path
-    options: dict[str, Any]
+    options: ConvertOptions
+    weights: Path | None
+    notes: list[str]
     pruned: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -121,12 +173,59 @@ class _Pair:
                 raise UsageError(f"{path}: there is no such file")
         self.source = _binary(self.source, self.scratch)
         self.against = None if self.against is None else _binary(self.against, self.scratch)
-        if self.source.suffix.lower() == ".xml" and Boundary.of(self.source).inputs:
+        self._give_weights()
+        self._begin_with_onnx()
+        self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
+        self._round_weights()
+
+    def _give_weights(self) -> None:
+        """Shows the IR that `weights` belongs to with that file beside it."""
+        if self.weights is None:
+            return
+        if not self.weights.is_file():
+            raise UsageError(f"{self.weights}: there is no such file")
+        folder = self.scratch / "given"
+        folder.mkdir()
+        for role in ("source", "against"):
+            path = getattr(self, role)
+            if path is not None and path.suffix.lower() == ".xml":
+                link = folder / path.name
+                link.symlink_to(path.absolute())
+                link.with_suffix(".bin").symlink_to(self.weights.absolute())
+                setattr(self, role, link)
+                return
+        raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
+
+    def _begin_with_onnx(self) -> None:
+        """Sequences and optionals are drawn for an ONNX model; an IR has only their tensors."""
+        if self.source.suffix.lower() != ".xml" or not Boundary.of(self.source).inputs:
+            return
+        if self.against is None or self.against.suffix.lower() == ".xml":
             raise UsageError(
                 f"{self.source}: its inputs stand for sequences or optionals; "
                 "check the ONNX model instead, with this file as the other one"
             )
-        self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
+        self.source, self.against = self.against, self.source
+        self.notes.append(
+            f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
+            f"held to {self.source.name} and not the other way round"
+        )
+
+    def _round_weights(self) -> None:
+        """Where one file has its weights in halves, the other can only be held to it with the
+        same weights; the engines compute in f32 with both."""
+        if self.against is None:
+            rounded = ["source"] if self.options.get("compress_to_fp16") else []
+        else:
+            stored = {role: _has_halves(getattr(self, role)) for role in ("source", "against")}
+            rounded = [role for role, has in stored.items() if not has and any(stored.values())]
+        for role in rounded:
+            path = getattr(self, role)
+            model = bridge.load(path)
+            compress(model)
+            (self.scratch / "rounded").mkdir()
+            setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
+            self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")
 
     def converted(self, model: Any, name: str) -> Iterator[tuple[str, Path]]:
         """`model` in the other format, then back again, with what each is called."""
@@ -155,16 +254,25 @@ def _binary(path: Path, scratch: Path) -> Path:
     return model
 
 
+def _has_halves(path: Path) -> bool:
+    """Whether the file is an IR that has weights of f32 stored as f16."""
+    return path.suffix.lower() == ".xml" and any(
+        node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
+        for node in bridge.load(path).graph.walk()
+    )
+
+
 class _Checker:
     def __init__(self, pair: _Pair, report: CheckReport) -> None:
         self.pair = pair
         self.report = report
+        self.random: set[str] = set()
 
     def run(self, base: Recipe, samples: int, budget: int) -> None:
         """Fills the report."""
         report, pair = self.report, self.pair
         sessions = self._sessions()
-        if not sessions:
+        if len(sessions) < 2:
             return
         exploration = self._explore(base, samples, budget, sessions[0][1])
         report.refused = dict(exploration.refused)
@@ -181,7 +289,7 @@ class _Checker:
             for branch in (True, False)
             if (site.index, branch) not in report.reached
         ]
-        if missing and len(sessions) > 1:
+        if missing:
             self._force(missing, exploration.feeds)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned)
@@ -217,6 +325,7 @@ class _Checker:
     def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> Exploration:
         report, pair = self.report, self.pair
         model = bridge.load(pair.source)
+        _require_free(base, free_dimensions(model))
         watched = bridge.load(pair.source)
         sites = list(if_sites(watched).values())
         session = original
@@ -246,7 +355,7 @@ class _Checker:
                 except EngineError as error:
                     report.failures.append(f"{label}, input {sample}: {shortened(str(error), 500)}")
                     continue
-                for output, difference in self._differences(original, session, expected, actual):
+                for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
                     known = worst.get((label, output))
                     if known is None or _badness(difference) > _badness(known.worst):
@@ -281,6 +390,44 @@ class _Checker:
             for (name, value), other in zip(expected.items(), names, strict=True)
         ]
 
+    def _judged(
+        self, first: Session, second: Session, feed: Results, expected: Results, actual: Results
+    ) -> list[tuple[str, Difference]]:
+        """As `_differences`; but what is wrong is run again. Outputs in which `first` differs from
+        itself are random. What is right when run again, an engine did wrong the first time."""
+        found = self._differences(first, second, expected, actual)
+        if all(difference.ok for _, difference in found):
+            return found
+        try:
+            *runs, settled = (first.run(feed) for _ in range(_RUNS))
+            actual = second.run(self._renamed(feed, second))
+        except EngineError:
+            return found
+        for run in runs:
+            itself = self._differences(first, first, settled, run)
+            self.random |= {name for name, difference in itself if not difference.ok}
+        again = dict(self._differences(first, second, settled, actual))
+        return [(name, self._final(name, once, again.get(name, once))) for name, once in found]
+
+    def _final(self, name: str, once: Difference, again: Difference) -> Difference:
+        """What to report of an output that differs `once`, and `again` in a second run."""
+        if once.ok:
+            return once
+        if name in self.random:
+            self._note(
+                f"'{name}' is random: it has other numbers in each run of the original; only type "
+                "and shape are compared"
+            )
+            return Difference(ok=not once.problem, problem=once.problem, random=True)
+        if not again.ok:
+            return once
+        self._note(
+            f"'{name}' was wrong in the first run with an input and right in the second, which is "
+            "no fault of the conversion but of the engine (OpenVINO's CPU plugin is known to lose "
+            "the output of an If in the first run after another tensor has grown)"
+        )
+        return again
+
     def _note(self, text: str) -> None:
         if text not in self.report.notes:
             self.report.notes.append(text)
@@ -308,8 +455,8 @@ class _Checker:
             report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
 
-        def different(session: Session, expected: Results, actual: Results) -> str:
-            found = self._differences(first, session, expected, actual)
+        def different(session: Session, feed: Results, expected: Results, actual: Results) -> str:
+            found = self._judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
         found = force(report.sites, missing, first, others, feeds, different)
@@ -317,10 +464,13 @@ class _Checker:
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
         pair = self.pair
-        names = named_values(bridge.load(pair.source))
-        if pair.against is not None:
-            known = set(named_values(bridge.load(pair.against)))
-            names = {name: node for name, node in names.items() if name in known}
+
+        def shared(named: Callable[[Model], dict[str, str]]) -> dict[str, str]:
+            names = named(bridge.load(pair.source))
+            if pair.against is None:
+                return names
+            known = named(bridge.load(pair.against))
+            return {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
             def changed(path: Path) -> Model:
@@ -335,10 +485,19 @@ class _Checker:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
             return first, _load(other)[0]
 
-        try:
-            return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
-        except BridgeError as error:
-            return f"the search for the first difference stopped: {shortened(str(error))}"
+        def search(names: Mapping[str, str]) -> FirstDifference | str:
+            try:
+                return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
+            except BridgeError as error:
+                return f"the search for the first difference stopped: {shortened(str(error))}"
+
+        found = search(shared(named_values))
+        if isinstance(found, FirstDifference):
+            name = found.name
+            inside = search(shared(lambda model: values_inside(model, name)))
+            if isinstance(inside, FirstDifference):
+                return replace(inside, before=found.before + inside.before)
+        return found
 
 
 def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
@@ -357,5 +516,15 @@ def _shared(port: Port, other: Port) -> bool:
     return bool({port.name, *port.aliases} & {other.name, *other.aliases})
 
 
-def _badness(difference: Difference) -> tuple[bool, bool, int, float]:
-    return (not difference.ok, bool(difference.problem), difference.wrong, difference.absolute)
+def _badness(difference: Difference) -> tuple[bool, bool, bool, int, float]:
+    ok, problem, random = difference.ok, bool(difference.problem), difference.random
+    return (not ok, problem, random, difference.wrong, difference.absolute)
+
+
+def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
+    """Raises UsageError for a size of what is no open dimension of an input."""
+    for key in recipe.sizes:
+        name, _, axis = key.rpartition(".")
+        if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
+            open = f"open are {', '.join(free)}" if free else "all of them are fixed"
+            raise UsageError(f'"{key}" is no open dimension of the inputs; {open}')

@@ -16,8 +16,12 @@ import numpy as np
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.instrument import OWN, IfSite
+from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType
+
+Results = Mapping[str, Any]
+"""The inputs or outputs of a run, by name."""
 
 Branch = tuple[int, bool]
 """The index of an IfSite, and whether its then (or its else) branch is meant."""
@@ -62,7 +66,12 @@ def explore(
             recipe = found[int(rng.integers(len(found)))]
             for _ in range(int(rng.integers(1, 5))):
                 recipe = _changed(recipe, model, base, numbers, rng)
-        feeds = make_inputs(model, recipe)
+        try:
+            feeds = make_inputs(model, recipe)
+        except UsageError:  # too large
+            if attempt < samples:
+                raise
+            continue
         try:
             outputs = session.run(feeds)
         except EngineError as error:
@@ -203,11 +212,11 @@ def force(
     first: Session,
     others: Sequence[tuple[str, Session]],
     feeds: Sequence[dict[str, Any]],
-    differences: Callable[[Session, Mapping[str, Any], Mapping[str, Any]], str],
+    differences: Callable[[Session, Results, Results, Results], str],
 ) -> list[Forced]:
     """Force each of `branches` in models that have switches, with the first of `feeds` with which
-    `first` runs it. `differences` says how the outputs of a session differ from those of `first`,
-    "" where they do not.
+    `first` runs it. `differences` says how a session's outputs for an input, which come last,
+    differ from those of `first`, "" where they do not.
     """
     switched = to_switch(sites, branches)
     results = []
@@ -231,7 +240,7 @@ def force(
         wrong = []
         for label, session in others:
             try:
-                found = differences(session, expected, session.run(given))
+                found = differences(session, given, expected, session.run(given))
             except EngineError as error:
                 found = str(error)
             if found:

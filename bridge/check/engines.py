@@ -313,6 +313,7 @@ class OpenVino:
     """OpenVINO's CPU plugin, told to compute in f32 and no less."""
 
     name = "OpenVINO"
+    precision = "f32"
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
@@ -321,7 +322,7 @@ class OpenVino:
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
         # weights of few bits to 8 bits.
         self._config: dict[str, Any] = {
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
         }
         if threads:

@@ -13,20 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, UsageError
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value
 from bridge.neutral.types import (
     ANY,
+    UNKNOWN,
     Dim,
     Element,
     ForeignType,
+    Interval,
     OptionalType,
     SequenceType,
     Shape,
+    TensorType,
     Type,
     high,
     low,
+    size_of,
 )
 from bridge.vocabulary import operators
 
@@ -90,6 +94,7 @@ _TRANSPARENT = frozenset(
 
 _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
 _LARGEST_COUNT = 16  # that a recipe may ask for
+_LARGEST_INPUT = 1 << 28  # elements
 
 _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 
@@ -98,12 +103,13 @@ _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 class Recipe:
     """What inputs are made of: the seed, and choices that take the place of what it would draw.
 
-    `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol; `fills`
-    are numbers that a whole input is filled with, `scales` factors on what is drawn for it.
+    `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol, each a
+    size or a range to draw it from; `fills` are numbers that a whole input is filled with, `scales`
+    factors on what is drawn for it.
     """
 
     seed: int = 0
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int | Interval] = field(default_factory=dict)
     fills: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
 
@@ -111,12 +117,33 @@ class Recipe:
 def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
     """One value for each input of the model, by name; the same recipe gives the same values.
 
-    Inputs that have a default in the file are left out.
+    Inputs that have a default in the file are left out. UsageError where the sizes are too large.
     """
     maker = _Maker(model, recipe or Recipe())
     return {
         value.name: maker.make(value) for value in model.graph.inputs if value not in model.defaults
     }
+
+
+def free_dimensions(model: Model) -> list[str]:
+    """The keys that `Recipe.sizes` can have: a symbol, or `input.axis`, of each dimension of an
+    input that the model leaves open; `input.*` where it does not say the rank."""
+    found: list[str] = []
+    for value in model.graph.inputs:
+        shape = innermost(value.type).shape
+        if shape is None:
+            found.append(f"{value.name}.*")
+        for axis, dim in enumerate(shape or ()):
+            if not isinstance(dim, int):
+                found.append(dim if isinstance(dim, str) else f"{value.name}.{axis}")
+    return list(dict.fromkeys(found))
+
+
+def innermost(type: Type) -> TensorType:
+    """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
+    if isinstance(type, SequenceType | OptionalType):
+        return innermost(type.item)
+    return type if isinstance(type, TensorType) else UNKNOWN
 
 
 class _Maker:
@@ -126,7 +153,7 @@ class _Maker:
         self.recipe = recipe
         self.rng = np.random.default_rng(recipe.seed)
         self.consumers = _consumers(model.graph)
-        self.sizes: dict[str, int] = dict(recipe.sizes)
+        self.sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
         self.length = int(self.rng.integers(1, 4))  # of all sequences
         # Dimensions without a symbol are often the same one, a batch say.
         self.common = int(self.rng.integers(1, 5))
@@ -145,6 +172,11 @@ class _Maker:
         if isinstance(type, ForeignType) or type.element is None:
             raise InvalidModelError(f"input '{value.name}' is {type}: no values are made for that")
         shape = self.shape(value.name, type.shape)
+        if size_of(shape) > _LARGEST_INPUT:
+            raise UsageError(
+                f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
+                "smaller sizes"
+            )
         array = drawn = self._tensor(type.element, shape, uses)
         if value.name in self.recipe.scales:
             array = array * self.recipe.scales[value.name]
@@ -185,9 +217,14 @@ class _Maker:
         return lowest, max(lowest, min(high for _, high in ranges))
 
     def shape(self, name: str, shape: Shape) -> tuple[int, ...]:
-        """The sizes of an input's shape; two dimensions where not even the rank is known."""
-        dims: tuple[Dim, ...] = (ANY, ANY) if shape is None else shape
-        return tuple(self.size(dim, f"{name}.{axis}") for axis, dim in enumerate(dims))
+        """The sizes of an input's shape; where not even the rank is known, as many dimensions as
+        the recipe names, or two."""
+        if shape is None:
+            rank = 0
+            while f"{name}.{rank}" in self.recipe.sizes:
+                rank += 1
+            shape = (ANY,) * (rank or 2)
+        return tuple(self.size(dim, f"{name}.{axis}") for axis, dim in enumerate(shape))
 
     def size(self, dim: Dim, key: str) -> int:
         """The size of one dimension; `key` names it where it has no symbol."""
@@ -198,7 +235,10 @@ class _Maker:
             drawn = int(self.rng.integers(1, 5))
             if not isinstance(dim, str) and self.rng.integers(3):
                 drawn = self.common
-            self.sizes[key] = min(max(drawn, low(dim)), high(dim) or drawn)
+            dim = self.recipe.sizes.get(key, dim)
+            largest = high(dim)
+            drawn = max(drawn, low(dim))
+            self.sizes[key] = drawn if largest is None else min(drawn, largest)
         return self.sizes[key]
 
     def _range(self, node: Node, index: int) -> tuple[int, int] | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import (
@@ -16,7 +19,7 @@ from bridge.neutral.graph import (
     Value,
     Yield,
 )
-from bridge.neutral.types import BOOL, I32, TensorType
+from bridge.neutral.types import ANY, BOOL, I32, TensorType
 
 OWN = -1  # a switch at this value leaves an If to its own condition; 0 forces else, 1 then
 
@@ -126,8 +129,7 @@ class _Instrumenter:
         for branch, found in enumerate(inner):
             for site, pair in found.items():
                 flags[site] = tuple(  # type: ignore[assignment]
-                    self._yield(node, node.bodies[branch], node.bodies[1 - branch], flag)
-                    for flag in pair
+                    _yield(node, branch, flag, np.array(False)) for flag in pair
                 )
         return flags
 
@@ -151,23 +153,28 @@ class _Instrumenter:
         }
         return self.graph(body.graph, inner)
 
-    def _yield(self, node: Node, ran: Body, other: Body, flag: Value) -> Value:
-        """A flag of one branch as an output of the If; false where the other branch runs."""
-        output = _new_output(node)
-        ran.graph.outputs.append(Builder(ran.graph.nodes).op("Identity", flag))
-        other.graph.outputs.append(Builder(other.graph.nodes).constant(False, BOOL))
-        for body in (ran, other):
-            body.outputs.append(Yield(len(node.outputs) - 1))
-        return output
-
     def _accumulate(self, builder: Builder, node: Node, body: Body, flag: Value) -> Value:
         """Whether a flag of a Loop's body was ever true."""
         before = _new_input(node, body, builder.constant(False, BOOL))
         body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
         body.graph.outputs.append(Builder(body.graph.nodes).op("Or", before, flag))
-        output = _new_output(node)
+        output = _new_output(node, TensorType(BOOL, ()))
         body.outputs.append(Yield(len(node.outputs) - 1))
         return output
+
+
+def _yield(node: Node, branch: int, value: Value, otherwise: np.ndarray) -> Value:
+    """A value of one branch as an output of the If, which is `otherwise` where the other branch
+    runs."""
+    # Sizes that agree by chance must not be taken for known.
+    shape = (ANY,) * otherwise.ndim
+    output = _new_output(node, TensorType(value.element, shape))
+    ran, other = node.bodies[branch], node.bodies[1 - branch]
+    ran.graph.outputs.append(Builder(ran.graph.nodes).op("Identity", value))
+    other.graph.outputs.append(Builder(other.graph.nodes).constant(otherwise))
+    for body in (ran, other):
+        body.outputs.append(Yield(len(node.outputs) - 1))
+    return output
 
 
 def _required(value: Value | None) -> Value:
@@ -190,33 +197,77 @@ def _invariant(node: Node, body: Body, outer: Value) -> Value:
     return inner
 
 
-def _new_output(node: Node) -> Value:
-    output = Value(TensorType(BOOL, ()))
+def _new_output(node: Node, type: TensorType) -> Value:
+    output = Value(type)
     output.producer = node
     node.outputs.append(output)
     return output
 
 
-def expose(model: Model, names: Iterable[str]) -> list[str]:
-    """Make the top-level values of these names outputs, in their order; returns the names that
-    became outputs. Changes `model`."""
-    named = {name: node_value for node_value in _produced(model) for name in node_value.names}
+def expose(model: Model, names: Iterable[str]) -> None:
+    """Make the values of these names, as `named_values` and `values_inside` have them, outputs.
+    Changes `model`."""
     already = {name for value in model.graph.outputs for name in value.names}
-    exposed = []
-    for name in names:
-        if name in named and name not in already:
-            add_output(model.graph, named[name], name)
-            exposed.append(name)
-    return exposed
+    for name, value in _expose(model.graph, "", set(names) - already):
+        add_output(model.graph, value, name)
+
+
+def _expose(graph: Graph, prefix: str, names: Collection[str]) -> list[tuple[str, Value]]:
+    """Values of `graph` that are those of these names, from within its Ifs as well."""
+    found: list[tuple[str, Value]] = []
+    for node in graph.nodes:
+        found += [(prefix + name, v) for v in _tensors(node) for name in v.names
+                  if prefix + name in names]  # fmt: skip
+        for branch, (body, inside) in enumerate(_branches(node, prefix)):
+            for name, value in _expose(body.graph, inside, names):
+                dummy = np.zeros((1,) * len(value.shape), value.element.dtype)
+                found.append((name, _yield(node, branch, value, dummy)))
+    return found
 
 
 def named_values(model: Model) -> dict[str, str]:
     """The tensors that top-level nodes compute, in order, constants left out: the name of each,
     and the node that makes it."""
-    return {value.name: repr(value.producer) for value in _produced(model) if value.name}
+    return {v.name: repr(node) for node in model.graph.nodes for v in _tensors(node) if v.name}
 
 
-def _produced(model: Model) -> Iterable[Value]:
-    for node in model.graph.nodes:
-        if node.op != "Constant":
-            yield from (v for v in node.outputs if isinstance(v.type, TensorType))
+def values_inside(model: Model, name: str) -> dict[str, str]:
+    """As `named_values`, for what is computed in the branches of the last top-level Ifs that the
+    value `name` depends on, and of the Ifs in these. A name begins with the branches around it;
+    those that this does not make distinct are left out."""
+    found: list[tuple[str, str]] = []
+    wanted = {v for node in model.graph.nodes for v in node.outputs if name in v.names}
+    for node in reversed(model.graph.nodes):
+        if wanted.isdisjoint(node.outputs):
+            continue
+        if node.op == "If":
+            found[:0] = _inside(node, "", repr(node))
+        else:
+            wanted.update(v for v in node.inputs if v is not None)
+    counts = Counter(inner for inner, _ in found)
+    return {inner: where for inner, where in found if counts[inner] == 1}
+
+
+def _inside(node: Node, prefix: str, where: str) -> Iterable[tuple[str, str]]:
+    for body, inside in _branches(node, prefix):
+        for inner in body.graph.nodes:
+            here = f"{where} / {'then' if body is node.bodies[0] else 'else'}_branch / {inner!r}"
+            yield from _inside(inner, inside, here)
+            for v in _tensors(inner):
+                if v.name and v.shape is not None and v.element is not None and v.element.bits >= 8:
+                    yield inside + v.name, here
+
+
+def _branches(node: Node, prefix: str) -> Iterable[tuple[Body, str]]:
+    """The branches of an If, with what the names of their values begin with: not with the If's own
+    name, which a conversion may change."""
+    if node.op == "If":
+        for kind, body in zip(("then", "else"), node.bodies, strict=True):
+            yield body, f"{prefix}{kind} / "
+
+
+def _tensors(node: Node) -> list[Value]:
+    """The tensors that a node computes."""
+    if node.op == "Constant":
+        return []
+    return [value for value in node.outputs if isinstance(value.type, TensorType)]

@@ -61,18 +61,26 @@ class CheckReport:
     first: FirstDifference | str | None = None
 
     @property
-    def ok(self) -> bool:
-        """Whether something was compared and all of it agrees, forced branches included. What
-        forcing a pruned branch gives does not count; the report says it."""
-        return (
-            bool(self.results)
-            and not self.failures
-            and all(result.worst.ok for result in self.results)
-            and not any(f.wrong for branch, f in self.forced.items() if branch not in self.pruned)
+    def compared(self) -> bool:
+        """Whether any output was compared at all; if not, `failures` say why."""
+        return bool(self.results)
+
+    @property
+    def different(self) -> bool:
+        """Whether any output differs, forced branches included. What forcing a pruned branch
+        gives does not count; the report says it."""
+        return any(not result.worst.ok for result in self.results) or any(
+            forced.wrong for branch, forced in self.forced.items() if branch not in self.pruned
         )
 
+    @property
+    def ok(self) -> bool:
+        """Whether something was compared, none of it differs, and nothing failed."""
+        return self.compared and not self.different and not self.failures
+
     def __str__(self) -> str:
-        lines = [f"{'OK' if self.ok else 'NOT OK'}: {self.source}"]
+        verdict = "OK" if self.ok else "NOT OK" if self.compared else "nothing was compared"
+        lines = [f"{verdict}: {self.source}"]
         lines += [f"  {version.label}: {version.engine}" for version in self.versions]
         lines += [f"  failed: {failure}" for failure in self.failures]
         lines += [f"  note: {note}" for note in self.notes]
@@ -83,13 +91,14 @@ class CheckReport:
         return "\n".join(lines)
 
     def _outputs(self) -> list[str]:
-        if not self.results:
-            lines = ["nothing was compared"]
-        else:
+        lines = []
+        if self.compared:
             tolerance = f"rtol {self.rtol:g}, atol {self.atol:g}"
             lines = [f"outputs on {self.samples} inputs ({tolerance}):"]
         for result in self.results:
-            mark = "equal" if result.worst.ok else f"DIFFERENT with input {result.sample}"
+            mark = f"DIFFERENT with input {result.sample}"
+            if result.worst.ok:
+                mark = "random" if result.worst.random else "equal"
             lines.append(f"  {result.version}, '{result.output}': {mark} ({result.worst})")
         if self.refused:
             lines.append(

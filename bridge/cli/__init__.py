@@ -1,13 +1,21 @@
 """The command line. Commands import what they need when they run, so that `--help` is quick.
 
 Exit codes: 0 for success; 1 when a check finds a difference, and for nothing else; 2 for an error,
-be it the call's, the model's, or a defect of Bridge.
+be it the call's, the model's, an engine's, or a defect of Bridge. Who is stopped ends as shells
+have it, with 128 and the signal's number: 130 interrupted, 141 when nobody reads the output, 143
+terminated.
 """
 
 from __future__ import annotations
 
+import io
+import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -61,10 +69,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line (by default that of the process) and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
+        sys.stdout.reconfigure(errors="replace")
     try:
         app(given, prog_name="bridge")
+    except SystemExit as exit:
+        # Typer's own code for a closed pipe is 1.
+        if isinstance(exit.__context__, BrokenPipeError):
+            sys.exit(141)
+        raise
     except BridgeError as error:
         report_error(error, debug)
+    except MemoryError as error:
+        report_error(BridgeError(f"there is not enough memory: {error}"), debug)
+    except OSError as error:
+        _drop_output()
+        where = error.filename or "the output"
+        report_error(BridgeError(f"{where}: {error.strerror or error}"), debug)
     except Exception as error:
         report_defect(error, debug)
     sys.exit(2)
+
+
+def _terminate(signal: int, frame: FrameType | None) -> None:
+    """Ends the process like an exception, so that temporary files are removed."""
+    sys.exit(128 + signal)
+
+
+def _drop_output() -> None:
+    """Lets go of what could not be printed: Python would try again when it ends, and fail."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

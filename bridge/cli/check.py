@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug, Quiet
+from bridge.cli.options import Debug, Quiet, parse_dimension
 from bridge.cli.output import echo, progress
-from bridge.errors import UsageError
+from bridge.errors import BridgeError, UsageError
+
+if TYPE_CHECKING:
+    from bridge.neutral.types import Interval
 
 
 def check(
@@ -22,14 +25,25 @@ def check(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs to draw.")] = 4,
-    seed: Annotated[int, typer.Option(metavar="N", help="What the inputs are drawn from.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="What the inputs are drawn from.")
+    ] = 0,
     rtol: Annotated[float, typer.Option(metavar="X", help="Relative tolerance.")] = 1e-3,
     atol: Annotated[float, typer.Option(metavar="X", help="Absolute tolerance.")] = 1e-5,
     size: Annotated[
         list[str] | None,
         typer.Option(
             metavar="DIM=N",
-            help="Fix a dimension, by its symbol or as INPUT.AXIS; may be repeated.",
+            help="Fix a dimension, by its symbol or as INPUT.AXIS, to a size or a range like 2..8; "
+            "may be repeated.",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.bin",
+            help="The weights of MODEL (of OTHER where MODEL is ONNX), where they have another "
+            "name.",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -49,15 +63,16 @@ def check(
     require_engines(model, other)
     sizes = dict(map(_size, size or ()))
     run_check(
-        model, other, quiet, samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes
+        model, other, quiet,
+        samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
     )  # fmt: skip
 
 
-def _size(text: str) -> tuple[str, int]:
+def _size(text: str) -> tuple[str, int | Interval]:
     name, equals, number = text.rpartition("=")
-    if not (name and equals and number.isdecimal()):
+    if not (name and equals and number[:1].isdecimal()):
         raise UsageError(f"--size {text}: is not DIM=N; write for example batch=2 or x.0=2")
-    return name, int(number)
+    return name, parse_dimension(number, f"--size {text}")
 
 
 def require_engines(model: Path, other: Path | None) -> None:
@@ -70,12 +85,15 @@ def require_engines(model: Path, other: Path | None) -> None:
 
 
 def run_check(model: Path, other: Path | None, quiet: bool, **options: Any) -> None:
-    """Checks and prints the report (when quiet: only a bad one); exits with 1 if it is bad."""
+    """Checks and prints the report (when quiet: only a bad one); exits with 1 where something
+    differs. Raises BridgeError with the report where nothing does, but something failed."""
     from bridge.check import check
 
     with progress(f"checking {model}", quiet):
         report = check(model, other, **options)
+    if not (report.ok or report.different):
+        raise BridgeError(str(report))
     if not (quiet and report.ok):
         echo(str(report))
-    if not report.ok:
+    if report.different:
         raise typer.Exit(1)

@@ -10,7 +10,6 @@ import typer
 
 from bridge.cli.options import Quiet, input_shapes
 from bridge.cli.output import echo, progress, size_of
-from bridge.errors import UsageError
 
 
 def convert(
@@ -44,7 +43,11 @@ def convert(
     ] = False,
     keep_branches: Annotated[
         bool,
-        typer.Option("--keep-branches", help="Never prune a branch of an If (IR only)."),
+        typer.Option(
+            "--keep-branches",
+            help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
+            "model, as it cannot compute values of unknown rank.",
+        ),
     ] = False,
     external_data: Annotated[
         bool | None,
@@ -83,12 +86,9 @@ def convert(
     """
     import bridge
 
-    _refuse_misplaced(destination, opset, compress_to_fp16, keep_branches, external_data)
     if check:
         from bridge.cli.check import require_engines
 
-        if weights is not None:
-            raise UsageError("--check needs the weights beside the .xml, under its name")
         require_engines(source, destination)
     shapes = input_shapes(input_shape or ())
     with progress(f"converting {source}", quiet) as done:
@@ -114,42 +114,26 @@ def convert(
     if check:
         from bridge.cli.check import run_check
 
-        run_check(source, destination, quiet, sizes=_sizes(source, shapes))
+        sizes = _sizes(source, weights, shapes)
+        run_check(source, destination, quiet, sizes=sizes, weights=weights)
 
 
-def _sizes(source: Path, shapes: Mapping[str, Sequence[Any]]) -> dict[str, int]:
-    """The sizes that the inputs' new shapes give to dimensions of the source, as a check takes
-    them: by the dimension's symbol, or as `input.axis` where it has none."""
+def _sizes(
+    source: Path, weights: Path | None, shapes: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """The sizes and ranges that the inputs' new shapes give to open dimensions of the source, as
+    a check takes them: by the dimension's symbol, or as `input.axis` where it has none."""
     if not shapes:
         return {}
     import bridge
+    from bridge.check.inputs import innermost
 
     sizes = {}
-    for value in bridge.load(source).graph.inputs:
-        new = shapes.get(value.name, ())
-        old = value.shape or (None,) * len(new)
+    for value in bridge.load(source, weights).graph.inputs:
+        new = next((shapes[name] for name in value.names if name in shapes), ())
+        shape = innermost(value.type).shape
+        old = (None,) * len(new) if shape is None else shape
         for axis, (before, after) in enumerate(zip(old, new, strict=False)):
-            if isinstance(after, int):
+            if not isinstance(before, int) and not isinstance(after, str):
                 sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
     return sizes
-
-
-def _refuse_misplaced(
-    destination: Path,
-    opset: int | None,
-    compress_to_fp16: bool,
-    keep_branches: bool,
-    external_data: bool | None,
-) -> None:
-    """Raises UsageError for an option that means nothing for the destination's format."""
-    from bridge.api import format_of
-
-    if format_of(destination) == "onnx":
-        misplaced = {"--compress-to-fp16": compress_to_fp16, "--keep-branches": keep_branches}
-        kind = "IR (.xml)"
-    else:
-        misplaced = {"--opset": opset is not None, "--external-data": external_data is not None}
-        kind = "ONNX (.onnx)"
-    for option, given in misplaced.items():
-        if given:
-            raise UsageError(f"{option} is for writing {kind}, the destination is {destination}")

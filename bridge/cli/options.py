@@ -14,8 +14,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 _SHAPE = re.compile(r"(?P<name>.+)=\[(?P<dims>[^][]*)\]", re.DOTALL)
-_INTERVAL = re.compile(r"(\d+)\.\.(\d*)")
-_SYMBOL = re.compile(r"[^\W\d]\w*")
+# More digits than a size can have are left to be refused.
+_SIZE = r"\d{1,19}"
+_INTERVAL = re.compile(rf"({_SIZE})\.\.({_SIZE})?")
 
 
 def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -32,25 +33,26 @@ def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         if match["name"] in shapes:
             raise UsageError(f'--input-shape {text}: "{match["name"]}" is given twice')
         dims = match["dims"].split(",") if match["dims"].strip() else []
-        shapes[match["name"]] = tuple(_dim(dim.strip(), text) for dim in dims)
+        shapes[match["name"]] = tuple(
+            parse_dimension(dim.strip(), f"--input-shape {text}") for dim in dims
+        )
     return shapes
 
 
-def _dim(dim: str, text: str) -> Any:
-    if dim.isdecimal():
-        return int(dim)
-    if dim == "?":
-        return None
-    if _SYMBOL.fullmatch(dim):
-        return dim
-    limits = _INTERVAL.fullmatch(dim)
-    if limits is not None:
-        from bridge.neutral.types import interval
+def parse_dimension(dim: str, option: str) -> Any:
+    """A size, a symbol or an Interval, from texts like `3`, `h`, `?` and `2..8`. Raises UsageError
+    for other texts, which names the `option`."""
+    from bridge.neutral.types import Interval
+    from bridge.passes.boundary import dimension
 
-        low, high = int(limits[1]), int(limits[2]) if limits[2] else None
-        if high is None or low <= high:
-            return interval(low, high)
-    raise UsageError(
-        f'--input-shape {text}: "{dim}" is no dimension; it may be a size (3), ? for any size, '
-        "a range (1..8, 1..) or a symbol (h)"
-    )
+    given: Any = dim
+    if dim == "?":
+        given = None
+    elif re.fullmatch(_SIZE, dim):
+        given = int(dim)
+    elif limits := _INTERVAL.fullmatch(dim):
+        given = Interval(int(limits[1]), int(limits[2]) if limits[2] else None)
+    try:
+        return dimension(given)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -41,10 +41,11 @@ def report_defect(error: Exception, debug: bool) -> None:
 
 
 def _block(title: str, text: str, error: Exception, debug: bool) -> None:
-    if debug:
-        typer.echo(printable("".join(traceback.format_exception(error))), err=True)
-    typer.secho(f"{title}: ", fg="red", bold=True, err=True, nl=False)
-    typer.echo(printable(text), err=True)
+    with suppress(OSError):  # there may be nobody to tell
+        if debug:
+            typer.echo(printable("".join(traceback.format_exception(error))), err=True)
+        typer.secho(f"{title}: ", fg="red", bold=True, err=True, nl=False)
+        typer.echo(printable(text), err=True)
 
 
 def size_of(count: int) -> str:

@@ -1,10 +1,10 @@
-"""Copies of nodes and graphs."""
+"""Copies of nodes, graphs and models."""
 
 from __future__ import annotations
 
 from copy import copy
 
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
 
 
 def clone_value(value: Value) -> Value:
@@ -30,11 +30,36 @@ def clone_node(node: Node, values: dict[Value, Value]) -> Node:
 
 def clone_body(body: Body) -> Body:
     """A copy of a body and all that is nested in it; Tensors are shared."""
-    values: dict[Value, Value] = {}
-    graph = Graph(name=body.graph.name)
-    for value in body.graph.inputs:
-        values[value] = clone_value(value)
-        graph.inputs.append(values[value])
-    graph.nodes = [clone_node(node, values) for node in body.graph.nodes]
-    graph.outputs = [values[v] for v in body.graph.outputs]
+    graph = _clone_graph(body.graph, {})
     return Body(graph, [copy(p) for p in body.inputs], [copy(p) for p in body.outputs])
+
+
+def clone_model(model: Model) -> Model:
+    """A copy of a model, to be changed; Tensors are shared."""
+    values: dict[Value, Value] = {}
+    graph = _clone_graph(model.graph, values)
+    extras = {format: dict(known) for format, known in model.extras.items()}
+    if "ir" in extras:
+        own = extras["ir"].get("parameters", {})
+        extras["ir"]["parameters"] = {values.get(v, v): known for v, known in own.items()}
+    return Model(
+        graph,
+        model.format,
+        model.opset,
+        dict(model.opsets),
+        {values[value]: tensor for value, tensor in model.defaults.items()},
+        dict(model.metadata),
+        extras,
+    )
+
+
+def _clone_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
+    """A copy of a graph; `values` learns what stands for its values."""
+    result = Graph(name=graph.name)
+    for value in graph.inputs:
+        values[value] = clone_value(value)
+        result.inputs.append(values[value])
+    result.nodes = [clone_node(node, values) for node in graph.nodes]
+    result.outputs = [values[v] for v in graph.outputs]
+    result.output_names = list(graph.output_names)
+    return result

@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 import onnx.helper
 
-from bridge.errors import BridgeError, Unsupported, UnsupportedError
+from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
 from bridge.neutral.tensor import Tensor
@@ -29,9 +29,16 @@ EMBEDDED_LIMIT = 1 << 30
 """Bytes of constants above which they go to an external file by default."""
 
 
+LARGEST_PROTO = (1 << 31) - 1
+"""Bytes that a protobuf message can have."""
+
+
 def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> onnx.ModelProto:
     """The model as a ModelProto. Every node must have an ONNX spelling (the expand pass sees to
-    it). With `external`, large constants are references to the file it lays out."""
+    it). With `external`, large constants are references to the file it lays out; without it,
+    UsageError where a message cannot hold them."""
+    if external is None:
+        _require_room(_constants(model))
     return Writer(model, opset, external).model()
 
 
@@ -44,18 +51,35 @@ def write(
     external: bool | None = None,
 ) -> bool:
     """Writes the model to `path` and, where constants are external, `data_path`, which the model
-    calls `location`. `external` None decides by size. Returns whether `data_path` was written."""
+    calls `location`. `external` None decides by size. Returns whether `data_path` was written.
+    UsageError, before anything is written, where the file would be larger than ONNX allows."""
     if external is None:
-        tensors = {id(n.attributes["value"]): n.attributes["value"]
-                   for n in model.graph.walk() if n.op == "Constant"}  # fmt: skip
-        external = sum(t.nbytes for t in tensors.values()) > EMBEDDED_LIMIT
+        external = _constants(model) > EMBEDDED_LIMIT
     layout = ExternalData(location) if external else None
     writer = Writer(model, opset, layout, stream=True)
-    write_streamed(writer.model(), writer.streamed, path)
+    proto = writer.model()
+    _require_room(proto.ByteSize() + sum(tensor.nbytes for _, tensor in writer.streamed))
+    write_streamed(proto, writer.streamed, path)
     if layout is not None and layout.tensors:
         layout.write(data_path)
         return True
     return False
+
+
+def _constants(model: Model) -> int:
+    """Bytes of all constants, each tensor counted once."""
+    tensors = {id(n.attributes["value"]): n.attributes["value"]
+               for n in model.graph.walk() if n.op == "Constant"}  # fmt: skip
+    return sum(tensor.nbytes for tensor in tensors.values())
+
+
+def _require_room(size: int) -> None:
+    """Raises UsageError where a message of so many bytes could not be read again."""
+    if size > LARGEST_PROTO:
+        raise UsageError(
+            f"{size} bytes do not fit an ONNX file or proto, which ends at 2 GiB; convert to a "
+            ".onnx file and leave its constants to external data"
+        )
 
 
 class Writer:
@@ -360,7 +384,7 @@ def _write_notes(notes: onnx.GraphProto, graph: onnx.GraphProto) -> None:
 
 
 def check_opset(opset: int) -> None:
-    """Raises BridgeError for an operator set that cannot be written."""
+    """Raises UsageError for an operator set that cannot be written."""
     newest = onnx.defs.onnx_opset_version()
     if not 13 <= opset <= newest:
-        raise BridgeError(f"operator set {opset} cannot be written; choose 13 to {newest}")
+        raise UsageError(f"operator set {opset} cannot be written; choose 13 to {newest}")

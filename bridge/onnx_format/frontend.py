@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from bridge.errors import InvalidModelError, Unsupported, UnsupportedError, UsageError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
@@ -48,11 +48,6 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     else:
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
-        elif not isinstance(source, str | Path):
-            raise UsageError(
-                "a model is given as a path, as the bytes of an ONNX file or as an "
-                f"onnx.ModelProto, not as {type(source).__name__}"
-            )
         else:
             where = str(source)
             file = Path(source).absolute()

@@ -157,15 +157,16 @@ class Scope:
         result.CopyFrom(proto)
         del result.attribute[:]
         for attribute in proto.attribute:
-            name = attribute.ref_attr_name
-            if name and self.attributes is None:
-                raise InvalidModelError(
-                    f'{self.path(proto)}: its attribute {attribute.name} refers to "{name}" of a '
-                    "function, but it stands in none"
-                )
-            given = self.attributes.get(name) if name and self.attributes else attribute
-            if given is None:
-                continue
+            name, given = attribute.ref_attr_name, attribute
+            if name:
+                if self.attributes is None:
+                    raise InvalidModelError(
+                        f"{self.path(proto)}: its attribute {attribute.name} refers to "
+                        f'"{name}" of a function, but it stands in none'
+                    )
+                if name not in self.attributes:
+                    continue
+                given = self.attributes[name]
             added = result.attribute.add()
             added.CopyFrom(given)
             added.name = attribute.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ from bridge.neutral.types import (
     Dim,
     Element,
     ForeignType,
+    Interval,
     OptionalType,
     SequenceType,
     TensorType,
     Type,
+    interval,
 )
 from bridge.report import Report
 
@@ -38,9 +41,48 @@ def defaults_to_constants(model: Model, report: Report) -> None:
     infer_graph(model.graph)
 
 
+LARGEST_SIZE = (1 << 63) - 1
+"""Both formats hold sizes in an i64."""
+
+
+def dimension(given: Any) -> Dim:
+    """The dimension that a user gives as a size, a symbol, an Interval, or None for any size.
+    UsageError for all else."""
+    if given is None:
+        return ANY
+    if isinstance(given, Interval):
+        low = _size(given.low, given)
+        high = None if given.high is None else _size(given.high, given)
+        if high is not None and low > high:
+            raise UsageError(f"{given} is no dimension: no size lies in this range")
+        return interval(low, high)
+    if isinstance(given, str) and given.isidentifier():
+        return given
+    return _size(given, given)
+
+
+def _size(given: Any, dim: Any) -> int:
+    """A size that is, or bounds, the dimension `dim`."""
+    try:
+        size = None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        size = None
+    if size is not None and 0 <= size <= LARGEST_SIZE:
+        return size
+    text = f'"{dim}"' if isinstance(dim, str) else repr(dim)
+    if size is not None and size < 0:
+        raise UsageError(f"{text} is no dimension; None (? on the command line) is any size")
+    raise UsageError(
+        f"{text} is no dimension; it may be a size from 0 to 2**63-1, a symbol (a word), a range "
+        "(bridge.Interval(1, 8); 1..8 on the command line), or None (? there) for any size"
+    )
+
+
 def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
-    """Gives inputs other shapes, by name, and infers the model anew. A dimension is an int, a
-    symbol (str), an Interval, or None for any size."""
+    """Gives inputs other shapes, by name, and infers the model anew. Dimensions are what
+    `dimension` takes. UsageError for shapes that are none, or not those of an input."""
+    if not isinstance(shapes, Mapping):
+        raise UsageError(f'input_shapes maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
     by_name = {name: value for value in model.graph.inputs for name in value.names}
     for name, shape in shapes.items():
         value = by_name.get(name)
@@ -48,7 +90,12 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
             raise UsageError(
                 f'there is no input "{name}"; the inputs are {", ".join(sorted(by_name))}'
             )
-        dims = tuple(ANY if dim is None else dim for dim in shape)
+        if isinstance(shape, str) or not isinstance(shape, Sequence):
+            raise UsageError(f'the shape of the input "{name}" must be a list, not {shape!r}')
+        try:
+            dims = tuple(map(dimension, shape))
+        except UsageError as error:
+            raise UsageError(f'the shape of the input "{name}": {error}') from None
         value.type = value.declared = _reshaped(value.type, dims, name)
     infer_graph(model.graph)
 
