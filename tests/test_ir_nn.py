@@ -54,7 +54,7 @@ def spatial(rank: int, stride: int = 1, pad: int = 0, dilation: int = 1, **more:
 
 
 # Convolution
-IMAGE = random(2, 4, 7, 8)
+IMAGE, ODD = random(2, 4, 7, 8), np.random.default_rng(3).normal(size=(2, 4, 9, 8)).astype(F32)
 for rank in (1, 2, 3):
     x, w = random(1, 4, *(6, 7, 5)[:rank]), random(6, 4, *(3,) * rank)
     case(f"convolution {rank}-D", of(1, "Convolution", **spatial(rank, 2, 1)), x, Constant(w))
@@ -166,6 +166,42 @@ for pad in ("same_upper", "same_lower", "valid"):
             of(1, "AvgPool", **window, **{"exclude-pad": exclude}),
             IMAGE,
         )
+for pad in ("same_upper", "same_lower", "valid"):
+    for kernel, stride, dilation in ((2, 3, 1), (2, 2, 3), (3, 1, 2)):
+        name = f"{pad} {kernel} {stride} {dilation}"
+        w = Constant(random(3, 4, kernel, kernel))
+        window = {"kernel": [kernel] * 2, **spatial(2, stride, 0, dilation, auto_pad=pad)}
+        moving = pad != "valid" and stride > 1
+        # OpenVINO pads wrongly with auto_pad, dilations and an input of unknown size.
+        values = lambda x, w=window: of(8, "MaxPool", **w)(x).output(0)  # noqa: E731
+        case(f"max {name}", values, ODD, static=pad != "valid")
+        if dilation < 3:
+            case(f"max indexed {name}", of(8, "MaxPool", **window), ODD, static=pad != "valid")
+        case(
+            f"convolution {name}",
+            of(1, "Convolution", **spatial(2, stride, 0, dilation, auto_pad=pad)),
+            ODD, w, static=moving,
+        )  # fmt: skip
+        del window["dilations"]
+        for rounding in ("ceil", "ceil_torch"):
+            if rounding == "ceil" and kernel < stride:
+                continue  # It may leave a window without any element.
+            case(
+                f"max {name} {rounding}", of(14, "MaxPool", **window, rounding_type=rounding), ODD,
+                static=pad != "valid",
+            )  # fmt: skip
+            for exclude in (False, True):
+                case(
+                    f"average {name} {rounding} {exclude}",
+                    of(14, "AvgPool", **window, rounding_type=rounding, **{"exclude-pad": exclude}),
+                    ODD,
+                    static=moving,
+                )
+case(
+    "groups same_upper dilated",
+    of(1, "GroupConvolution", **spatial(2, 1, 0, 2, auto_pad="same_upper")),
+    ODD, Constant(random(2, 3, 2, 3, 3)),
+)  # fmt: skip
 case(
     "average 1-D",
     of(
@@ -643,7 +679,9 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
             parameter.output(0).tensor.set_names({f"in{i}"})
             parameters.append(parameter)
             inputs.append(parameter)
-        ov.save_model(ov.Model(build(*inputs).outputs(), parameters), tmp_path / "a.xml", False)
+        built = build(*inputs)
+        outputs = built.outputs() if isinstance(built, ov.Node) else [built]
+        ov.save_model(ov.Model(outputs, parameters), tmp_path / "a.xml", False)
         expected = engines()[0].load(tmp_path / "a.xml").run(feeds)
         for opset in (21,) if dynamic else (13, 21):
             if opset < SINCE.get(name, 0):

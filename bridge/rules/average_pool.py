@@ -20,6 +20,7 @@ from bridge.rules.windows import (
     padded,
     rounded_down,
     same_either_way,
+    window_for_onnx,
     window_of,
     without_late_windows,
 )
@@ -71,7 +72,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     assert data is not None
-    attributes, rounding = window_of(node), node.attributes["rounding_type"]
+    attributes, rounding = window_for_onnx(node), node.attributes["rounding_type"]
     include = not node.attributes["exclude_pad"]
     data, element = computable(b, data)
     if rounding != "floor" and attributes["auto_pad"] == "NOTSET":

@@ -14,9 +14,9 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.nn import window_size
-from bridge.neutral.types import BF16, F32, F64
+from bridge.neutral.types import BF16, F32, F64, is_static
 from bridge.rules import Refused
-from bridge.rules.conv import full_attributes
+from bridge.rules.conv import explicitly_padded, full_attributes
 from bridge.rules.idioms import cast, cut
 
 
@@ -24,6 +24,27 @@ def window_of(node: Node) -> dict[str, Any]:
     """The attributes of a pooling's window, spelled out."""
     kernel = node.attributes["kernel_shape"]
     return {"kernel_shape": kernel, **full_attributes(node, len(kernel))}
+
+
+def window_for_onnx(node: Node) -> dict[str, Any]:
+    """The attributes of a window of IR, which has pads beside auto_pad, in ONNX's words: there
+    VALID never rounds up, and in onnxruntime SAME leaves the dilations out of the pads and fails
+    where a kernel is shorter than its stride."""
+    data, attributes = node.inputs[0], window_of(node)
+    assert data is not None
+    auto_pad, rounding = attributes["auto_pad"], node.attributes["rounding_type"]
+    if auto_pad == "NOTSET" or not node.attributes.get("pads"):
+        return attributes
+    explicit = auto_pad == "VALID" and rounding != "floor"
+    if auto_pad != "VALID":
+        kernel, strides = attributes["kernel_shape"], attributes["strides"]
+        short = any(k < s for k, s in zip(kernel, strides, strict=True))
+        known = data.shape is not None and is_static(data.shape[2:])
+        dilated = lean(attributes)["dilations"] is not None
+        explicit = dilated or (short and (known or rounding != "floor"))
+    if not explicit:
+        return attributes
+    return explicitly_padded(data, attributes["kernel_shape"], attributes)
 
 
 def lean(attributes: dict[str, Any]) -> dict[str, Any]:
