@@ -152,6 +152,11 @@ CASES["reverse mask"] = of(1, "Reverse", mode="mask"), (X, Fixed([False, True, F
 CASES["reverse_sequence"] = (
     of(1, "ReverseSequence", batch_axis=0, seq_axis=1), (X, np.array([3, 2], I32)),
 )  # fmt: skip
+for axes in ((-4, -3), (1, 0), (0, 3), (-2, 1), (3, 2)):
+    lengths = np.array([2, 1, 2, 2, 1], I32)[: X.shape[axes[0]]]
+    CASES[f"reverse_sequence {axes}"] = (
+        of(1, "ReverseSequence", batch_axis=axes[0], seq_axis=axes[1]), (X, lengths),
+    )  # fmt: skip
 for shift, axes in (([3], [1]), ([1, -7], [0, 3]), ([2, 1, -1], [1, 2, 1])):
     CASES[f"roll {shift} {axes}"] = of(7, "Roll"), (X, np.array(shift), Fixed(axes))
 
@@ -242,6 +247,7 @@ CASES["unique axis"] = (
 )
 CASES["unique unsorted"] = of(10, "Unique", sorted=False), (UNIQUE,)
 BOUNDS = np.array([-0.5, 0.0, 0.7], F32)
+CASES["bucketize none"] = of(3, "Bucketize", output_type="i32"), (random(2, 3), Fixed([]))
 for right in (True, False):
     CASES[f"bucketize {right}"] = (
         of(3, "Bucketize", output_type="i32", with_right_bound=right),
@@ -364,6 +370,31 @@ CASES["interpolate 5-d"] = (
     interpolate(11, "linear_onnx", "sizes"),
     (random(1, 2, 3, 4, 5), Fixed([5, 3, 9]), Fixed([2, 3, 4])),
 )
+VOLUME = random(1, 2, 5, 6, 7), Fixed([9, 3, 16])
+for mode in ("linear", "linear_onnx"):
+    CASES[f"interpolate 5-d {mode} antialias"] = (
+        interpolate(11, mode, "sizes", antialias=True), (*VOLUME, Fixed([2, 3, 4])),
+    )  # fmt: skip
+    for by, target in (("sizes", [1, 2, 9, 3]), ("scales", [1, 1, 1.7, 0.6])):
+        CASES[f"interpolate tf kept axes {mode} {by}"] = (
+            interpolate(11, mode, by, coordinate_transformation_mode="tf_half_pixel_for_nn"),
+            (IMAGE, Fixed(target, I64 if by == "sizes" else F32)),
+        )
+CASES["interpolate tf kept sizes"] = (
+    interpolate(11, "linear", "sizes", coordinate_transformation_mode="tf_half_pixel_for_nn"),
+    (IMAGE, np.array([5, 9]), Fixed([2, 3])),
+)  # fmt: skip
+for image, target, axes, pad in (
+    (*VOLUME, [2, 3, 4], 0), (*VOLUME, [2, 3, 4], 1), (IMAGE[0], Fixed([3]), [2], 0),
+    (IMAGE, SIZES, [1, 2], 0), (IMAGE[0], Fixed([3]), [2], 1),
+):  # fmt: skip
+    CASES[f"interpolate 1 antialias {image.ndim} {axes} {pad}"] = (
+        of(
+            1, "Interpolate", axes=axes, mode="linear", align_corners=False, antialias=True,
+            pads_begin=[pad], pads_end=[0],
+        ),
+        (image, target),
+    )  # fmt: skip
 for mode in ("nearest", "linear"):
     for aligned in (True, False):
         CASES[f"interpolate 1 {mode} {aligned}"] = (
@@ -459,3 +490,16 @@ def test_static(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(NOT_DYNAMIC)])
 def test_dynamic(name: str, tmp_path: Path) -> None:
     check(name, True, tmp_path)
+
+
+@pytest.mark.parametrize("by", ["sizes", "scales"])
+def test_resizing_to_a_vector_of_unknown_length(by: str, tmp_path: Path) -> None:
+    """ONNX takes a vector of sizes or scales that may be empty for an absent one."""
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([1, 2, -1, -1]))
+    wanted = ov.op.Parameter(ov.Type.i64 if by == "sizes" else ov.Type.f32, ov.PartialShape([-1]))
+    y = interpolate(11, "nearest", by)(x, wanted, ov.op.Constant(np.array([2, 3])))
+    ov.save_model(ov.Model([y], [x, wanted]), tmp_path / "model.xml")
+    values = [IMAGE, np.array([9, 3]) if by == "sizes" else np.array([1.7, 0.6], F32)]
+    onnx.checker.check_model(made := bridge.to_onnx(tmp_path / "model.xml"), full_check=True)
+    feed = {item.name: value for item, value in zip(made.graph.input, values, strict=True)}
+    assert_close(OnnxRuntime(made).run(feed), OpenVino(tmp_path / "model.xml").run(values))

@@ -72,10 +72,10 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     assert data is not None
-    attributes, rounding = window_for_onnx(node), node.attributes["rounding_type"]
+    attributes, rounding = window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
     data, element = computable(b, data)
-    if rounding != "floor" and attributes["auto_pad"] == "NOTSET":
+    if rounding != "floor":
         if include and any(attributes["pads"]):
             y = average_of_full_windows(b, data, attributes, "AveragePool")
             if rounding == "ceil_torch":
@@ -91,6 +91,6 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
             return cast(b, b.op("AveragePool", data, **lean(exact)), element)
     y = b.op(
         "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
-        ceil_mode=rounding != "floor" and attributes["auto_pad"] == "NOTSET",
+        ceil_mode=rounding != "floor",
     )  # fmt: skip
     return cast(b, y, element)

@@ -75,20 +75,20 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     assert data is not None
-    attributes, rounding = window_for_onnx(node), node.attributes["rounding_type"]
+    attributes, rounding = window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
     explicit = attributes["auto_pad"] == "NOTSET"
     pooled, element = (data, data.element) if data.element in (I8, U8) else computable(b, data)
     bare = node.attributes["auto_pad"] == "NOTSET" or not node.attributes.get("pads")
-    exact = rounded_down(b, data, attributes) if rounding != "floor" and explicit else {}
+    exact = rounded_down(b, data, attributes) if rounding != "floor" else {}
     plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
     if plain_enough and rounding != "ceil":
         return None
     plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
-    plain["rounding_type"] = "floor" if rounding == "floor" or not explicit else "ceil_torch"
+    plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
     if exact:
         plain |= {**exact, "rounding_type": "floor"}
-    late = rounding == "ceil" and explicit and not same_either_way(data, attributes)
+    late = rounding == "ceil" and not same_either_way(data, attributes)
     wide = explicit and any(
         pad >= size for pad, size in zip(plain["pads"], attributes["kernel_shape"] * 2, strict=True)
     )

@@ -26,25 +26,27 @@ def window_of(node: Node) -> dict[str, Any]:
     return {"kernel_shape": kernel, **full_attributes(node, len(kernel))}
 
 
-def window_for_onnx(node: Node) -> dict[str, Any]:
-    """The attributes of a window of IR, which has pads beside auto_pad, in ONNX's words: there
-    VALID never rounds up, and in onnxruntime SAME leaves the dilations out of the pads and fails
-    where a kernel is shorter than its stride."""
-    data, attributes = node.inputs[0], window_of(node)
+def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
+    """The attributes of a window of IR, which has pads beside auto_pad, and how their number is
+    rounded, in ONNX's words: there auto_pad never rounds up, and in onnxruntime SAME leaves the
+    dilations out of the pads and fails where a kernel is shorter than its stride."""
+    data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
     assert data is not None
-    auto_pad, rounding = attributes["auto_pad"], node.attributes["rounding_type"]
-    if auto_pad == "NOTSET" or not node.attributes.get("pads"):
-        return attributes
-    explicit = auto_pad == "VALID" and rounding != "floor"
+    auto_pad = attributes["auto_pad"]
+    if auto_pad == "NOTSET":
+        return attributes, rounding
+    if not node.attributes.get("pads"):
+        return attributes, "floor"
+    kernel, explicit = attributes["kernel_shape"], False
     if auto_pad != "VALID":
-        kernel, strides = attributes["kernel_shape"], attributes["strides"]
-        short = any(k < s for k, s in zip(kernel, strides, strict=True))
+        short = any(k < s for k, s in zip(kernel, attributes["strides"], strict=True))
+        if not short:
+            rounding = "floor"  # The windows end where the padding does.
         known = data.shape is not None and is_static(data.shape[2:])
-        dilated = lean(attributes)["dilations"] is not None
-        explicit = dilated or (short and (known or rounding != "floor"))
-    if not explicit:
-        return attributes
-    return explicitly_padded(data, attributes["kernel_shape"], attributes)
+        explicit = lean(attributes)["dilations"] is not None or (short and known)
+    if explicit or rounding != "floor":
+        attributes = explicitly_padded(data, kernel, attributes)
+    return attributes, rounding
 
 
 def lean(attributes: dict[str, Any]) -> dict[str, Any]:
