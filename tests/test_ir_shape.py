@@ -171,6 +171,8 @@ for axis, batch in ((1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, -1)):
     CASES[f"gather axis {axis} batch {batch}"] = (
         of(8, "Gather", batch_dims=batch), (random(2, 3, 4, 3), indices[..., :3], Fixed(axis)),
     )  # fmt: skip
+CASES["gather out of range"] = of(8, "Gather"), (X, Fixed([[0, 9], [-5, -3]]), Fixed(1))
+CASES["gather scalar out of range"] = of(8, "Gather"), (X, Fixed(4), Fixed(-2))
 CASES["gather i8 indices"] = of(8, "Gather"), (X, np.array([1, 0], np.int8), Fixed(1))
 CASES["gather_elements"] = of(6, "GatherElements", axis=1), (count(2, 3), INDICES)
 PLACES = np.array([[[0, 1], [-1, 2]], [[1, 0], [2, -2]]], I32)
@@ -441,9 +443,10 @@ CASES["segment_max no number"] = (
 )  # fmt: skip
 
 NOT_DYNAMIC = (
-    "squeeze skips", "squeeze all", "extract_image_patches", "reorg_yolo", "embedding_", "segment_",
-    "interpolate asymmetric", "interpolate align_corners", "interpolate tf",
-    "interpolate pytorch", "grid_sample", "scatter_elements", "one_hot", "eye", "gather_tree",
+    "squeeze skips", "squeeze all", "gather out", "gather scalar out", "extract_image_patches",
+    "reorg_yolo", "embedding_", "segment_", "interpolate asymmetric", "interpolate align_corners",
+    "interpolate tf", "interpolate pytorch", "grid_sample", "scatter_elements", "one_hot", "eye",
+    "gather_tree",
 )  # fmt: skip
 """Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of
 the result, or because OpenVINO takes no weights of unknown size."""
@@ -490,6 +493,31 @@ def test_static(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(NOT_DYNAMIC)])
 def test_dynamic(name: str, tmp_path: Path) -> None:
     check(name, True, tmp_path)
+
+
+def test_interpolate_of_mode_area(tmp_path: Path) -> None:
+    """In IR it stays what it is, though OpenVINO reads it only."""
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape(IMAGE.shape))
+    y = of(1, "Interpolate", axes=[2, 3], mode="area")(x, ov.op.Constant(SIZES.value))
+    ov.save_model(ov.Model([y], [x]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "again.xml")
+    again = ov.Core().read_model(tmp_path / "again.xml")
+    (kept,) = [op for op in again.get_ops() if op.get_type_name() == "Interpolate"]
+    assert kept.get_attributes()["mode"] == "area"
+    with pytest.raises(bridge.UnsupportedError, match="does not implement the mode area"):
+        bridge.to_onnx(tmp_path / "model.xml")
+
+
+def test_segments_without_a_number_come_back(tmp_path: Path) -> None:
+    data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, -1]))
+    segments = ov.op.Parameter(ov.Type.i64, ov.PartialShape([-1]))
+    y = of(16, "SegmentMax", fill_mode="zero")(data, segments)
+    ov.save_model(ov.Model([y], [data, segments]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "model.onnx")
+    bridge.convert(tmp_path / "model.onnx", tmp_path / "again.xml")
+    values = [X[0, 0], np.array([0, 0, 2, 3])]
+    found = OpenVino(tmp_path / "again.xml").run(values)
+    assert_close(found, OpenVino(tmp_path / "model.xml").run(values))
 
 
 @pytest.mark.parametrize("by", ["sizes", "scales"])
