@@ -232,6 +232,17 @@ for output in ((1, 1), (7, 4), (3, 5), (9, 2)):
     case(f"adaptive average {output}", of(8, "AdaptiveAvgPool"), IMAGE, shape)
     case(f"adaptive max {output}", of(8, "AdaptiveMaxPool", index_element_type="i32"), IMAGE, shape)
 
+# Colours
+for to, type in product(("RGB", "BGR"), (np.uint8, F32, np.float16)):
+    luma, first, second, third = (
+        _RNG.integers(0, 256, shape).astype(type)
+        for shape in ((2, 4, 6, 1), (2, 2, 3, 1), (2, 2, 3, 1), (2, 6, 6, 1))
+    )
+    pair = np.concatenate([first, second], -1)
+    for kind, parts in (("NV12", (luma, pair)), ("I420", (luma, first, second))):
+        case(f"{kind} to {to} {type.__name__}", of(8, f"{kind}to{to}"), third)
+        case(f"{kind} parts to {to} {type.__name__}", of(8, f"{kind}to{to}"), *parts)
+
 # Normalisation
 PARAMETERS = random(4), random(4), random(4), positive(4)
 case("batch", of(5, "BatchNormInference", epsilon=1e-3), IMAGE, *map(Constant, PARAMETERS))
