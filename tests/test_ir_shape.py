@@ -382,6 +382,10 @@ for mode in ("linear", "linear_onnx"):
             interpolate(11, mode, by, coordinate_transformation_mode="tf_half_pixel_for_nn"),
             (IMAGE, Fixed(target, I64 if by == "sizes" else F32)),
         )
+for mode in ("nearest", "linear", "cubic"):
+    CASES[f"interpolate scale without effect {mode}"] = (
+        interpolate(11, mode, "scales"), (IMAGE, Fixed([1.1, 1.7], F32), Fixed([2, 3])),
+    )  # fmt: skip
 CASES["interpolate tf kept sizes"] = (
     interpolate(11, "linear", "sizes", coordinate_transformation_mode="tf_half_pixel_for_nn"),
     (IMAGE, np.array([5, 9]), Fixed([2, 3])),
@@ -445,8 +449,8 @@ CASES["segment_max no number"] = (
 NOT_DYNAMIC = (
     "squeeze skips", "squeeze all", "gather out", "gather scalar out", "extract_image_patches",
     "reorg_yolo", "embedding_", "segment_", "interpolate asymmetric", "interpolate align_corners",
-    "interpolate tf", "interpolate pytorch", "grid_sample", "scatter_elements", "one_hot", "eye",
-    "gather_tree",
+    "interpolate tf", "interpolate pytorch", "interpolate scale without", "grid_sample",
+    "scatter_elements", "one_hot", "eye", "gather_tree",
 )  # fmt: skip
 """Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of
 the result, or because OpenVINO takes no weights of unknown size."""

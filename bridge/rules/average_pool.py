@@ -15,6 +15,7 @@ from bridge.rules.idioms import cast
 from bridge.rules.windows import (
     average_of_full_windows,
     computable,
+    counts,
     lean,
     onnx_pads,
     padded,
@@ -82,9 +83,10 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
                 y = without_late_windows(b, y, data, attributes)
             return cast(b, y, element)
         if rounding == "ceil" and not same_either_way(data, attributes):
+            advice = "; give the input a static shape"
             raise Refused(
-                'a window of rounding type "ceil" may start in the padding, which ONNX has not; '
-                "give the input a static shape"
+                'a window of rounding type "ceil" may start in the padding, which ONNX has not'
+                + (advice if counts(data, attributes, rounding) is None else "")
             )
         exact = rounded_down(b, data, attributes)
         if exact:

@@ -12,7 +12,7 @@ from bridge.neutral.types import F32
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, ranks, reshape, size
 from bridge.rules.resample import Axis, Method, resample
-from bridge.rules.resize import COORDINATES, element_at
+from bridge.rules.resize import COORDINATES, element_at, vanishing_scale
 
 PILLOW_CUBIC = -0.5
 """The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
@@ -96,7 +96,11 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
         x = b.op("Pad", x, b.constant(begin + end))
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
-    if _antialias(attributes, rank) or coordinates is None or not _onnx_takes(mode, rank, axes):
+    assert x.shape is not None
+    native = _onnx_takes(mode, rank, axes) and coordinates is not None
+    if native and by_scales:
+        native = not vanishing_scale(x.shape, axes, wanted)
+    if not native or _antialias(attributes, rank):
         return _interpolate_by_axes(b, node, x, axes, wanted)
     scales = cast(b, wanted, F32) if by_scales else None
     return b.op(
