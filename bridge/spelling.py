@@ -27,7 +27,8 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     """The spelling by which `target` can write the node, or None and the reason why not."""
     operator = operators().get(node.op)
     if operator is None:
-        return None, "Bridge does not know this operator"
+        why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
+        return None, why or "Bridge does not know this operator"
     spellings = operator.onnx if target.format == "onnx" else operator.ir
     if not spellings:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"

@@ -4,6 +4,7 @@ OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
+from openvino.utils.node_factory import NodeFactory
 
 import bridge
 from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Reference
@@ -165,6 +167,15 @@ for exclusive in (False, True):
         )  # fmt: skip
 CASES["cumsum of integers"] = of(3, "cumsum", np.int32(-1)), (INT,)
 
+# Nearer to 1 OpenVINO computes less exactly.
+FRACTIONS = np.array([-1, -0.99, -0.9, -1e-4, 0, 1e-7, 0.3, 0.98, 1], np.float32)
+for type in (np.float32, np.float16):
+    CASES[f"erf_inv {type.__name__}"] = (
+        lambda x: NodeFactory("opset17").create("ErfInv", [x], {}),
+        (FRACTIONS.astype(type),),
+    )
+CASES["erf_inv out of range"] = CASES["erf_inv float32"][0], (FRACTIONS + np.float32(1.5),)
+
 RANKED = np.array([[3, 1, 4, 1.5], [9, 2, 6, 5]], np.float32)
 for mode in ("max", "min"):
     for sort in ("value", "index"):
@@ -216,3 +227,17 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
             assert one.shape == other.shape and one.dtype == other.dtype
             tolerance = 2e-3 if one.dtype == np.float16 else 1e-5
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_inverse_error_function_near_its_poles(tmp_path: Path) -> None:
+    x = OPSET[1].parameter([4], ov.Type.f32)
+    y = NodeFactory("opset17").create("ErfInv", [x], {})
+    ov.save_model(ov.Model(y.outputs(), [x]), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
+    values = np.array([-0.999999, 0.99, 0.9999, 0.99999994], np.float32)
+    name = onnx.load(tmp_path / "a.onnx").graph.input[0].name
+    (found,) = run_onnx(tmp_path / "a.onnx", {name: values})
+    # 1 - |x| is exact, and erfc keeps its digits where erf is near 1.
+    beyond = [math.erfc(abs(value)) for value in found.astype(float)]
+    np.testing.assert_allclose(beyond, 1 - np.abs(values.astype(float)), rtol=1e-4)
+    np.testing.assert_array_equal(np.sign(found), np.sign(values))

@@ -15,6 +15,7 @@ import pytest
 from openvino import Model as OpenVinoModel
 from openvino import opset13 as op
 
+import bridge
 from bridge.errors import BridgeError, InvalidModelError, UnsupportedError
 from bridge.ir_format.attributes import format_shape, format_value, parse, parse_shape
 from bridge.ir_format.backend import write
@@ -50,6 +51,8 @@ from bridge.neutral.types import (
     TensorType,
 )
 from bridge.passes.expand import expand
+
+from .running import OnnxRuntime
 
 CORE = openvino.Core()
 F32_PRECISION = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -397,6 +400,29 @@ def test_loop_with_1d_iteration(element: str, tmp_path: Path) -> None:
     assert run(made, 3, True)[0].tolist() == [0, 1, 2]
 
 
+def with_integer_condition(text: str, folder: Path) -> OnnxRuntime:
+    xml = put(text.replace("BOOL", "I32").replace("boolean", "i32"), folder)
+    onnx.checker.check_model(made := bridge.to_onnx(xml), full_check=True)
+    return OnnxRuntime(made)
+
+
+def test_if_with_an_integer_condition(tmp_path: Path) -> None:
+    session = with_integer_condition(specification_if(4), tmp_path)
+    for condition in map(np.int32, (0, 1)):
+        found = session.run({"c": np.asarray(condition), "x": X, "y": X * 2, "z": X * 5})
+        wanted = run(tmp_path / "hand.xml", condition, X, X * 2, X * 5)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_loop_with_integer_conditions(tmp_path: Path) -> None:
+    """OpenVINO reads it, but its CPU plugin does not run it."""
+    session = with_integer_condition(loop_body_with_odd_iteration("i64"), tmp_path)
+    for condition, count in ((0, 0), (1, 3)):
+        (found,) = session.run({"n": np.array(3), "c": np.array(condition, np.int32)})
+        assert found.reshape(-1).tolist() == [*range(count)]
+
+
 def test_layers_in_any_order(tmp_path: Path) -> None:
     xml = put(
         net(
@@ -548,6 +574,8 @@ def test_two_results_with_the_same_name(tmp_path: Path) -> None:
         ("2,3", (2, 3)),
         ("?,1..5,3", (ANY, Interval(1, 5), 3)),
         ("2..,..4", (Interval(2), Interval(0, 4))),
+        ("[1, ?]", (1, ANY)),
+        ("[...]", None),
     ],
 )
 def test_shapes(text: str, shape: object, tmp_path: Path) -> None:
@@ -644,7 +672,9 @@ def test_constants_of_all_types(tmp_path: Path) -> None:
             np.testing.assert_array_equal(found, array, strict=True)
 
 
-@pytest.mark.parametrize("name", ["i4", "u4", "u2", "u1", "nf4", "f4e2m1", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize(
+    "name", ["i4", "u4", "u2", "u1", "u3", "u6", "nf4", "f4e2m1", "f8e4m3", "f8e5m2"]
+)
 def test_constants_of_small_elements(name: str, tmp_path: Path) -> None:
     size, precision = BY_IR[name].bits, BY_IR[name].precision
     data = bytes(range(17, 17 + size))
@@ -852,21 +882,38 @@ CONST = layer(
 WITH_CONST = net([CONST, layer(1, "Result", ["FP32 2"], [])], "0:0>1:0")
 
 
+SUM = net(
+    [
+        *valid_layers()[:1],
+        layer(1, "Add", [VECTOR_PORT] * 2, [VECTOR_PORT], 'auto_broadcast="numpy"', name="s"),
+        layer(2, "Result", [VECTOR_PORT], []),
+    ],
+    "0:0>1:0 0:0>1:1 1:2>2:0",
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is no whole XML file"),
         (VALID[:-20], "is no whole XML file"),
         ("<model/>", "is no OpenVINO IR"),
-        ("<net version='11'/>", "is no OpenVINO IR"),
+        ("<net version='11'/>", "is no OpenVINO IR: its <net> has no <layers>"),
         ('<!DOCTYPE net [<!ENTITY a "b">]>' + VALID[21:], "document type"),
-        (VALID.replace('version="11"', 'version="7"'), "is IR version 7"),
+        ('<!-- <net> --><!DOCTYPE net [<!ENTITY a "b">]>' + VALID[21:], "document type"),
+        (VALID.replace('version="11"', 'version="7"'), "convert the original model anew"),
+        (VALID.replace('version="11"', 'version="12"'), "is IR version 12; Bridge reads 10 and 11"),
+        (VALID.replace("opset1", "opset99"), 'layer "x" is of operator set 99; Bridge knows 1 to'),
+        (VALID.replace('shape="?"', 'shape="5..2"'), 'Parameter "x": "5..2" is no dimension'),
+        (VALID.replace('shape="?"', 'shape="1.. 4"'), '"1.. 4" is no dimension'),
+        (VALID.replace('shape="?"', 'shape="-2"'), '"-2" is no dimension'),
+        (SUM.replace("numpy", "other"), 'Add "s": auto_broadcast "other" is none of'),
         (VALID.replace('version="11"', 'version="x"'), "number version"),
         (VALID.replace('to-layer="2"', 'to-layer="5"'), "layer 5, port 0: there is no such layer"),
         (VALID.replace('from-port="1"', 'from-port="3"'), "there is no output port 3"),
         (VALID.replace('id="2" name', 'id="1" name'), "two layers have the id 1"),
         (VALID.replace("FP32", "FP31"), 'no element type "FP31"'),
-        (VALID.replace('shape="?"', 'shape="a"'), 'Parameter "x": invalid literal'),
+        (VALID.replace('shape="?"', 'shape="a"'), 'Parameter "x": "a" is no dimension'),
         (net(valid_layers(), "1:1>1:0 1:1>2:0"), 'Abs "a": is part of a cycle'),
         (net(valid_layers(), "0:0>1:0 1:1>2:0 0:0>2:0"), "two edges lead to layer 2, port 0"),
         (net(valid_layers(), "0:0>1:0"), "nothing is connected to it"),
@@ -881,6 +928,35 @@ WITH_CONST = net([CONST, layer(1, "Result", ["FP32 2"], [])], "0:0>1:0")
 def test_invalid_files(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidModelError, match=re.escape(message)):
         read(put(text, tmp_path, b"0" * 12))
+
+
+def test_document_type_in_another_encoding(tmp_path: Path) -> None:
+    text = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE net>' + VALID[21:]
+    xml = put("", tmp_path)
+    xml.write_bytes(text.encode("utf-16"))
+    with pytest.raises(InvalidModelError, match="document type"):
+        read(xml)
+
+
+@pytest.mark.parametrize(("flag", "expected"), [("1", -3), ("True", -3), ("0", -2)])
+def test_rounding_of_integer_division(flag: str, expected: int, tmp_path: Path) -> None:
+    """Every spelling of a truth value; OpenVINO's CPU plugin takes the rounding from none."""
+    data = f'auto_broadcast="none" m_pythondiv="{flag}"'
+    parameter = 'element_type="i32" shape="1"'
+    xml = put(
+        net(
+            [
+                layer(0, "Parameter", [], ["I32 1"], parameter, name="x"),
+                layer(1, "Parameter", [], ["I32 1"], parameter, name="y"),
+                layer(2, "Divide", ["I32 1"] * 2, ["I32 1"], data),
+                layer(3, "Result", ["I32 1"], []),
+            ],
+            "0:0>2:0 1:0>2:1 2:2>3:0",
+        ),
+        tmp_path,
+    )
+    x, y = np.array([-5], np.int32), np.array([2], np.int32)
+    assert OnnxRuntime(bridge.to_onnx(xml)).run({"x": x, "y": y})[0].tolist() == [expected]
 
 
 @pytest.mark.parametrize("replacement", [None, "", "7", "-1", "Result"])

@@ -197,3 +197,49 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
     source, target, arrays = convert(CASES[name], tmp_path)
     feed = {f"in{index}": array for index, array in enumerate(arrays)}
     assert_close(OnnxRuntime(target).run(feed), OpenVino(source).run(arrays))
+
+
+@pytest.mark.parametrize(
+    ("name", "gates", "functions"),
+    [("GRUCell", 3, ["hardsigmoid", "tanh"]), ("RNNCell", 1, ["hardsigmoid"])],
+)
+def test_cells_of_unknown_sizes_come_back(
+    name: str, gates: int, functions: list[str], tmp_path: Path
+) -> None:
+    """Activations that only a Loop can say, on states whose sizes the file does not tell.
+    OpenVINO reads such cells, but runs none."""
+    build, (x, h, *weights) = cell(
+        3, name, gates, 1, gates, activations=functions, activations_alpha=[0.3],
+        activations_beta=[0.4],
+    )  # fmt: skip
+    parameters = [ov.opset1.parameter([-1, -1], ov.Type.f32) for _ in range(2)]
+    y = build(*parameters, *(ov.opset1.constant(w.value) for w in weights))
+    ov.save_model(ov.Model(y.outputs(), parameters), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml")
+    session = OnnxRuntime(tmp_path / "a.onnx")
+    inputs = [item.name for item in session.session.get_inputs()]
+    found = OpenVino(tmp_path / "b.xml").run([x, h])
+    assert_close(found, session.run(dict(zip(inputs, (x, h), strict=True))))
+
+
+@pytest.mark.parametrize("opset", [17, 21])
+@pytest.mark.parametrize("wide", ["f32", "f16"])
+@pytest.mark.parametrize(
+    ("type", "values"),
+    [("nf4", np.linspace(-1, 1, 33)), ("u1", np.arange(11) % 3 % 2), ("u3", np.arange(10) % 8),
+     ("u6", np.arange(21) * 3)],
+)  # fmt: skip
+def test_constants_of_types_that_onnx_lacks(
+    type: str, values: np.ndarray, wide: str, opset: int, tmp_path: Path
+) -> None:
+    constant = ov.op.Constant(getattr(ov.Type, type), ov.Shape([len(values)]), list(values))
+    x = ov.opset1.parameter([1], ov.Type.f32)
+    y = ov.opset1.convert(ov.opset1.convert(constant, wide), "f32")
+    ov.save_model(ov.Model([ov.opset1.multiply(y, x)], [x]), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=opset)
+    onnx.checker.check_model(onnx.load(tmp_path / "a.onnx"), full_check=True)
+    session = OnnxRuntime(tmp_path / "a.onnx")
+    (name,) = [i.name for i in session.session.get_inputs()]
+    one = np.ones(1, F32)
+    assert_close(session.run({name: one}), OpenVino(tmp_path / "a.xml").run([one]))

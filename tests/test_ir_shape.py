@@ -152,6 +152,11 @@ CASES["reverse mask"] = of(1, "Reverse", mode="mask"), (X, Fixed([False, True, F
 CASES["reverse_sequence"] = (
     of(1, "ReverseSequence", batch_axis=0, seq_axis=1), (X, np.array([3, 2], I32)),
 )  # fmt: skip
+for axes in ((-4, -3), (1, 0), (0, 3), (-2, 1), (3, 2)):
+    lengths = np.array([2, 1, 2, 2, 1], I32)[: X.shape[axes[0]]]
+    CASES[f"reverse_sequence {axes}"] = (
+        of(1, "ReverseSequence", batch_axis=axes[0], seq_axis=axes[1]), (X, lengths),
+    )  # fmt: skip
 for shift, axes in (([3], [1]), ([1, -7], [0, 3]), ([2, 1, -1], [1, 2, 1])):
     CASES[f"roll {shift} {axes}"] = of(7, "Roll"), (X, np.array(shift), Fixed(axes))
 
@@ -166,6 +171,8 @@ for axis, batch in ((1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, -1)):
     CASES[f"gather axis {axis} batch {batch}"] = (
         of(8, "Gather", batch_dims=batch), (random(2, 3, 4, 3), indices[..., :3], Fixed(axis)),
     )  # fmt: skip
+CASES["gather out of range"] = of(8, "Gather"), (X, Fixed([[0, 9], [-5, -3]]), Fixed(1))
+CASES["gather scalar out of range"] = of(8, "Gather"), (X, Fixed(4), Fixed(-2))
 CASES["gather i8 indices"] = of(8, "Gather"), (X, np.array([1, 0], np.int8), Fixed(1))
 CASES["gather_elements"] = of(6, "GatherElements", axis=1), (count(2, 3), INDICES)
 PLACES = np.array([[[0, 1], [-1, 2]], [[1, 0], [2, -2]]], I32)
@@ -242,6 +249,7 @@ CASES["unique axis"] = (
 )
 CASES["unique unsorted"] = of(10, "Unique", sorted=False), (UNIQUE,)
 BOUNDS = np.array([-0.5, 0.0, 0.7], F32)
+CASES["bucketize none"] = of(3, "Bucketize", output_type="i32"), (random(2, 3), Fixed([]))
 for right in (True, False):
     CASES[f"bucketize {right}"] = (
         of(3, "Bucketize", output_type="i32", with_right_bound=right),
@@ -364,6 +372,35 @@ CASES["interpolate 5-d"] = (
     interpolate(11, "linear_onnx", "sizes"),
     (random(1, 2, 3, 4, 5), Fixed([5, 3, 9]), Fixed([2, 3, 4])),
 )
+VOLUME = random(1, 2, 5, 6, 7), Fixed([9, 3, 16])
+for mode in ("linear", "linear_onnx"):
+    CASES[f"interpolate 5-d {mode} antialias"] = (
+        interpolate(11, mode, "sizes", antialias=True), (*VOLUME, Fixed([2, 3, 4])),
+    )  # fmt: skip
+    for by, target in (("sizes", [1, 2, 9, 3]), ("scales", [1, 1, 1.7, 0.6])):
+        CASES[f"interpolate tf kept axes {mode} {by}"] = (
+            interpolate(11, mode, by, coordinate_transformation_mode="tf_half_pixel_for_nn"),
+            (IMAGE, Fixed(target, I64 if by == "sizes" else F32)),
+        )
+for mode in ("nearest", "linear", "cubic"):
+    CASES[f"interpolate scale without effect {mode}"] = (
+        interpolate(11, mode, "scales"), (IMAGE, Fixed([1.1, 1.7], F32), Fixed([2, 3])),
+    )  # fmt: skip
+CASES["interpolate tf kept sizes"] = (
+    interpolate(11, "linear", "sizes", coordinate_transformation_mode="tf_half_pixel_for_nn"),
+    (IMAGE, np.array([5, 9]), Fixed([2, 3])),
+)  # fmt: skip
+for image, target, axes, pad in (
+    (*VOLUME, [2, 3, 4], 0), (*VOLUME, [2, 3, 4], 1), (IMAGE[0], Fixed([3]), [2], 0),
+    (IMAGE, SIZES, [1, 2], 0), (IMAGE[0], Fixed([3]), [2], 1),
+):  # fmt: skip
+    CASES[f"interpolate 1 antialias {image.ndim} {axes} {pad}"] = (
+        of(
+            1, "Interpolate", axes=axes, mode="linear", align_corners=False, antialias=True,
+            pads_begin=[pad], pads_end=[0],
+        ),
+        (image, target),
+    )  # fmt: skip
 for mode in ("nearest", "linear"):
     for aligned in (True, False):
         CASES[f"interpolate 1 {mode} {aligned}"] = (
@@ -410,9 +447,10 @@ CASES["segment_max no number"] = (
 )  # fmt: skip
 
 NOT_DYNAMIC = (
-    "squeeze skips", "squeeze all", "extract_image_patches", "reorg_yolo", "embedding_", "segment_",
-    "interpolate asymmetric", "interpolate align_corners", "interpolate tf",
-    "interpolate pytorch", "grid_sample", "scatter_elements", "one_hot", "eye", "gather_tree",
+    "squeeze skips", "squeeze all", "gather out", "gather scalar out", "extract_image_patches",
+    "reorg_yolo", "embedding_", "segment_", "interpolate asymmetric", "interpolate align_corners",
+    "interpolate tf", "interpolate pytorch", "interpolate scale without", "grid_sample",
+    "scatter_elements", "one_hot", "eye", "gather_tree",
 )  # fmt: skip
 """Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of
 the result, or because OpenVINO takes no weights of unknown size."""
@@ -459,3 +497,41 @@ def test_static(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(NOT_DYNAMIC)])
 def test_dynamic(name: str, tmp_path: Path) -> None:
     check(name, True, tmp_path)
+
+
+def test_interpolate_of_mode_area(tmp_path: Path) -> None:
+    """In IR it stays what it is, though OpenVINO reads it only."""
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape(IMAGE.shape))
+    y = of(1, "Interpolate", axes=[2, 3], mode="area")(x, ov.op.Constant(SIZES.value))
+    ov.save_model(ov.Model([y], [x]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "again.xml")
+    again = ov.Core().read_model(tmp_path / "again.xml")
+    (kept,) = [op for op in again.get_ops() if op.get_type_name() == "Interpolate"]
+    assert kept.get_attributes()["mode"] == "area"
+    with pytest.raises(bridge.UnsupportedError, match="does not implement the mode area"):
+        bridge.to_onnx(tmp_path / "model.xml")
+
+
+def test_segments_without_a_number_come_back(tmp_path: Path) -> None:
+    data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, -1]))
+    segments = ov.op.Parameter(ov.Type.i64, ov.PartialShape([-1]))
+    y = of(16, "SegmentMax", fill_mode="zero")(data, segments)
+    ov.save_model(ov.Model([y], [data, segments]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "model.onnx")
+    bridge.convert(tmp_path / "model.onnx", tmp_path / "again.xml")
+    values = [X[0, 0], np.array([0, 0, 2, 3])]
+    found = OpenVino(tmp_path / "again.xml").run(values)
+    assert_close(found, OpenVino(tmp_path / "model.xml").run(values))
+
+
+@pytest.mark.parametrize("by", ["sizes", "scales"])
+def test_resizing_to_a_vector_of_unknown_length(by: str, tmp_path: Path) -> None:
+    """ONNX takes a vector of sizes or scales that may be empty for an absent one."""
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([1, 2, -1, -1]))
+    wanted = ov.op.Parameter(ov.Type.i64 if by == "sizes" else ov.Type.f32, ov.PartialShape([-1]))
+    y = interpolate(11, "nearest", by)(x, wanted, ov.op.Constant(np.array([2, 3])))
+    ov.save_model(ov.Model([y], [x, wanted]), tmp_path / "model.xml")
+    values = [IMAGE, np.array([9, 3]) if by == "sizes" else np.array([1.7, 0.6], F32)]
+    onnx.checker.check_model(made := bridge.to_onnx(tmp_path / "model.xml"), full_check=True)
+    feed = {item.name: value for item, value in zip(made.graph.input, values, strict=True)}
+    assert_close(OnnxRuntime(made).run(feed), OpenVino(tmp_path / "model.xml").run(values))

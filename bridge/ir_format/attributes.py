@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,12 @@ def _format_float(value: float) -> str:
 
 
 def parse_shape(text: str) -> Shape:
-    """A shape as a Parameter has it: `?,1..5,3`, or `...` for an unknown rank."""
-    if text.strip() == "...":
+    """A shape as a Parameter has it: `?,1..5,3`, or `...` for an unknown rank; brackets may stand
+    around it. ValueError where it is none."""
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if text == "...":
         return None
     return tuple(_parse_dim(item) for item in split_list(text))
 
@@ -103,13 +108,16 @@ def parse_shape(text: str) -> Shape:
 def _parse_dim(text: str) -> Dim:
     if text in ("?", "-1"):
         return ANY
-    if ".." in text:
-        low, _, high = text.partition("..")
-        return Interval(integer(low or "0"), integer(high) if high else None)
-    size = integer(text)
-    if size < 0:
-        raise ValueError(f"a dimension cannot be {size}")
-    return size
+    found = re.fullmatch(r"(\d+)|(\d*)\.\.(\d*)", text, re.ASCII)
+    if found is None:
+        raise ValueError(f'"{text}" is no dimension')
+    size, low, high = found.groups()
+    if size:
+        return integer(size)
+    bounds = Interval(integer(low or "0"), integer(high) if high else None)
+    if bounds.high is not None and bounds.high < bounds.low:
+        raise ValueError(f'"{text}" is no dimension: {bounds.low} is more than {bounds.high}')
+    return bounds
 
 
 def format_shape(shape: Shape) -> str:

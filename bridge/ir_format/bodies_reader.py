@@ -27,7 +27,7 @@ from bridge.neutral.graph import (
     Yield,
 )
 from bridge.neutral.inference.control import enter
-from bridge.neutral.types import I64, TensorType, join
+from bridge.neutral.types import BOOL, I64, TensorType, join
 
 if TYPE_CHECKING:
     from bridge.ir_format.frontend import Reader
@@ -62,7 +62,7 @@ def read_if(
     where = f"{where} / {layer}"
     if not inputs:
         raise InvalidModelError(f"{where}: has no condition")
-    node = Node("If", [inputs[0]], [], {}, (), layer.name)
+    node = Node("If", [_boolean(builder, inputs[0])], [], {}, (), layer.name)
     maps = {branch: _read_maps(layer, f"{branch}_port_map", where) for branch in ("then", "else")}
     indices: dict[Value, int] = {}
     entries = [entry for found in maps.values() for entry in found.inputs.values()]
@@ -101,7 +101,10 @@ def read_loop(
         if len(inputs) < 2:
             raise InvalidModelError(f"{where}: has no trip count or no condition")
         count = integers(inputs[0])
-        node.inputs = [None if count is not None and count[0] < 0 else inputs[0], inputs[1]]
+        node.inputs = [
+            None if count is not None and count[0] < 0 else inputs[0],
+            _boolean(builder, inputs[1]),
+        ]
     maps = _read_maps(layer, "port_map", where)
     numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0], where)
     repeats = _repeated_outputs(maps.outputs, numbers)
@@ -138,6 +141,13 @@ def read_loop(
             node.inputs.append(outer[entry.layer])
     body = _read_body(reader, layer, "body", node, ports, outer, uses, where)
     return _append(builder, layer, node, (body,), repeats)
+
+
+def _boolean(builder: Builder, condition: Value) -> Value:
+    """A condition; IR lets it be an integer, too."""
+    element = condition.element
+    whole = element is not None and element.is_integer
+    return builder.op("Cast", condition, to=BOOL) if whole else condition
 
 
 def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
@@ -278,7 +288,10 @@ def _read_body(
     for id, use in uses:
         if id not in results:
             raise InvalidModelError(f"{where}: has no Result with the id {id}")
-        graph.outputs.append(results[id])
+        result = results[id]
+        if isinstance(use, Condition):
+            result = _boolean(Builder(graph.nodes), result)
+        graph.outputs.append(result)
         body.outputs.append(use)
     return body
 

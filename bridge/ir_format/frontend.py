@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,16 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     `.bin` until somebody asks for them. InvalidModelError where it is no IR or contradicts itself.
     """
     net = _parse(xml)
-    if net.tag != "net" or net.find("layers") is None:
+    if net.tag != "net":
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its root is <{net.tag}>, not <net>")
+    if net.find("layers") is None:
+        raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
     version = number(net, "version", str(xml))
     if version not in VERSIONS:
+        older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
         raise InvalidModelError(
-            f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}. "
-            f"OpenVINO can save it anew"
+            f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}"
+            + (f". {older}" if version < VERSIONS[0] else "")
         )
     where = net.get("name") or xml.stem
     reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin")))
@@ -75,14 +79,14 @@ def _parse(path: Path) -> Xml:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
-    # OpenVINO writes no document type, and its entities could expand without end.
-    if b"<!DOCTYPE" in data[: max(data.find(b"<net"), 0)]:
-        raise InvalidModelError(f"{path}: is no OpenVINO IR: it has a document type")
-    parser = etree.XMLParser(
-        huge_tree=True, resolve_entities=False, no_network=True, load_dtd=False,
-        remove_comments=True, remove_pis=True,
-    )  # fmt: skip
+    options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
     try:
+        # OpenVINO writes no document type, and its entities could expand without end: it is looked
+        # for at the root, before the limits of the parser are lifted.
+        _, root = next(etree.iterparse(BytesIO(data), ("start",), **options))
+        if root.getroottree().docinfo.internalDTD is not None:
+            raise InvalidModelError(f"{path}: is no OpenVINO IR: it has a document type")
+        parser = etree.XMLParser(huge_tree=True, remove_comments=True, remove_pis=True, **options)
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise InvalidModelError(f"{path}: is no whole XML file: {error.msg}") from None

@@ -15,6 +15,9 @@ from bridge.neutral.types import TensorType
 from bridge.rules import types_read
 from bridge.vocabulary import ir_spellings
 
+NEWEST = 17
+"""The newest operator set (OpenVINO 2026.4)."""
+
 Xml = Any
 """An lxml element."""
 
@@ -80,6 +83,11 @@ def read_layers(net: Xml, where: str) -> list[Layer]:
 
 def _layer(xml: Xml, where: str) -> Layer:
     version = xml.get("version", "opset1")
+    if (opset := version.removeprefix("opset")).isdecimal() and not 1 <= int(opset) <= NEWEST:
+        raise InvalidModelError(
+            f'{where}: layer "{xml.get("name", "")}" is of operator set {opset}; Bridge knows '
+            f"1 to {NEWEST}"
+        )
     layer = Layer(
         number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
         xml,

@@ -161,7 +161,20 @@ def unpack(data: Any, element: Element, count: int) -> np.ndarray:
         elif element.name == "f4e2m1":
             return parts.view(element.dtype)
         return parts.astype(element.dtype)
-    raise InvalidModelError(f"values of {element} cannot be unpacked")
+    return _unpack_groups(raw, element.bits)[:count].astype(element.dtype)
+
+
+def _unpack_groups(raw: np.ndarray, bits: int) -> np.ndarray:
+    """Elements of 3 or 6 bits: OpenVINO stores groups of 3 bytes, the lower two thirds of each
+    element in the first two, the rest in the third, from the most significant bit down."""
+    low = bits // 3 * 2
+    groups = raw[: raw.size // 3 * 3].reshape(-1, 3, 1)
+
+    def fields(data: np.ndarray, width: int) -> np.ndarray:
+        shifts = np.arange(8 - width, -1, -width, dtype=np.uint8)
+        return (data >> shifts & ((1 << width) - 1)).reshape(len(groups), -1)
+
+    return (fields(groups[:, :2], low) | fields(groups[:, 2:], bits - low) << low).reshape(-1)
 
 
 def pack(array: np.ndarray, element: Element) -> np.ndarray:

@@ -48,7 +48,10 @@ class Element:
         return _dtype(self.name)
 
     def nbytes(self, count: int) -> int:
-        """Bytes that `count` elements take in both formats' packed storage."""
+        """Bytes that `count` elements take in both formats' packed storage; those of 3 and 6 bits
+        fill groups of 3 bytes."""
+        if self.bits in (3, 6):
+            return -(-count // (24 // self.bits)) * 3
         return (count * self.bits + 7) // 8
 
 

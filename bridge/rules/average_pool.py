@@ -15,11 +15,13 @@ from bridge.rules.idioms import cast
 from bridge.rules.windows import (
     average_of_full_windows,
     computable,
+    counts,
     lean,
     onnx_pads,
     padded,
     rounded_down,
     same_either_way,
+    window_for_onnx,
     window_of,
     without_late_windows,
 )
@@ -71,25 +73,26 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     assert data is not None
-    attributes, rounding = window_of(node), node.attributes["rounding_type"]
+    attributes, rounding = window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
     data, element = computable(b, data)
-    if rounding != "floor" and attributes["auto_pad"] == "NOTSET":
+    if rounding != "floor":
         if include and any(attributes["pads"]):
             y = average_of_full_windows(b, data, attributes, "AveragePool")
             if rounding == "ceil_torch":
                 y = without_late_windows(b, y, data, attributes)
             return cast(b, y, element)
         if rounding == "ceil" and not same_either_way(data, attributes):
+            advice = "; give the input a static shape"
             raise Refused(
-                'a window of rounding type "ceil" may start in the padding, which ONNX has not; '
-                "give the input a static shape"
+                'a window of rounding type "ceil" may start in the padding, which ONNX has not'
+                + (advice if counts(data, attributes, rounding) is None else "")
             )
         exact = rounded_down(b, data, attributes)
         if exact:
             return cast(b, b.op("AveragePool", data, **lean(exact)), element)
     y = b.op(
         "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
-        ceil_mode=rounding != "floor" and attributes["auto_pad"] == "NOTSET",
+        ceil_mode=rounding != "floor",
     )  # fmt: skip
     return cast(b, y, element)

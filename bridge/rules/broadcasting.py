@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.rules import Refused, Result, reads
@@ -48,6 +49,8 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
     mode = node.attributes.get("auto_broadcast", "numpy").lower()
     if mode == "numpy":
         return None
+    if mode not in ("none", "explicit", "pdpd"):
+        raise ValueError(f'auto_broadcast "{mode}" is none of numpy, none, explicit and pdpd')
     operator = _BROADCASTING[node.op]
     inputs = [value for value in node.inputs if value is not None]
     if mode == "pdpd":
@@ -55,5 +58,5 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
         inputs = [value if value is wide else aligned(b, wide, value, 0) for value in inputs]
     attributes = {}
     if operator.name == "Div":
-        attributes["floor"] = node.attributes.get("m_pythondiv", "true").lower() == "true"
+        attributes["floor"] = parse_bool(node.attributes.get("m_pythondiv", "true"))
     return b.op(operator.name, *inputs, **attributes)

@@ -85,11 +85,18 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
+    """onnxruntime takes no dilations beside auto_pad."""
     attributes = dict(node.attributes)
+    data, filters = node.inputs[:2]
+    assert data is not None and filters is not None and b.target is not None
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
-        return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
-    data = node.inputs[0]
-    assert data is not None and b.target is not None
+        full = full_attributes(node, spatial_rank(node, filters))
+        if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
+            kernel = filters.shape[2:] if filters.shape else attributes.get("kernel_shape")
+            attributes |= explicitly_padded(data, kernel or (), full)
+        else:
+            attributes["pads"] = None
+        return b.op("Conv", *node.inputs, **attributes)
     element = data.element
     if element is None or (element.is_float and not (element is BF16 and b.target.opset < 22)):
         return None
@@ -203,9 +210,8 @@ def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
     data, offset, filters = node.inputs[:3]
     assert data is not None and offset is not None and filters is not None
     attributes = full_attributes(node, spatial_rank(node, filters))
-    auto_pad = attributes.pop("auto_pad")
-    if auto_pad.startswith("SAME"):
-        attributes["pads"] = same_pads(data, filters.shape[2:], attributes, auto_pad)
+    attributes = explicitly_padded(data, filters.shape[2:] if filters.shape else (), attributes)
+    del attributes["auto_pad"]
     groups = node.attributes["deformable_group"]
     if not node.attributes["bilinear_interpolation_pad"]:
         offset = _clamped_offsets(b, data, offset, filters, groups, attributes)
@@ -246,15 +252,29 @@ def _clamped_offsets(
     return b.op("Sub", sampled, place)
 
 
-def same_pads(
-    data: Value, kernel: Sequence[Dim], attributes: dict[str, Any], auto_pad: str
-) -> tuple[int, ...]:
-    """The pads that auto_pad SAME_UPPER or SAME_LOWER makes; Refused where sizes are not known."""
-    spatial = data.shape[2:] if data.shape else (None,)
-    if not all(isinstance(dim, int) for dim in (*spatial, *kernel)):
-        raise Refused("auto_pad needs the size of the input here; give the input a static shape")
-    strides, dilations = attributes["strides"], attributes["dilations"]
-    size, reach = np.array(spatial), (np.array(kernel) - 1) * dilations + 1
-    total = np.maximum((-(-size // strides) - 1) * strides + reach - size, 0)
-    begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
-    return tuple(int(p) for p in (*begin, *(total - begin)))
+def explicitly_padded(
+    data: Value, kernel: Sequence[Dim], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """A window's attributes (spelled out) with the pads that auto_pad makes in its place; Refused
+    where these depend on sizes that are not known."""
+    auto_pad, rank = attributes["auto_pad"], len(attributes["strides"])
+    if not auto_pad.startswith("SAME"):
+        return {**attributes, "auto_pad": "NOTSET"}
+    spatial = data.shape[2:] if data.shape else (None,) * rank
+    begins, ends = [], []
+    for size, length, stride, dilation in zip(
+        spatial, kernel or (None,) * rank, attributes["strides"], attributes["dilations"],
+        strict=True,
+    ):  # fmt: skip
+        if not isinstance(length, int) or not (isinstance(size, int) or stride == 1):
+            raise Refused(
+                f"the pads of auto_pad {auto_pad} need the size of the input and of the kernel "
+                "here; give the input a static shape"
+            )
+        # How far the windows, as many as ceil(size / stride), reach beyond the input.
+        beyond = -size % stride if isinstance(size, int) else 0
+        total = max((length - 1) * dilation + 1 - stride + beyond, 0)
+        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return {**attributes, "auto_pad": "NOTSET", "pads": (*begins, *ends)}

@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
 from bridge.rules import expands
-from bridge.rules.idioms import as_i64, concat, positions, ranks, reshape, scalar, unsqueeze
+from bridge.rules.idioms import as_i64, concat, positions, ranks, reshape, scalar, take, unsqueeze
 
 
 def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank: int) -> Value:
@@ -57,8 +57,7 @@ def _number(b: Builder, segments: Value, count: Value | None) -> Value:
     """The number of segments: as given, or one more than the last segment's; 1-D."""
     if count is not None:
         return reshape(b, as_i64(b, count), 1)
-    last = b.op("Slice", segments, b.constant([-1]), b.constant([1 << 62]), b.constant([0]))
-    return b.op("Add", last, b.constant([1]))
+    return b.op("Add", take(b, segments, 0, -1), b.constant([1]))
 
 
 def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import (
     Body,
     Carried,
@@ -16,14 +16,15 @@ from bridge.neutral.graph import (
     Value,
     Yield,
 )
-from bridge.neutral.types import I64, TensorType
+from bridge.neutral.types import I64, STRING, TensorType
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
 
 
 @expands("Gather", target="onnx")
 def gather_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Gather-8 with batch dimensions: GatherND, the axis moved behind them."""
+    """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
+    gives 0."""
     data, indices, axis = node.inputs
     assert data is not None and indices is not None
     known = integers(axis)
@@ -31,7 +32,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
         raise Refused("its axis must be a constant")
     batch = node.attributes["batch_dims"]
     if batch == 0:
-        return None
+        return _zero_out_of_range(b, data, indices, known[0])
     rank, index_rank = ranks(node, 0, 1)
     batch = batch % index_rank if batch < 0 else batch
     at = known[0] % rank
@@ -45,6 +46,20 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
     return transpose(b, found, *range(batch), *middle, *range(batch, index_rank), *behind)
+
+
+def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
+    """Gather with zeros for the indices that are known to be out of range; None without such."""
+    wanted = values_of(indices)
+    if wanted is None or data.shape is None or not isinstance(data.shape[axis], int):
+        return None
+    outside = (wanted < -data.shape[axis]) | (wanted >= data.shape[axis])
+    if not outside.any() or data.element is STRING:
+        return None
+    inside = b.like(np.where(outside, 0, wanted), indices)
+    behind = len(data.shape) - 1 - axis % len(data.shape)
+    absent = b.constant(outside.reshape(*outside.shape, *(1,) * behind))
+    return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
 
 
 @expands("GatherElements", target="ir")

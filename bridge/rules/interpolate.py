@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+import math
+from typing import Any
+
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.dims import known_axes, length_of
 from bridge.neutral.types import F32
 from bridge.rules import Refused, expands, reads
-from bridge.rules.idioms import as_i64, cast, ranks, size
+from bridge.rules.idioms import as_i64, cast, ranks, reshape, size
 from bridge.rules.resample import Axis, Method, resample
-from bridge.rules.resize import COORDINATES, element_at
+from bridge.rules.resize import COORDINATES, element_at, vanishing_scale
 
 PILLOW_CUBIC = -0.5
 """The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
@@ -17,21 +20,32 @@ PILLOW_CUBIC = -0.5
 
 @reads("Interpolate", format="ir", until=3)
 def read_interpolate_1(b: Builder, node: Node) -> Value:
-    """Interpolate-1 has its axes as an attribute, and maps coordinates asymmetrically unless the
-    corners are aligned."""
+    """Interpolate-1 has its axes as an attribute. What OpenVINO makes of `linear` and of unaligned
+    corners depends on the rank, the axes and the pads (its ConvertInterpolate1ToInterpolate4)."""
     data = node.attributes
-    aligned = data.get("align_corners", "true").lower() in ("true", "1")
+    mode, axes, pads = data["mode"], [int(axis) for axis in data["axes"].split(",")], _pads(data)
+    if mode == "area":
+        raise Refused("OpenVINO does not implement the mode area")
+    coordinates = "asymmetric"
+    if data.get("align_corners", "true").lower() in ("true", "1"):
+        coordinates = "align_corners"
+    if mode in ("linear", "linear_onnx"):
+        (rank,) = ranks(node, 0)
+        mode = "linear" if rank == 5 and mode == "linear" else "linear_onnx"
+        image = rank == 4 and sorted(axes) == [2, 3]
+        if coordinates == "asymmetric" and not image and not any(sum(pads.values(), ())):
+            coordinates = "half_pixel"
     return b.op(
         "Interpolate",
         node.inputs[0],
         node.inputs[1],
-        b.constant([int(axis) for axis in data["axes"].split(",")]),
-        mode={"linear": "linear_onnx"}.get(data["mode"], data["mode"]),
+        b.constant(axes),
+        mode=mode,
         shape_calculation_mode="sizes",
-        coordinate_transformation_mode="align_corners" if aligned else "asymmetric",
+        coordinate_transformation_mode=coordinates,
         nearest_mode="simple",
         antialias=data.get("antialias", "true").lower() in ("true", "1"),
-        **_pads(data),
+        **pads,
     )
 
 
@@ -63,24 +77,30 @@ def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
 @expands("Interpolate", target="onnx")
 def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
-    CPU overlooks `antialias` (the Pillow modes have it built in), and so does this."""
+    CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and
+    so does this."""
     x, wanted = node.inputs[0], node.inputs[1]
     assert x is not None and wanted is not None and b.target is not None
     (rank,) = ranks(node, 0)
+    attributes = node.attributes
     axes = list(range(rank))
     if node.input(2) is not None:
         known = known_axes(node.inputs[2], rank)
         if known is None:
             raise Refused("its axes must be constants")
         axes = list(known)
-    attributes = node.attributes
+    # Of unknown length, ONNX takes it for absent.
+    wanted = wanted if length_of(wanted) is not None else reshape(b, wanted, len(axes))
     begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
     if any(begin + end):
         x = b.op("Pad", x, b.constant(begin + end))
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
-    pillow = attributes["mode"].endswith("_pillow")
-    if pillow or coordinates is None or not _onnx_takes(mode, rank, axes):
+    assert x.shape is not None
+    native = _onnx_takes(mode, rank, axes) and coordinates is not None
+    if native and by_scales:
+        native = not vanishing_scale(x.shape, axes, wanted)
+    if not native or _antialias(attributes, rank):
         return _interpolate_by_axes(b, node, x, axes, wanted)
     scales = cast(b, wanted, F32) if by_scales else None
     return b.op(
@@ -128,20 +148,37 @@ def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
     return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
 
 
+def _antialias(attributes: dict[str, Any], rank: int) -> bool:
+    """Whether OpenVINO's CPU fits the kernel to the scale, and leaves out what the kernel has
+    outside of the input."""
+    return attributes["mode"].endswith("_pillow") or (
+        attributes["antialias"] and attributes["mode"] == "linear" and rank == 5
+    )
+
+
 def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
+    """Every axis written out, but for those whose size stays: OpenVINO leaves them alone."""
     attributes = node.attributes
     mode = attributes["mode"]
-    pillow = mode.endswith("_pillow")
+    assert x.shape is not None
+    pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.shape))
+    known = values_of(wanted)
     todo = []
     for index, axis in enumerate(axes):
+        by_scales = attributes["shape_calculation_mode"] == "scales"
+        before = x.shape[axis]
+        if known is not None and isinstance(before, int):
+            after = math.floor(before * known[index]) if by_scales else known[index]
+            if after == before:
+                continue
         count = size(b, x, axis)
         wide = cast(b, count, F32)
-        if attributes["shape_calculation_mode"] == "scales":
+        if by_scales:
             scale = element_at(b, wanted, index)
             out = as_i64(b, b.op("Floor", b.op("Mul", wide, scale)))
         else:
             out = as_i64(b, element_at(b, wanted, index))
-        if pillow or attributes["shape_calculation_mode"] != "scales":
+        if pillow or not by_scales:
             scale = b.op("Div", cast(b, out, F32), wide)
         todo.append(Axis(axis, count, out, scale))
     method = Method(
@@ -150,8 +187,9 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
         ),
         "half_pixel" if pillow else attributes["coordinate_transformation_mode"],
         attributes["nearest_mode"],
-        antialias=pillow,
-        exclude_outside=pillow,
+        antialias=antialias,
+        narrows=antialias and not pillow,
+        exclude_outside=antialias,
         cubic=PILLOW_CUBIC if pillow else attributes["cube_coeff"],
     )
-    return resample(b, x, todo, method)
+    return resample(b, x, todo, method) if todo else b.op("Identity", x)

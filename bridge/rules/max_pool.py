@@ -8,6 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I8, I64, U8, is_static
 from bridge.rules import Refused, Result, expands
+from bridge.rules.conv import explicitly_padded
 from bridge.rules.idioms import cast, ranks, sizes
 from bridge.rules.windows import (
     computable,
@@ -16,6 +17,7 @@ from bridge.rules.windows import (
     padded,
     rounded_down,
     same_either_way,
+    window_for_onnx,
     window_of,
     with_room,
 )
@@ -41,11 +43,9 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
         return None if node.attributes == attributes else b.op("MaxPool", data, **attributes)
     if indexed and node.attributes == attributes:
         return None
-    if indexed and not explicit and not is_static(data.shape):
-        raise Refused(
-            "OpenVINO computes indices wrongly with auto_pad and an input of unknown size; "
-            "give the input a static shape"
-        )
+    if not explicit and not is_static(data.shape):
+        # Where the size of the input is unknown, OpenVINO's newer MaxPool pads wrongly.
+        attributes = explicitly_padded(data, attributes["kernel_shape"], attributes)
     y, indices = b.ops("MaxPool", 2, data, **attributes)
     if order and indexed:
         indices = _column_major(b, data, indices, ranks(node, 0)[0])
@@ -75,28 +75,35 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     assert data is not None
-    attributes, rounding = window_of(node), node.attributes["rounding_type"]
+    attributes, rounding = window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
     explicit = attributes["auto_pad"] == "NOTSET"
     pooled, element = (data, data.element) if data.element in (I8, U8) else computable(b, data)
-    bare = explicit or not node.attributes.get("pads")
-    exact = rounded_down(b, data, attributes) if rounding != "floor" and explicit else {}
+    bare = node.attributes["auto_pad"] == "NOTSET" or not node.attributes.get("pads")
+    exact = rounded_down(b, data, attributes) if rounding != "floor" else {}
     plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
     if plain_enough and rounding != "ceil":
         return None
     plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
-    plain["rounding_type"] = "floor" if rounding == "floor" or not explicit else "ceil_torch"
-    if rounding == "ceil" and explicit and not same_either_way(data, attributes):
-        if len(node.outputs) > 1:
-            raise Refused('a window of rounding type "ceil" may start in the padding')
-        half = len(attributes["pads"]) // 2
-        none = (0,) * half
-        room = with_room({**attributes, "pads": none + attributes["pads"][half:]})
-        # What OpenVINO gives for a window without any element.
-        pooled = padded(b, pooled, room, float(np.finfo((pooled.element or F32).dtype).min))
-        plain |= {"pads": attributes["pads"][:half] + none, "rounding_type": "floor"}
-    elif exact:
+    plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
+    if exact:
         plain |= {**exact, "rounding_type": "floor"}
+    late = rounding == "ceil" and not same_either_way(data, attributes)
+    wide = explicit and any(
+        pad >= size for pad, size in zip(plain["pads"], attributes["kernel_shape"] * 2, strict=True)
+    )
+    if late or (wide and plain["rounding_type"] == "floor"):
+        if len(node.outputs) > 1:
+            raise Refused(
+                'a window of rounding type "ceil" may start in the padding' if late
+                else "onnxruntime takes no pads that are as large as the kernel"
+            )  # fmt: skip
+        # The padding as elements, with what OpenVINO gives for a window without any.
+        room = with_room(attributes) if late else plain["pads"]
+        kind = pooled.element or F32
+        lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
+        pooled = padded(b, pooled, room, lowest)
+        plain |= {"pads": (0,) * len(room), "rounding_type": "floor"}
     if len(node.outputs) == 1:
         return cast(b, b.op("MaxPool", pooled, **plain), element)
     y, indices = b.ops("MaxPool", 2, pooled, **plain)

@@ -6,7 +6,7 @@ scale and a bias.
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F16, F32
 from bridge.rules import Refused, Result, expands, reads
@@ -272,12 +272,12 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("NormalizeL2", target="onnx")
 def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
+    """Without axes each element is divided by itself: 1 (NormalizeL2-1)."""
     data, axes = node.inputs
-    known = values_of(axes)
-    total = b.op(
-        "ReduceSum", b.op("Mul", data, data), axes, keepdims=True,
-        noop_with_empty_axes=known is not None and known.size == 0,
-    )  # fmt: skip
+    assert data is not None and axes is not None
+    if axes.shape == (0,):
+        return expand(b, b.like(1, data), b.op("Shape", data))
+    total = b.op("ReduceSum", b.op("Mul", data, data), axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
     joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
     return b.op("Div", data, b.op("Sqrt", b.op(joined, total, epsilon)))

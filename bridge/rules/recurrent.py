@@ -22,6 +22,7 @@ from bridge.rules.idioms import (
     concat,
     expand,
     positions,
+    reshape,
     size,
     sizes,
     split,
@@ -315,7 +316,7 @@ def to_loop(
     for direction in range(len(layer.directions)):
         initial = [
             zeros(b, x, batch, layer.hidden) if s is None
-            else _part(b, s, 1 if layer.batch_first else 0, direction)
+            else _sized(b, _part(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
         share = b.op(
@@ -341,6 +342,12 @@ def _part(b: Builder, x: Value, axis: int, index: int) -> Value:
     if values is not None:
         return b.constant(np.take(values, index, axis))
     return squeeze(b, gather(b, x, axis, index), axis)
+
+
+def _sized(b: Builder, state: Value, hidden: int) -> Value:
+    """`state` with its last size known: OpenVINO's shapes in a Loop need it."""
+    known = state.shape is not None and isinstance(state.shape[-1], int)
+    return state if known else reshape(b, state, -1, hidden)
 
 
 def _loop(

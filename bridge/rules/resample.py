@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
@@ -29,8 +31,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Method:
-    """How to interpolate, in the words of ONNX's Resize. `extrapolation` is the value outside of
-    the input (tf_crop_and_resize only)."""
+    """How to interpolate, in the words of ONNX's Resize. `antialias` widens the kernel on axes
+    that shrink; if it `narrows`, too, elements between its places are 0. `extrapolation` is the
+    value outside of the input (tf_crop_and_resize only)."""
 
     mode: str
     coordinates: str
@@ -39,6 +42,7 @@ class Method:
     exclude_outside: bool = False
     cubic: float = -0.75
     extrapolation: float | None = None
+    narrows: bool = False
 
 
 def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
@@ -98,7 +102,9 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
         case "pytorch_half_pixel":
             return b.op("Where", single, _f(b, 0), half)
         case "tf_half_pixel_for_nn":
-            return b.op("Add", half, _f(b, 0.5))
+            # An axis of scale 1 is left as it is.
+            kept = b.op("Equal", axis.scale, _f(b, 1))
+            return b.op("Where", kept, place, b.op("Add", half, _f(b, 0.5)))
         case "align_corners":
             return b.op("Div", b.op("Mul", place, b.op("Sub", size, _f(b, 1))), between)
         case "half_pixel_symmetric":
@@ -134,7 +140,9 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
     A kernel around each coordinate; what falls outside of the input counts for the element at
     its edge, or is excluded.
     """
-    factor = b.op("Min", axis.scale, _f(b, 1)) if method.antialias else _f(b, 1)
+    factor = axis.scale if method.antialias else _f(b, 1)
+    if not method.narrows:
+        factor = b.op("Min", factor, _f(b, 1))
     reach = b.op("Ceil", b.op("Div", _f(b, 2 if method.mode == "cubic" else 1), factor))
     margin = b.constant(0) if method.exclude_outside else b.op(
         "Add", cast(b, reach, I64), b.constant(1)
@@ -144,6 +152,8 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
     distance = b.op("Mul", b.op("Sub", places, unsqueeze(b, at, 1)), factor)
     kernel = _cubic(b, distance, method.cubic) if method.mode == "cubic" else _linear(b, distance)
     total = b.op("ReduceSum", kernel, b.constant([1]), keepdims=True)
+    if method.narrows:
+        total = b.op("Max", total, _f(b, float(np.finfo(np.float32).tiny)))
     weights = b.op("Div", kernel, total)
     if method.exclude_outside:
         return weights

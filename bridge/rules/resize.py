@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import content_of, length_of
-from bridge.neutral.types import F32, I8, I32, I64, U8, Element
+from bridge.neutral.types import F32, I8, I32, I64, U8, Dim, Element
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, ranks, scalar, size, sizes
 from bridge.rules.resample import Axis, Method, resample
@@ -204,16 +205,22 @@ def _spatial(node: Node, scales: Value | None) -> bool:
 
 
 def _vanishing_scale(node: Node, scales: Value | None) -> bool:
+    x = node.inputs[0]
+    if x is None or x.shape is None:
+        return False
+    return vanishing_scale(x.shape, _axes(node, len(x.shape)), scales)
+
+
+def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
     """Whether some axis keeps its size by a scale that is not 1, and others do not: OpenVINO
     leaves such an axis as it is."""
-    x = node.inputs[0]
     known = values_of(scales)
-    if scales is None or known is None or x is None or x.shape is None:
+    if known is None:
         return False
-    axes = _axes(node, len(x.shape))
+    dims = [shape[axis] for axis in axes]
     kept = [
-        isinstance(x.shape[axis], int) and math.floor(x.shape[axis] * float(scale)) == x.shape[axis]
-        for axis, scale in zip(axes, known, strict=True)
+        isinstance(dim, int) and math.floor(dim * float(scale)) == dim
+        for dim, scale in zip(dims, known, strict=True)
     ]
     return not all(kept) and any(
         same and scale != 1 for same, scale in zip(kept, known, strict=True)

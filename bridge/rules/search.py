@@ -1,12 +1,22 @@
-"""Bucketize, SearchSorted, Roll."""
+"""Bucketize, SearchSorted, Roll, ReverseSequence."""
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, F64, I64, Element
-from bridge.rules import Refused, expands
-from bridge.rules.idioms import as_i64, cast, positions, size, unsqueeze, vector
+from bridge.rules import Refused, Result, expands
+from bridge.rules.idioms import (
+    as_i64,
+    cast,
+    positions,
+    ranks,
+    size,
+    transpose,
+    unsqueeze,
+    vector,
+    zeros,
+)
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
@@ -33,6 +43,9 @@ def bucketize_for_onnx(b: Builder, node: Node) -> Value:
     x, buckets = node.inputs
     assert x is not None and buckets is not None
     x, buckets = _alike(b, x, buckets)
+    if buckets.shape == (0,):
+        # An axis without elements would not broadcast along one of several.
+        return zeros(b, b.constant(0, node.attributes["output_type"]), b.op("Shape", x))
     beyond = "Greater" if node.attributes["with_right_bound"] else "GreaterOrEqual"
     return _count(b, b.op(beyond, unsqueeze(b, x, -1), buckets), node.attributes["output_type"])
 
@@ -66,3 +79,23 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
         places = b.op("Mod", b.op("Sub", positions(b, x, axis), by), size(b, x, axis))
         x = b.op("Gather", x, places, b.constant(axis))
     return x if known else b.op("Identity", x)
+
+
+@expands("ReverseSequence", target="onnx")
+def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
+    """ONNX knows the axes 0 and 1 alone; IR any two, also counted from the end."""
+    x, lengths = node.inputs
+    axes = [node.attributes[name] for name in ("batch_axis", "time_axis")]
+    if sorted(axes) == [0, 1]:
+        return None
+    assert x is not None
+    (rank,) = ranks(node, 0)
+    batch, time = (axis % rank for axis in axes)
+    order = [batch, time, *(i for i in range(rank) if i not in (batch, time))]
+    if {batch, time} == {0, 1}:
+        order = list(range(rank))
+    y = b.op(
+        "ReverseSequence", transpose(b, x, *order), lengths,
+        batch_axis=order.index(batch), time_axis=order.index(time),
+    )  # fmt: skip
+    return transpose(b, y, *(order.index(i) for i in range(rank)))

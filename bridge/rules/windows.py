@@ -14,9 +14,9 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.nn import window_size
-from bridge.neutral.types import BF16, F32, F64
+from bridge.neutral.types import BF16, F32, F64, is_static
 from bridge.rules import Refused
-from bridge.rules.conv import full_attributes
+from bridge.rules.conv import explicitly_padded, full_attributes
 from bridge.rules.idioms import cast, cut
 
 
@@ -24,6 +24,29 @@ def window_of(node: Node) -> dict[str, Any]:
     """The attributes of a pooling's window, spelled out."""
     kernel = node.attributes["kernel_shape"]
     return {"kernel_shape": kernel, **full_attributes(node, len(kernel))}
+
+
+def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
+    """The attributes of a window of IR, which has pads beside auto_pad, and how their number is
+    rounded, in ONNX's words: there auto_pad never rounds up, and in onnxruntime SAME leaves the
+    dilations out of the pads and fails where a kernel is shorter than its stride."""
+    data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
+    assert data is not None
+    auto_pad = attributes["auto_pad"]
+    if auto_pad == "NOTSET":
+        return attributes, rounding
+    if not node.attributes.get("pads"):
+        return attributes, "floor"
+    kernel, explicit = attributes["kernel_shape"], False
+    if auto_pad != "VALID":
+        short = any(k < s for k, s in zip(kernel, attributes["strides"], strict=True))
+        if not short:
+            rounding = "floor"  # The windows end where the padding does.
+        known = data.shape is not None and is_static(data.shape[2:])
+        explicit = lean(attributes)["dilations"] is not None or (short and known)
+    if explicit or rounding != "floor":
+        attributes = explicitly_padded(data, kernel, attributes)
+    return attributes, rounding
 
 
 def lean(attributes: dict[str, Any]) -> dict[str, Any]:
