@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.tensor import FileRange, Tensor, pack
 from bridge.neutral.types import BY_ONNX, STRING, Element
 from bridge.onnx_format.wire import SELF
@@ -158,5 +158,6 @@ def write_external(tensor: Tensor, proto: onnx.TensorProto, location: str, offse
 
 def _onnx_type(tensor: Tensor) -> int:
     if tensor.element.onnx is None:
-        raise InvalidModelError(f"ONNX has no element type {tensor.element}")
+        why = f"ONNX has no element type {tensor.element}"
+        raise UnsupportedError("ONNX", [Unsupported("Constant", "a constant", why)])
     return tensor.element.onnx
