@@ -85,14 +85,17 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
 
 @expands("Squeeze", target="ir")
 def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """Without axes, the axes of size 1 must be known: OpenVINO's CPU needs the rank."""
+    """Without axes, the axes of size 1 must be known: OpenVINO's CPU needs the rank. Where the file
+    declares the rank and as many axes as that takes are 1 for certain, it is they."""
     x, given = node.inputs[0], node.input(1)
     assert x is not None
     if given is not None:
         return _squeeze_computed(b, x, given) if integers(given) is None else None
-    if not is_static(x.shape):
+    if x.shape is None:
         return None
     axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+    if not is_static(x.shape) and node.outputs[0].rank != len(x.shape) - len(axes):
+        return None
     return b.op("Squeeze", x, b.constant(axes)) if axes else x
 
 
