@@ -1,5 +1,5 @@
-"""Operators of onnxruntime's own, written as IR: OpenVINO computes what onnxruntime does, and so does
-onnxruntime with what the IR becomes in ONNX. None of these models imports the domain."""
+"""Operators of onnxruntime's own, written as IR: OpenVINO computes what onnxruntime does, and so
+does onnxruntime with what the IR becomes in ONNX. None of these models imports the domain."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ def model_of(case: Case, dynamic: bool = False) -> onnx.ModelProto:
             constants.append(onnx.numpy_helper.from_array(argument, f"i{i}"))
     node = helper.make_node(case.op, names, case.outputs, domain=case.domain, **case.attributes)
     outputs = [onnx.ValueInfoProto(name=name) for name in case.outputs if name]
+    for info in outputs:
+        if info.name == "scores":  # onnxruntime does not infer it
+            info.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     graph = helper.make_graph([node], "g", inputs, outputs, constants)
     opsets = [helper.make_opsetid("", 16 if case.domain == "" else 17)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
