@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -554,3 +555,52 @@ ROTARY: dict[str, Case] = {
 }
 
 CASES = {**QUANTIZED, **NORMALIZED, **FUSED, **STANDARD, **ATTENTION, **GROUPED, **ROTARY}
+
+# Without a kernel on the CPU --------------------------------------------------------------------
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    return f32(x * (1 + np.vectorize(math.erf)(x / np.sqrt(2))) / 2)
+
+
+def _group_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """2 groups of channels, which come last, and SiLU."""
+    groups = x.reshape(x.shape[0], -1, 2, x.shape[-1] // 2)
+    centered = groups - groups.mean((1, 3), keepdims=True)
+    y = centered / np.sqrt((centered**2).mean((1, 3), keepdims=True) + 1e-5)
+    y = y.reshape(x.shape) * scale + shift
+    return f32(y / (1 + np.exp(-y)))
+
+
+B8, ADDED = random(8), random(2, 5, 8)
+NHWC, CHANNELS = random(2, 3, 4, 6), (random(6), random(6))
+SKIP, BIAS = random(2, 6), random(6)
+POINTWISE, SQUARE = random(5, 6, 1, 1), random(8, 8)
+WITHOUT_KERNEL: dict[str, tuple[Case, np.ndarray]] = {
+    "bias": (Case("BiasAdd", [X3, B8, ADDED], data=(0, 2)), X3 + B8 + ADDED),
+    "split gelu": (
+        Case("BiasSplitGelu", [X3, B8]),
+        (X3 + B8)[..., :4] * _gelu((X3 + B8)[..., 4:]),
+    ),
+    "softmax": (
+        Case("BiasSoftmax", [X3, ADDED], {"axis": 2, "is_inner_broadcast": 0}),
+        np.exp(X3 + ADDED) / np.exp(X3 + ADDED).sum(-1, keepdims=True),
+    ),
+    "group": (
+        Case("GroupNorm", [NHWC, *CHANNELS], {"groups": 2, "activation": 1}),
+        _group_norm(NHWC, *CHANNELS),
+    ),
+    "skip group": (
+        Case("SkipGroupNorm", [NHWC, *CHANNELS, SKIP, BIAS], {"groups": 2, "activation": 1}),
+        _group_norm(NHWC + SKIP[:, None, None] + BIAS, *CHANNELS),
+    ),
+    "conv": (
+        Case("NhwcFusedConv", [NHWC, POINTWISE, None, None], {"activation": "Relu"}),
+        np.maximum(NHWC @ POINTWISE[:, :, 0, 0].T, 0),
+    ),
+    "matmul": (
+        Case("FusedMatMulActivation", [X3, SQUARE], {"activation": "Relu", "alpha": 0.5}),
+        np.maximum(X3 @ SQUARE / 2, 0),
+    ),
+}
+"""Operators that onnxruntime has for other devices alone, and what they give by definition."""

@@ -79,3 +79,20 @@ def cdist(b: Builder, node: Node) -> Result:
     product = b.op("Mul", product, b.like(-2, product))
     squares = b.op("Relu", b.op("Add", b.op("Add", lengths, others), product))
     return b.op("Sqrt", squares) if metric == "euclidean" else squares
+
+
+_BLOCKED = (
+    "com.microsoft.nchwc::AveragePool", "com.microsoft.nchwc::Conv",
+    "com.microsoft.nchwc::GlobalAveragePool", "com.microsoft.nchwc::GlobalMaxPool",
+    "com.microsoft.nchwc::MaxPool", "com.microsoft.nchwc::ReorderInput",
+    "com.microsoft.nchwc::ReorderOutput", "com.microsoft.nchwc::Upsample",
+)  # fmt: skip
+
+
+@expands(*_BLOCKED, target="ir")
+def blocked_channels(b: Builder, node: Node) -> Result:
+    """Channels in blocks as one processor likes them; the file does not say of how many."""
+    raise Refused(
+        "it is made for one kind of processor; save the model with onnxruntime's graph "
+        "optimisations up to ORT_ENABLE_EXTENDED"
+    )

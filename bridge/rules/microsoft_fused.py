@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.rules import Refused, Result, expands
-from bridge.rules.idioms import channels_first, channels_last, given, ranks, transpose
+from bridge.rules.idioms import channels_first, channels_last, given, ranks, softmax, transpose
 
 # Activations ------------------------------------------------------------------------------------
 
@@ -37,6 +37,15 @@ def bias_split_gelu(b: Builder, node: Node) -> Result:
 @expands("com.microsoft::BiasAdd", target="ir")
 def bias_add(b: Builder, node: Node) -> Result:
     return b.op("Add", _biased(b, node), node.input(2))
+
+
+@expands("com.microsoft::BiasSoftmax", target="ir")
+def bias_softmax(b: Builder, node: Node) -> Result:
+    """Along the last axis; others are taken together with those behind them."""
+    axis = node.attributes.get("axis", 1)
+    if axis not in (-1, ranks(node, 0)[0] - 1):
+        raise Refused("it is supported along the last axis only")
+    return softmax(b, _biased(b, node))
 
 
 def _biased(b: Builder, node: Node) -> Value:
