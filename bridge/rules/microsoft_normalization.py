@@ -20,6 +20,7 @@ from bridge.rules.idioms import (
     sizes,
     zeros,
 )
+from bridge.rules.normalization import axes_from, root_mean_square
 
 
 @reads("LayerNormalization", format="onnx", until=16)
@@ -34,15 +35,12 @@ def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
     root as an optional output."""
     data, scale = given(node, 0, 1)
     settings = _settings(node)
-    y = b.op("RMSNormalization", data, scale, **settings)
+    normal = b.node("RMSNormalization", [data, scale], attributes=settings)
     if len(node.outputs) == 1:
-        return y
-    axis = settings["axis"]
-    axes = range(axis, 0) if axis < 0 else range(axis, ranks(node, 0)[0])
-    wide = cast(b, data, F32)
-    mean = b.op("ReduceMean", b.op("Mul", wide, wide), b.constant(list(axes)), keepdims=True)
-    root = b.op("Sqrt", b.op("Add", mean, b.like(settings["epsilon"], wide)))
-    return [y, cast(b, b.op("Reciprocal", root), settings["stash_type"])]
+        return normal.outputs[0]
+    wide = cast(b, data, settings["stash_type"])
+    root = root_mean_square(b, wide, axes_from(normal), settings["epsilon"])
+    return [normal.outputs[0], b.op("Reciprocal", root)]
 
 
 def _settings(node: Node) -> dict[str, Any]:
