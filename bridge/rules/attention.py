@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, BOOL, F32, I32
+from bridge.neutral.types import BF16, BOOL, F32, I32, Element
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import (
     as_i64,
@@ -50,34 +50,62 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
     # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
     heads = query.rank == 3 if query.rank is not None else bool(attributes.get("q_num_heads"))
     if heads:
-        query = _by_heads(b, query, attributes["q_num_heads"])
-        key = _by_heads(b, key, attributes["kv_num_heads"])
-        value = _by_heads(b, value, attributes["kv_num_heads"])
+        query = by_heads(b, query, attributes["q_num_heads"])
+        key = by_heads(b, key, attributes["kv_num_heads"])
+        value = by_heads(b, value, attributes["kv_num_heads"])
     past_key, past_value = node.input(4), node.input(5)
     if past_key is not None and past_value is not None:
         key = b.op("Concat", past_key, key, axis=2)
         value = b.op("Concat", past_value, value, axis=2)
     present = [key, value]
-    key, value = (_repeated(b, x, query) for x in present)
     mask = _mask(b, node, query, key)
-    plain = (
-        attributes["softcap"] == 0
-        and len(node.outputs) < 4
-        and attributes.get("softmax_precision") in (None, query.element)
-    )
+    scale, softcap = attributes.get("scale"), attributes["softcap"]
+    precision = attributes.get("softmax_precision") or query.element
     scores = None
-    if plain:
-        y = _fused(b, query, key, value, mask, attributes.get("scale"))
+    if len(node.outputs) < 4 and precision is query.element:
+        y = attend(b, query, key, value, mask, scale, softcap)
     else:
-        y, scores = _in_parts(b, node, query, key, value, mask)
+        y, stages = attend_in_parts(b, query, key, value, mask, scale, softcap, precision)
+        scores = stages[attributes["qk_matmul_output_mode"]]
     if heads:
-        y = reshape(b, transpose(b, y, 0, 2, 1, 3), 0, 0, -1)
+        y = joined_heads(b, y)
     return [y, *present, scores][: len(node.outputs)]
 
 
-def _by_heads(b: Builder, x: Value, count: int) -> Value:
+def attend(
+    b: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Mask,
+    scale: float | None = None,
+    softcap: float = 0.0,
+) -> Value:
+    """Attention over [batch, heads, length, size], with fewer heads of keys and values if need be:
+    ScaledDotProductAttention where that says it, else its parts. Without a `scale` it is one by
+    the root of the size; a `softcap` of 0 is none."""
+    if softcap:
+        return attend_in_parts(b, query, key, value, mask, scale, softcap)[0]
+    key, value = (_repeated(b, x, query) for x in (key, value))
+    return _fused(b, query, key, value, mask, scale)
+
+
+def by_heads(b: Builder, x: Value, count: int) -> Value:
     """[batch, length, count * size] as [batch, count, length, size]."""
     return transpose(b, reshape(b, x, 0, 0, count, -1), 0, 2, 1, 3)
+
+
+def joined_heads(b: Builder, x: Value) -> Value:
+    """[batch, count, length, size] as [batch, length, count * size]."""
+    return reshape(b, transpose(b, x, 0, 2, 1, 3), 0, 0, -1)
+
+
+def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> Value:
+    """How far each key lies ahead of each query, whose first stands at `start` among the keys."""
+    place = unsqueeze(b, positions(b, query, 2), 1)
+    if start is not None:
+        place = b.op("Add", place, start)
+    return b.op("Sub", positions(b, key, 2), place)
 
 
 def _repeated(b: Builder, x: Value, query: Value) -> Value:
@@ -105,20 +133,20 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
     keys = positions(b, key, 2)
     left, right = attributes["left_window_size"], attributes["right_window_size"]
     if attributes["is_causal"] or left >= 0 or right >= 0:
-        place = unsqueeze(b, positions(b, query, 2), 1)
+        start = None
         if past is not None:
-            place = b.op("Add", place, sizes(b, past, 2))
+            start = sizes(b, past, 2)
         elif lengths is not None:
             offset = b.op("Sub", as_i64(b, lengths), sizes(b, query, 2))
-            place = b.op("Add", place, unsqueeze(b, offset, 1, 2, 3))
-        ahead = b.op("Sub", keys, place)
+            start = unsqueeze(b, offset, 1, 2, 3)
+        distance = ahead(b, query, key, start)
         if attributes["is_causal"]:
-            allowed.append(b.op("LessOrEqual", ahead, b.constant(0)))
+            allowed.append(b.op("LessOrEqual", distance, b.constant(0)))
         if left >= 0:
-            allowed.append(b.op("GreaterOrEqual", ahead, b.constant(-left)))
+            allowed.append(b.op("GreaterOrEqual", distance, b.constant(-left)))
             may_be_empty = True
         if right >= 0:
-            allowed.append(b.op("LessOrEqual", ahead, b.constant(right)))
+            allowed.append(b.op("LessOrEqual", distance, b.constant(right)))
     if lengths is not None:
         allowed.append(b.op("Less", keys, unsqueeze(b, as_i64(b, lengths), 1, 2, 3)))
     together = allowed[0] if allowed else None
@@ -170,31 +198,36 @@ def _fused(
     return b.op("Where", _seen(b, mask, bias), y, b.like(0.0, y))
 
 
-def _in_parts(
-    b: Builder, node: Node, query: Value, key: Value, value: Value, mask: Mask
-) -> tuple[Value, Value]:
-    """The attention and the scores that qk_matmul_output_mode asks for."""
-    attributes = node.attributes
-    scale = attributes.get("scale")
+def attend_in_parts(
+    b: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Mask,
+    scale: float | None,
+    softcap: float,
+    precision: Element | None = None,
+) -> tuple[Value, list[Value]]:
+    """The attention, and the scores after each stage: scaled, tamed by `softcap`, masked, and
+    through Softmax, which is computed in `precision`."""
+    key, value = (_repeated(b, x, query) for x in (key, value))
     factor = _default_scale(b, query) if scale is None else b.like(scale, query)
     root = b.op("Sqrt", factor)
     stages = [b.op("MatMul", b.op("Mul", query, root), b.op("Mul", key, root), transpose_b=True)]
-    cap = attributes["softcap"]
-    if cap:
-        tamed = b.op("Tanh", b.op("Div", stages[0], b.like(cap, query)))
-        stages.append(b.op("Mul", tamed, b.like(cap, query)))
+    if softcap:
+        tamed = b.op("Tanh", b.op("Div", stages[0], b.like(softcap, query)))
+        stages.append(b.op("Mul", tamed, b.like(softcap, query)))
     else:
         stages.append(stages[0])
     bias = _bias(b, mask, query)
     stages.append(stages[1] if bias is None else b.op("Add", stages[1], bias))
-    logits = cast(b, stages[2], attributes.get("softmax_precision") or query.element)
-    weights = softmax(b, logits)
+    weights = softmax(b, cast(b, stages[2], precision or query.element))
     if mask.may_be_empty:
         assert bias is not None
         weights = b.op("Where", _seen(b, mask, bias), weights, b.like(0.0, weights))
     weights = cast(b, weights, query.element)
     stages.append(weights)
-    return b.op("MatMul", weights, value), stages[attributes["qk_matmul_output_mode"]]
+    return b.op("MatMul", weights, value), stages
 
 
 def _default_scale(b: Builder, query: Value) -> Value:

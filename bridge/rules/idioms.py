@@ -23,6 +23,16 @@ def swap_last(b: Builder, x: Value, rank: int) -> Value:
     return transpose(b, x, *range(rank - 2), rank - 1, rank - 2)
 
 
+def channels_first(b: Builder, x: Value, rank: int) -> Value:
+    """`x`, whose channels are its last axis, with them as its second."""
+    return transpose(b, x, 0, rank - 1, *range(1, rank - 1))
+
+
+def channels_last(b: Builder, x: Value, rank: int) -> Value:
+    """`x`, whose channels are its second axis, with them as its last."""
+    return transpose(b, x, 0, *range(2, rank), 1)
+
+
 def unsqueeze(b: Builder, x: Value, *axes: int) -> Value:
     """`x` with new axes of size 1 at `axes`."""
     return b.op("Unsqueeze", x, b.constant(list(axes)))
@@ -176,3 +186,14 @@ def ranks(node: Node, *indices: int) -> list[int]:
             )
         known.append(value.rank)
     return known
+
+
+def given(node: Node, *indices: int) -> list[Value]:
+    """The inputs at `indices`; Refused where one is absent."""
+    found = []
+    for index in indices:
+        value = node.input(index)
+        if value is None:
+            raise Refused(f"its input {index} is absent")
+        found.append(value)
+    return found

@@ -1,182 +1,98 @@
-"""Quantised operators of onnxruntime's own domain, com.microsoft, for IR.
-
-All of them are a standard operator between DequantizeLinear and QuantizeLinear (onnxruntime's
-ContribOperators). Their attributes are as in the file.
-"""
+"""Operators of onnxruntime's own domain, com.microsoft, that are one of ONNX's by another name or
+little more (onnxruntime's ContribOperators). Attributes are as in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
-
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.tensor import FileRange, Tensor
-from bridge.neutral.types import F32, U2, U4, U8
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
 from bridge.rules import Refused, Result, expands
-from bridge.rules.idioms import cast, cut, ranks, reshape, transpose
-
-_BY_BITS = {2: U2, 4: U4, 8: U8}
+from bridge.rules.idioms import given, scalar, vector
 
 
-def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
-    """A tensor, its scale and its zero point in floats."""
-    return b.op("DequantizeLinear", *values)
-
-
-def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Registers an operator of one quantised input: X, its scale and zero point, Y's scale and
-    zero point."""
-
-    def register(function: Callable[[Builder, Node, Value], Value]) -> Callable[..., Value]:
-        @expands(f"com.microsoft::{name}", target="ir")
-        def rule(b: Builder, node: Node) -> Result:
-            result = function(b, node, _opened(b, node.inputs[:3]))
-            return b.op("QuantizeLinear", result, *node.inputs[3:5])
-
-        return function
-
-    return register
-
-
-@expands("com.microsoft::QuantizeLinear", "com.microsoft::DequantizeLinear", target="ir")
+@expands(
+    "com.microsoft::QuantizeLinear", "com.microsoft::DequantizeLinear", "com.microsoft::GatherND",
+    "com.microsoft::Inverse", target="ir",
+)  # fmt: skip
 def standard_one(b: Builder, node: Node) -> Result:
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
 
 
-@expands("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
-def qlinear_arithmetic(b: Builder, node: Node) -> Result:
-    sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
-    return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
+@expands("com.microsoft::Trilu", target="ir")
+def trilu(b: Builder, node: Node) -> Result:
+    return b.op("Trilu", *node.inputs, upper=bool(node.attributes.get("upper", 1)))
 
 
-@expands("com.microsoft::QLinearConcat", target="ir")
-def qlinear_concat(b: Builder, node: Node) -> Result:
-    parts = [_opened(b, node.inputs[i : i + 3]) for i in range(2, len(node.inputs), 3)]
-    joined = b.op("Concat", *parts, axis=node.attributes["axis"])
-    return b.op("QuantizeLinear", joined, *node.inputs[:2])
+@expands("com.microsoft::Range", target="ir")
+def range_(b: Builder, node: Node) -> Result:
+    """The bounds may be vectors of one element, and the step absent."""
+    start, limit = given(node, 0, 1)
+    delta = node.input(2)
+    step = b.like(1, start) if delta is None else scalar(b, delta)
+    return b.op("Range", scalar(b, start), scalar(b, limit), step)
 
 
-@_quantized("QLinearSigmoid")
-def qlinear_sigmoid(b: Builder, node: Node, x: Value) -> Value:
-    return b.op("Sigmoid", x)
+@expands("com.microsoft::Unique", target="ir")
+def unique(b: Builder, node: Node) -> Result:
+    """In order of occurrence, without the places of first occurrence."""
+    y, _, inverse, counts = b.ops("Unique", 4, node.inputs[0], sorted=False)
+    return [y, inverse, counts][: len(node.outputs)]
 
 
-@_quantized("QLinearLeakyRelu")
-def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
-    return b.op("LeakyRelu", x, alpha=node.attributes.get("alpha", 0.01))
+@expands("com.microsoft::ExpandDims", target="ir")
+def expand_dims(b: Builder, node: Node) -> Result:
+    data, axis = given(node, 0, 1)
+    return b.op("Unsqueeze", data, vector(b, axis))
 
 
-@_quantized("QLinearSoftmax")
-def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
-    axis = node.attributes.get("axis", -1)
-    if node.attributes["opset"] >= 13 or axis in (-1, ranks(node, 0)[0] - 1):
-        return b.op("Softmax", x, axis=axis)
-    raise Refused("the softmax of operator sets before 13 is supported along the last axis only")
+@expands("com.microsoft::Pad", target="ir")
+def pad(b: Builder, node: Node) -> Result:
+    """The pads may be a matrix of one row, the value a vector of one element."""
+    data, pads = given(node, 0, 1)
+    value = node.input(2)
+    fill = None if value is None else scalar(b, value)
+    return b.op("Pad", data, vector(b, pads), fill, mode=node.attributes.get("mode", "constant"))
 
 
-@_quantized("QLinearReduceMean")
-def qlinear_reduce_mean(b: Builder, node: Node, x: Value) -> Value:
-    axes = node.attributes.get("axes")
-    keep = bool(node.attributes.get("keepdims", 1))
-    return b.op("ReduceMean", x, b.constant(list(axes)) if axes else None, keepdims=keep)
+@expands("com.microsoft::GridSample", target="ir")
+def grid_sample(b: Builder, node: Node) -> Result:
+    attributes = node.attributes
+    mode = attributes.get("mode", "bilinear")
+    return b.op(
+        "GridSample", *node.inputs,
+        align_corners=bool(attributes.get("align_corners", 0)),
+        mode={"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode),
+        padding_mode=attributes.get("padding_mode", "zeros"),
+    )  # fmt: skip
 
 
-@_quantized("QLinearGlobalAveragePool")
-def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
-    rank = ranks(node, 0)[0]
-    first = 1 if node.attributes.get("channels_last", 0) else 2
-    return b.op("ReduceMean", x, b.constant(list(range(first, first + rank - 2))), keepdims=True)
+@expands("com.microsoft::CDist", target="ir")
+def cdist(b: Builder, node: Node) -> Result:
+    """Distances between the rows of two matrices: |x - y|^2 = |x|^2 + |y|^2 - 2 x y."""
+    left, right = given(node, 0, 1)
+    metric = node.attributes.get("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise Refused(f"the metric {metric} is not supported, euclidean and sqeuclidean are")
+    last = b.constant([1])
+    lengths = b.op("ReduceSumSquare", left, last, keepdims=True)
+    others = b.op("ReduceSumSquare", right, last, keepdims=False)
+    product = b.op("MatMul", left, right, transpose_b=True)
+    product = b.op("Mul", product, b.like(-2, product))
+    squares = b.op("Relu", b.op("Add", b.op("Add", lengths, others), product))
+    return b.op("Sqrt", squares) if metric == "euclidean" else squares
 
 
-@_quantized("QLinearAveragePool")
-def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
-    attributes = dict(node.attributes)
-    for name in ("ceil_mode", "count_include_pad"):
-        attributes[name] = bool(attributes.get(name, 0))
-    if not attributes.pop("channels_last", 0):
-        return b.op("AveragePool", x, **attributes)
-    rank = ranks(node, 0)[0]
-    y = b.op("AveragePool", transpose(b, x, 0, rank - 1, *range(1, rank - 1)), **attributes)
-    return transpose(b, y, 0, *range(2, rank), 1)
+_BLOCKED = (
+    "com.microsoft.nchwc::AveragePool", "com.microsoft.nchwc::Conv",
+    "com.microsoft.nchwc::GlobalAveragePool", "com.microsoft.nchwc::GlobalMaxPool",
+    "com.microsoft.nchwc::MaxPool", "com.microsoft.nchwc::ReorderInput",
+    "com.microsoft.nchwc::ReorderOutput", "com.microsoft.nchwc::Upsample",
+)  # fmt: skip
 
 
-def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
-    return y if bias is None else b.op("Add", y, bias)
-
-
-@expands("com.microsoft::QGemm", target="ir")
-def qgemm(b: Builder, node: Node) -> Result:
-    """The bias is of 32-bit integers, in units of the product of both scales."""
-    a_scale, b_scale, bias = node.inputs[1], node.inputs[4], node.input(6)
-    flags = {name: bool(node.attributes.get(name, 0)) for name in ("transA", "transB")}
-    right = b.op("DequantizeLinear", *node.inputs[3:6], axis=0 if flags["transB"] else 1)
-    alpha = node.attributes.get("alpha", 1.0)
-    y = b.op("Gemm", _opened(b, node.inputs[:3]), right, None, alpha=alpha, **flags)
-    if bias is not None:
-        unit = b.op("Mul", b.op("Mul", a_scale, b_scale), b.constant(alpha))
-        y = b.op("Add", y, b.op("Mul", cast(b, bias, F32), unit))
-    if node.input(7) is None:
-        return y
-    return b.op("QuantizeLinear", y, node.input(7), node.input(8))
-
-
-@expands("com.microsoft::MatMulIntegerToFloat", target="ir")
-def matmul_integer_to_float(b: Builder, node: Node) -> Result:
-    left, right, left_scale, right_scale = node.inputs[:4]
-    x = b.op("DequantizeLinear", left, left_scale, node.input(4), axis=-2)
-    y = b.op("DequantizeLinear", right, right_scale, node.input(5), axis=-1)
-    return _with_bias(b, b.op("MatMul", x, y), node.input(6))
-
-
-@expands("com.microsoft::DynamicQuantizeMatMul", target="ir")
-def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
-    x = _opened(b, b.ops("DynamicQuantizeLinear", 3, node.inputs[0]))
-    y = b.op("DequantizeLinear", *node.inputs[1:3], node.input(3), axis=-1)
-    return _with_bias(b, b.op("MatMul", x, y), node.input(4))
-
-
-@expands("com.microsoft::MatMulNBits", target="ir")
-def matmul_n_bits(b: Builder, node: Node) -> Result:
-    """A product with the transpose of a matrix [N, K] of few bits in blocks along K, whose bytes
-    both formats pack alike."""
-    data, packed, scales, zeros = node.inputs[0], node.inputs[1], node.inputs[2], node.input(3)
-    assert data is not None and packed is not None and scales is not None
-    attributes: dict[str, Any] = node.attributes
-    bits, size = attributes.get("bits", 4), attributes["block_size"]
-    element, weights = _BY_BITS.get(bits), packed.constant
-    if element is None or weights is None or node.input(4) is not None:
-        raise Refused("it needs constant weights of 2, 4 or 8 bits and no g_idx")
-    columns, length = attributes["N"], attributes["K"]
-    blocks = -(-length // size)
-    source = weights.source if isinstance(weights.source, FileRange) else weights.data()
-    integers = b.tensor(Tensor(element, (columns, blocks * size), source))
-    if zeros is None:
-        values = np.full((columns, blocks), 1 << bits - 1)
-    else:
-        values = _unpacked(zeros, bits, columns, blocks)
-    if not np.array_equal(values, np.round(values)):
-        raise Refused("its zero points are no whole numbers")
-    zero_point = b.constant(values.astype(element.dtype))
-    grid = reshape(b, cast(b, scales, F32), columns, blocks)
-    right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
-    if blocks * size != length:
-        right = cut(b, right, 1, 0, length)
-    y = b.op("MatMul", cast(b, data, F32), right, transpose_b=True)
-    bias = node.input(5)
-    return cast(b, _with_bias(b, y, None if bias is None else cast(b, bias, F32)), data.element)
-
-
-def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
-    """Zero points [columns, blocks]; packed ones fill whole bytes in each column."""
-    known = values_of(zeros)
-    if known is None:
-        raise Refused("its zero points must be constant")
-    if zeros.element is not U8:
-        return known.astype(np.float32).reshape(columns, blocks)
-    per_byte = 8 // bits
-    rows = known.reshape(columns, -1)
-    parts = [(rows >> bits * i) & ((1 << bits) - 1) for i in range(per_byte)]
-    return np.stack(parts, axis=-1).reshape(columns, -1)[:, :blocks]
+@expands(*_BLOCKED, target="ir")
+def blocked_channels(b: Builder, node: Node) -> Result:
+    """Channels in blocks as one processor likes them; the file does not say of how many."""
+    raise Refused(
+        "it is made for one kind of processor; save the model with onnxruntime's graph "
+        "optimisations up to ORT_ENABLE_EXTENDED"
+    )

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F16, F32
 from bridge.rules import Refused, Result, expands, reads
-from bridge.rules.idioms import as_i64, cast, expand, ranks, reshape, size
+from bridge.rules.idioms import as_i64, cast, expand, given, ranks, reshape, size
 from bridge.vocabulary import operators
 
 
@@ -103,10 +103,7 @@ def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
 def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     data, scale, bias = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and scale is not None
-    axis = node.attributes["axis"]
-    if axis >= 0:
-        axis -= ranks(node, 0)[0]
-    axes = b.constant(list(range(axis, 0)))
+    axes = b.constant(axes_from(node))
     epsilon = node.attributes["epsilon"]
     wide = cast(b, data, F32) if data.element in (F16, BF16) else data
     if len(node.outputs) == 1:
@@ -123,6 +120,27 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     y = b.op("Mul", y, scale)
     y = y if bias is None else b.op("Add", y, bias)
     return [y, *statistics][: len(node.outputs)]
+
+
+@expands("RMSNormalization", target="ir")
+def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """The standard's function body, without its casts where they change nothing."""
+    data, scale = given(node, 0, 1)
+    wide = cast(b, data, node.attributes["stash_type"])
+    root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
+    return b.op("Mul", cast(b, b.op("Div", wide, root), data.element), scale)
+
+
+def axes_from(node: Node) -> list[int]:
+    """The axes from the attribute `axis` of a node on."""
+    axis = node.attributes["axis"]
+    return list(range(axis, 0) if axis < 0 else range(axis, ranks(node, 0)[0]))
+
+
+def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> Value:
+    """The root of the mean of the squares, with `epsilon` added to the mean."""
+    mean = b.op("ReduceMean", b.op("Mul", x, x), b.constant(axes), keepdims=True)
+    return b.op("Sqrt", b.op("Add", mean, b.like(epsilon, x)))
 
 
 @expands("MeanVarianceNormalization", target="ir")

@@ -2,7 +2,8 @@
 
 One file per family of operators. An inference function takes the node and gives one type per
 output; a content function gives what is known of the elements of output 0 (see `Value.content`).
-Operators of ONNX that have no function here are inferred by the standard's own (`standard.py`).
+Operators of ONNX that have no function here are inferred by the standard's own (`standard.py`),
+those of onnxruntime by what rules make of them (`microsoft.py`).
 """
 
 from __future__ import annotations
@@ -69,9 +70,7 @@ def infer(node: Node) -> None:
     _load()
     function = _inferences.get(node.op)
     if function is None:
-        from bridge.neutral.inference.standard import infer_by_schema
-
-        function = infer_by_schema
+        function = _general(node.op)
     try:
         types: Sequence[Type] = function(node)
     except (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError):
@@ -91,6 +90,14 @@ def infer(node: Node) -> None:
             output.content = None
         if output.content is not None and len(output.content) > CONTENT_LIMIT:
             output.content = None
+
+
+def _general(op: str) -> Inference:
+    """How operators without a function of their own are inferred."""
+    from bridge.neutral.inference.microsoft import DOMAIN, infer_by_rule
+    from bridge.neutral.inference.standard import infer_by_schema
+
+    return infer_by_rule if op.startswith(DOMAIN) else infer_by_schema
 
 
 def _is_matrix(value: Value | None) -> bool:
