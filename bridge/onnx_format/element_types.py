@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ELEMENTS, OptionalType, SequenceType, TensorType, Type
+from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ def schema_type(type: Type) -> str | None:
     none of ONNX's."""
     match type:
         case TensorType(element=element):
-            name = None if element is None else _schema_names().get(element.name)
-            return f"tensor({name})" if name else None
+            return None if element is None else _schema_types().get(element)
         case SequenceType(item=item):
             inner = schema_type(item)
             return f"seq({inner})" if inner else None
@@ -73,12 +72,12 @@ def schema_type(type: Type) -> str | None:
 
 
 @cache
-def _schema_names() -> dict[str, str]:
-    """The schemas' names of element types, by the neutral ones."""
+def _schema_types() -> dict[Element, str]:
+    """The schemas' names of tensor types, by element."""
     import onnx
 
     name = onnx.TensorProto.DataType.Name
-    return {e.name: name(e.onnx).lower() for e in ELEMENTS.values() if e.onnx is not None}
+    return {e: f"tensor({name(e.onnx).lower()})" for e in BY_ONNX.values() if e.onnx is not None}
 
 
 def disallowed(
