@@ -318,6 +318,18 @@ def meet(a: Type, b: Type) -> Type:
     return a
 
 
+def without_sizes(type: Type) -> Type:
+    """The type with every size left open; ranks and symbols stay."""
+    if isinstance(type, SequenceType):
+        return SequenceType(without_sizes(type.item))
+    if isinstance(type, OptionalType):
+        return OptionalType(without_sizes(type.item))
+    if not isinstance(type, TensorType) or type.shape is None:
+        return type
+    shape = tuple(dim if isinstance(dim, str) else ANY for dim in type.shape)
+    return TensorType(type.element, shape)
+
+
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
     """The dimension of numpy-style broadcasting."""
     if a == b or b == 1:

@@ -24,7 +24,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope
-from bridge.onnx_format.types import read_type, write_type
+from bridge.onnx_format.types import write_type
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -96,7 +96,7 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
     for index, info in enumerate(graph.input):
         value = Value(names=[info.name])
-        value.declared = read_type(info.type)
+        value.declared = reader.declared(info.type)
         if index == 0:
             value.type = TensorType(I64, ())
         elif index == 1:
@@ -213,7 +213,7 @@ def fill_scan_body(
         )
     for info, port in zip(graph.input, body.inputs, strict=True):
         value = Value(names=[info.name])
-        value.declared = read_type(info.type)
+        value.declared = reader.declared(info.type)
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
         type = scanned_type(outer, port, where) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)

@@ -12,6 +12,7 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import TensorType, Type, is_static, without_sizes
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
@@ -98,6 +99,7 @@ class Reader:
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
             self.opsets.setdefault("", 1)
+        self.has_open_inputs = False
         # Of operators that only functions use, a model need not import the operator set.
         self.written_opsets = {k: v for k, v in self.opsets.items() if k}
 
@@ -147,9 +149,10 @@ class Reader:
                     model.defaults[value] = constants.pop(info.name)
         for name, tensor in constants.items():
             scope.define(name, scope.builder.tensor(tensor, [name]))
+            self.has_open_inputs = not all(_is_static(v.type) for v in graph.inputs)
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
-                scope.declared[info.name] = read_type(info.type)
+                scope.declared[info.name] = self.declared(info.type)
         for node in proto.node:
             self.node(node, scope)
         for info in proto.output:
@@ -169,6 +172,12 @@ class Reader:
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
             yield name, read_sparse(sparse, self.file, f'{where} / initializer "{name}"')
+
+    def declared(self, proto: onnx.TypeProto) -> Type:
+        """What a file says of a value that is computed. Where an input has an open size, sizes may
+        be what they were before somebody opened it, and are not believed."""
+        type = read_type(proto)
+        return without_sizes(type) if self.has_open_inputs else type
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
@@ -259,6 +268,10 @@ class Reader:
         outputs, extras = scope.outputs(proto), node_extras(proto)
         scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
+
+
+def _is_static(type: Type) -> bool:
+    return isinstance(type, TensorType) and is_static(type.shape)
 
 
 def _notes(graph: onnx.GraphProto) -> onnx.GraphProto:

@@ -47,6 +47,10 @@ def require_type(type: Type, where: str) -> None:
         raise InvalidModelError(f"{where}: has no type, or elements of a type that is not known")
 
 
+_NO_NAMES = ("", "?", "-1", "*", "None")
+"""What some write where a dimension has no name: two such need not be equal."""
+
+
 def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
     if not tensor.HasField("shape"):
         return None
@@ -55,7 +59,7 @@ def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
         kind = dim.WhichOneof("value")
         if kind == "dim_value" and dim.dim_value >= 0:
             dims.append(dim.dim_value)
-        elif kind == "dim_param" and dim.dim_param:
+        elif kind == "dim_param" and dim.dim_param not in _NO_NAMES:
             dims.append(dim.dim_param)
         else:
             dims.append(ANY)

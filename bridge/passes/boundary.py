@@ -21,6 +21,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     interval,
+    without_sizes,
 )
 from bridge.report import Report
 
@@ -97,6 +98,13 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
         except UsageError as error:
             raise UsageError(f'the shape of the input "{name}": {error}') from None
         value.type = value.declared = _reshaped(value.type, dims, name)
+    # The sizes that the file declares are those of the old shapes.
+    for graph in (model.graph, *(body.graph for n in model.graph.walk() for body in n.bodies)):
+        for value in graph.inputs if graph is not model.graph else ():
+            value.declared = without_sizes(value.declared)
+        for node in graph.nodes:
+            for value in node.outputs if node.op != "Constant" else ():
+                value.declared = without_sizes(value.declared)
     infer_graph(model.graph)
 
 

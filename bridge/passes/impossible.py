@@ -140,7 +140,7 @@ def _concat(node: Node) -> Iterator[str]:
         if len(shape) != len(shapes[0]):
             yield f"{_shapes(node)} differ in rank"
             return
-        axis = node.attributes["axis"] % len(shape)
+        axis = node.attributes["axis"] % max(len(shape), 1)
         for place, (one, other) in enumerate(zip(shapes[0], shape, strict=True)):
             if place != axis and isinstance(one, int) and isinstance(other, int) and one != other:
                 yield f"{_shapes(node)} differ along axis {place}"

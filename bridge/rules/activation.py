@@ -99,7 +99,7 @@ def h_sigmoid(b: Builder, node: Node) -> Result:
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
     (x,) = node.inputs
     assert x is not None
-    return b.op("HardSigmoid", x, _like(b, 1 / 6, x), _like(b, 0.5, x))
+    return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
 
 
 @expands("LeakyRelu", target="ir")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL
-from bridge.rules import expands
+from bridge.neutral.types import BOOL, STRING
+from bridge.rules import Refused, expands
 from bridge.rules.idioms import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
 
 
@@ -51,6 +51,8 @@ def trilu(b: Builder, node: Node) -> Value | None:
         return None
     x, k = node.inputs[0], node.input(1)
     assert x is not None
+    if x.element is STRING:
+        raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
     ranks(node, 0)
     if 0 in x.shape:
         return b.op("Identity", x)

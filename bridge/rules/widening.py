@@ -49,11 +49,11 @@ _ANY = (
     "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh",
     "BitShift", "Ceil", "Clip", "Compress", "Cos", "Cosh", "CumSum", "Div", "Elu", "Equal", "Erf",
     "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf",
-    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "Max", "Min", "Mish", "Mod",
-    "Mul", "Neg", "PRelu", "Pow", "Range", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean",
-    "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "ReverseSequence", "Round", "Selu", "Sigmoid",
-    "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub", "Swish", "Tan",
-    "Tanh", "TopK", "Unique",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "MatMul", "Max", "Min",
+    "Mish", "Mod", "Mul", "Neg", "PRelu", "Pow", "Range", "ReduceL1", "ReduceL2", "ReduceMax",
+    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "ReverseSequence", "Round",
+    "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub",
+    "Swish", "Tan", "Tanh", "TopK", "Unique",
 )  # fmt: skip
 """Operators that run in a wider type in any case."""
 
@@ -83,7 +83,7 @@ def onnx_elements(b: Builder, node: Node) -> Result:
         if signature.output(i) == variable:
             if element.is_integer and wide.is_float:
                 output = b.op("Round", output)
-            output = cast(b, output, element)
+            output = cast(b, output, node.outputs[i].element or element)
         results.append(output)
     return results
 
