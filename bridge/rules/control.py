@@ -23,9 +23,9 @@ from bridge.neutral.graph import (
 )
 from bridge.neutral.inference.control import enter
 from bridge.neutral.types import BOOL, I64, TensorType, is_static
-from bridge.onnx_format.element_types import disallowed
 from bridge.onnx_format.loops import is_scan
 from bridge.rules import Refused, Result, expands
+from bridge.type_constraints import disallowed
 
 
 @expands("If", target="ir")
