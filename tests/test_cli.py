@@ -15,7 +15,7 @@ import onnx.parser
 import pytest
 
 from bridge.passes.sequences.operators import _table
-from bridge.rules import _expansions, _load, _readers
+from bridge.rules import _expansions, _load, _readers, index_types, widening
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
@@ -267,6 +267,19 @@ def test_rule_index_is_what_the_rules_register() -> None:
     spelled = {("onnx", s.type) for o in operators().values() for s in o.onnx}
     spelled |= {("ir", s.type) for o in operators().values() for s in o.ir}
     assert set(_readers) - rule_index().read <= spelled
+
+
+_APART = {"Cast", "Equal", "If", "Loop"}
+"""Operators with rules in several files, for IR or ONNX, of which none needs to be asked first."""
+
+
+def test_the_order_of_rules_is_no_affair_of_file_names() -> None:
+    _load()
+    for (target, op), rules in _expansions.items():
+        files = [rule.__module__ for rule in rules]
+        own = [f for f in files if f not in (index_types.__name__, widening.__name__)]
+        assert len(set(own)) <= 1 or op in _APART, (target, op, own)
+        assert files[len(files) - len(own) :] == own, (target, op)
 
 
 def test_every_operator_has_one_line() -> None:

@@ -58,7 +58,7 @@ _ANY = (
 """Operators that run in a wider type in any case."""
 
 
-@expands(*_ANY, *_REAL, target="onnx")
+@expands(*_ANY, *_REAL, target="onnx", first=True)
 def onnx_elements(b: Builder, node: Node) -> Result:
     """Where ONNX's schema does not allow the element type in this operator set, the operator
     runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
