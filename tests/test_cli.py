@@ -383,9 +383,9 @@ def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: 
 
 def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
     code = (
-        "import sys, time, bridge.api, bridge.cli\n"
+        "import sys, time, bridge.files, bridge.cli\n"
         "def stuck(*_): print('stuck', flush=True); time.sleep(60)\n"
-        "bridge.api._put_in_place = stuck\n"
+        "bridge.files._put_in_place = stuck\n"
         "bridge.cli.main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]
