@@ -7,9 +7,9 @@ import numpy as np
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
-from bridge.passes.rewrite import Substitution, sink_constants
 
 
 def fold(graph: Graph) -> None:

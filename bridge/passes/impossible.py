@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from bridge.errors import Unsupported
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import Shape, format_shape, is_static, size_of
 from bridge.passes.fold import infer_and_fold, inline_branch
-from bridge.passes.rewrite import Substitution
 from bridge.report import Report
 
 

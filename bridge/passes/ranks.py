@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.rewrite import Substitution
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.fold import infer_and_fold, inline_branch
-from bridge.passes.rewrite import Substitution
 from bridge.passes.sink import sink_consumers
 from bridge.report import Report
 

@@ -30,9 +30,9 @@ from bridge.neutral.graph import (
     Yield,
     outer_input,
 )
+from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import Interval, is_static
-from bridge.passes.rewrite import drop_unused_inputs
 from bridge.rules import Result, expands
 from bridge.rules.control import iteration_number, loop_again, scalar, trips_of_slices
 
