@@ -347,3 +347,10 @@ def broadcast(*shapes: Shape) -> Shape:
         right = (1,) * (rank - len(shape)) + shape
         result = tuple(broadcast_dim(x, y) for x, y in zip(left, right, strict=True))
     return result
+
+
+def innermost(type: Type) -> TensorType:
+    """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
+    if isinstance(type, SequenceType | OptionalType):
+        return innermost(type.item)
+    return type if isinstance(type, TensorType) else UNKNOWN
