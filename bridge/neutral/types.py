@@ -86,6 +86,9 @@ U3 = Element("u3", 3, "uint", None, "u3", "U3")
 U6 = Element("u6", 6, "uint", None, "u6", "U6")
 NF4 = Element("nf4", 4, "float", None, "nf4", "NF4")
 
+I64_MAX = (1 << 63) - 1
+"""The largest size that both formats hold, and the end of a slice up to the last element."""
+
 ELEMENTS: dict[str, Element] = {
     element.name: element for element in list(globals().values()) if isinstance(element, Element)
 }

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Value
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import I64
+from bridge.neutral.types import I64, I64_MAX
 
 
 def end_at_once(graph: Graph, target: Target) -> None:
@@ -28,12 +26,9 @@ def never_end(graph: Graph, target: Target) -> None:
     def largest(b: Builder, trips: Value) -> Value:
         if trips.element is not I64:
             trips = b.op("Cast", trips, to=I64)
-        return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(_MOST), trips)
+        return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(I64_MAX), trips)
 
     _replace(graph, target, largest)
-
-
-_MOST = np.iinfo(np.int64).max
 
 
 def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> None:
