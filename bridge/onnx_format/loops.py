@@ -1,6 +1,6 @@
 """A neutral Loop as ONNX's Loop or Scan.
 
-The passes have brought it into a form that one of the two can say (`passes/loops.py`).
+The passes have brought it into a form that one of the two can say (`rules/control.py`).
 """
 
 from __future__ import annotations
