@@ -26,6 +26,7 @@ from .model_files import IR_FILES, ONNX_FILES
 
 MODELS = Path(__file__).parents[1] / "roundtrip_models"
 IF = MODELS / "if_nested_captures_every_scope.onnxtxt"
+IR = MODELS / "if_nested.xml"
 PRUNED = MODELS / "if_branches_differ_in_rank_before_conv.onnxtxt"
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
 
@@ -337,6 +338,20 @@ def test_conversion_imports_no_engine(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
     assert not {"openvino", "onnxruntime", "torch", "typer"} & set(finished.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix", "spared"), [(IF, "onnx", "lxml"), (IR, "xml", "onnx")]
+)
+def test_one_format_does_not_import_the_other(
+    source: Path, suffix: str, spared: str, tmp_path: Path
+) -> None:
+    code = "import sys, bridge; bridge.convert(*sys.argv[1:]); print(*sys.modules)"
+    arguments = [str(source), str(tmp_path / f"a.{suffix}")]
+    finished = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert spared not in finished.stdout.split()
 
 
 def test_model_and_weights_behind_links(tmp_path: Path) -> None:
