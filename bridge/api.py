@@ -5,14 +5,22 @@ from __future__ import annotations
 import gc
 import operator
 import os
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from bridge.errors import BridgeError, InvalidModelError, UsageError
+from bridge.files import (
+    companion,
+    format_of,
+    holds_constants,
+    keep_sources,
+    require_place,
+    source_format,
+    whole,
+)
 from bridge.report import Report
 
 if TYPE_CHECKING:
@@ -53,21 +61,6 @@ DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
 
 
-def format_of(path: Path) -> str:
-    """ "onnx" or "ir" by the file's suffix; UsageError for others."""
-    suffix = path.suffix.lower()
-    if suffix == ".onnx":
-        return "onnx"
-    if suffix == ".xml":
-        return "ir"
-    raise UsageError(f"{path}: is neither .onnx nor .xml; the suffix says which format it is")
-
-
-def _source_format(path: Path) -> str:
-    """Like `format_of`; ONNX models in text can be read too, though not written."""
-    return "onnx" if path.suffix.lower() in (".onnxtxt", ".textproto") else format_of(path)
-
-
 @contextmanager
 def _examined(source: Source) -> Iterator[None]:
     """Where something unforeseen breaks inside, asks the standard's checker whether the model is
@@ -82,7 +75,7 @@ def _examined(source: Source) -> Iterator[None]:
 
         if isinstance(source, str | os.PathLike):
             path = Path(source)
-            fault = fault_of(path) if _source_format(path) == "onnx" else None
+            fault = fault_of(path) if source_format(path) == "onnx" else None
             name = str(path)
         else:
             if isinstance(source, bytearray | memoryview):
@@ -120,7 +113,7 @@ def _load(source: Any, weights: PathLike | None) -> Model:
         _refuse_weights("the model", weights)
         return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
-    kind = _source_format(path)
+    kind = source_format(path)
     if not path.is_file():
         what = "there is no such file"
         if path.exists():
@@ -218,7 +211,7 @@ def convert(
     """
     target = _path(destination, "the destination")
     kind = format_of(target)
-    _require_place(target)
+    require_place(target)
     if kind == "onnx":
         misplaced = {"compress_to_fp16": compress_to_fp16, "keep_branches": keep_branches}
     else:
@@ -230,7 +223,7 @@ def convert(
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection():
         model = _loaded(source, weights)
-        _keep_sources(model, Path(report.source) if report.source else target, target)
+        keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         return _save(
             model,
@@ -306,9 +299,9 @@ def _save(
 
         number = _opset(model, opset)
         prepare(model, Target("onnx", number), report, keep_branches, done)
-        data = _companion(target)
+        data = companion(target)
         _note_ranges(model, report)
-        with _whole(target, data) as (part, part_data):
+        with whole(target, data) as (part, part_data):
             wrote = write_onnx(model, part, part_data, data.name, number, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
@@ -323,8 +316,8 @@ def _save(
         from bridge.passes.compress import compress
 
         compress(model)
-    weights = _companion(target)
-    with _whole(target, weights) as (part, part_weights):
+    weights = companion(target)
+    with whole(target, weights) as (part, part_weights):
         write_ir(model, part, part_weights)
     report.files = [target, weights]
     return report
@@ -343,99 +336,14 @@ def _note_ranges(model: Model, report: Report) -> None:
             )
 
 
-def _require_place(target: Path) -> None:
-    """Raises UsageError where no file can be called `target`."""
-    if not target.parent.is_dir():
-        raise UsageError(f"{target.parent}: there is no such directory to write to")
-    for path in (target, _companion(target)):
-        if path.exists() and not path.is_file():
-            what = "a directory" if path.is_dir() else "no regular file"
-            raise UsageError(f"{path}: is {what}; choose another name for the destination")
-
-
-def _keep_sources(model: Model, source: Path, target: Path) -> None:
-    """Raises UsageError where writing `target` would overwrite constants of another model."""
-    if source.exists() and target.exists() and source.samefile(target):
-        return
-    for written in (target, _companion(target)):
-        if _holds_constants(written, model):
-            raise UsageError(
-                f"{written}: would be overwritten, but it holds the constants of {source}; choose "
-                "another name or directory for the destination"
-            )
-
-
-def _holds_constants(path: Path, model: Model) -> bool:
-    """Whether constants of the model are in the file at `path`."""
-    from bridge.neutral.tensor import FileRange
-
-    tensors = [n.attributes["value"] for n in model.graph.walk() if n.op == "Constant"]
-    files = {t.source.path for t in tensors if isinstance(t.source, FileRange)}
-    return path.exists() and any(path.samefile(file) for file in files)
-
-
 def _holds_constants_of(data: Path, target: Path) -> bool:
     """Whether `data` holds constants of the model that stands at `target`, if one does."""
     if not (data.is_file() and target.is_file()):
         return False
     try:
-        return _holds_constants(data, load(target))
+        return holds_constants(data, load(target))
     except BridgeError:
         return False
-
-
-def _companion(target: Path) -> Path:
-    """Where constants of a model go that are not in its own file."""
-    if format_of(target) == "onnx":
-        return target.with_name(f"{target.name}.data")
-    return target.with_suffix(".bin")
-
-
-@contextmanager
-def _whole(*targets: Path) -> Iterator[list[Path]]:
-    """Temporary paths beside the targets, renamed onto them when the block ends well. A target
-    that is a link stays one: the file that it leads to is replaced. What the system refuses
-    meanwhile (no permission, no space left) is a UsageError."""
-    try:
-        files = [target.resolve() for target in targets]
-        with ExitStack() as stack:
-            folders: dict[Path, Path] = {}
-            for file in files:
-                if file.parent not in folders:
-                    folder = tempfile.TemporaryDirectory(prefix=".bridge-", dir=file.parent)
-                    folders[file.parent] = Path(stack.enter_context(folder))
-            parts = [folders[file.parent] / file.name for file in files]
-            yield parts
-            _put_in_place(parts, files)
-    except OSError as error:
-        raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
-
-
-def _put_in_place(parts: Sequence[Path], targets: Sequence[Path]) -> None:
-    """Renames new files to where they belong, those that stood there aside first: so a failure at
-    the second file does not leave the first one changed, and ext4 does not write a new file out
-    before it takes an old one's name. A new file has the permissions of the old one."""
-    moved: list[tuple[Path, Path]] = []
-    made: list[Path] = []
-    try:
-        # The file that names the others comes last.
-        for part, target in reversed(list(zip(parts, targets, strict=True))):
-            if not part.exists():
-                continue
-            if target.exists():
-                part.chmod(stat.S_IMODE(target.stat().st_mode))
-                moved.append((part.with_name(f"{part.name}.old"), target))
-                os.rename(target, moved[-1][0])
-            else:
-                made.append(target)
-            os.rename(part, target)
-    except BaseException:  # also where somebody interrupts
-        for old, target in moved:
-            if old.exists():
-                os.replace(old, target)
-        for target in made:
-            target.unlink(missing_ok=True)
-        raise
 
 
 def to_onnx(

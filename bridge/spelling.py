@@ -14,7 +14,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, Target, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.onnx_format.element_types import disallowed
+from bridge.type_constraints import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operators
 
 _ELEMENT_OF_TYPE = {

@@ -12,8 +12,10 @@ import numpy as np
 import onnx
 import openvino
 
+from bridge.files import TEXT_SUFFIXES
+
 FOLDER = Path(__file__).parents[1] / "roundtrip_models"
-ONNX_FILES = sorted(p for p in FOLDER.iterdir() if p.suffix in (".onnxtxt", ".textproto"))
+ONNX_FILES = sorted(p for p in FOLDER.iterdir() if p.suffix in TEXT_SUFFIXES)
 IR_FILES = sorted(FOLDER.glob("*.xml"))
 
 INPUT_SETS = 8

@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import check, checker
+from bridge.check import check, checker, loading
 from bridge.check.compare import compare
 from bridge.check.engines import (
     Engine,
@@ -27,9 +27,6 @@ from bridge.check.engines import (
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.instrument import if_sites, instrument
 from bridge.errors import InvalidModelError, UsageError
-
-pytest.importorskip("onnxruntime")
-pytest.importorskip("openvino")
 
 GATE = """
 <ir_version: 9, opset_import: ["" : 18]>
@@ -434,7 +431,7 @@ g (float[N,2] x) => (float[N,2] y) <float[2] w = {2, 3}> { y = Mul(x, w) }
 def test_without_onnxruntime_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checker, "_engine", without_onnxruntime)
+    monkeypatch.setattr(loading, "_engine", without_onnxruntime)
     assert "(onnxruntime is not installed; " in str(check(saved(GATE, tmp_path / "m.onnx")))
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> '

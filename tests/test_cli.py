@@ -15,7 +15,7 @@ import onnx.parser
 import pytest
 
 from bridge.passes.sequences.operators import _table
-from bridge.rules import _expansions, _load, _readers
+from bridge.rules import _expansions, _load, _readers, index_types, widening
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
@@ -26,6 +26,7 @@ from .model_files import IR_FILES, ONNX_FILES
 
 MODELS = Path(__file__).parents[1] / "roundtrip_models"
 IF = MODELS / "if_nested_captures_every_scope.onnxtxt"
+IR = MODELS / "if_nested.xml"
 PRUNED = MODELS / "if_branches_differ_in_rank_before_conv.onnxtxt"
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
 
@@ -269,6 +270,19 @@ def test_rule_index_is_what_the_rules_register() -> None:
     assert set(_readers) - rule_index().read <= spelled
 
 
+_APART = {"Cast", "Equal", "If", "Loop"}
+"""Operators with rules in several files, for IR or ONNX, of which none needs to be asked first."""
+
+
+def test_the_order_of_rules_is_no_affair_of_file_names() -> None:
+    _load()
+    for (target, op), rules in _expansions.items():
+        files = [rule.__module__ for rule in rules]
+        own = [f for f in files if f not in (index_types.__name__, widening.__name__)]
+        assert len(set(own)) <= 1 or op in _APART, (target, op, own)
+        assert files[len(files) - len(own) :] == own, (target, op)
+
+
 def test_every_operator_has_one_line() -> None:
     names = [line.name for line in coverage()]
     assert len(names) == len(set(names))
@@ -326,6 +340,20 @@ def test_conversion_imports_no_engine(tmp_path: Path) -> None:
     assert not {"openvino", "onnxruntime", "torch", "typer"} & set(finished.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("source", "suffix", "spared"), [(IF, "onnx", "lxml"), (IR, "xml", "onnx")]
+)
+def test_one_format_does_not_import_the_other(
+    source: Path, suffix: str, spared: str, tmp_path: Path
+) -> None:
+    code = "import sys, bridge; bridge.convert(*sys.argv[1:]); print(*sys.modules)"
+    arguments = [str(source), str(tmp_path / f"a.{suffix}")]
+    finished = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert spared not in finished.stdout.split()
+
+
 def test_model_and_weights_behind_links(tmp_path: Path) -> None:
     """Model caches keep files under other names and link to them."""
     text = f"{HEAD} g (float[4096] x) => (float[4096] y) {{ y = Add (x, w) }}"
@@ -370,9 +398,9 @@ def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: 
 
 def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
     code = (
-        "import sys, time, bridge.api, bridge.cli\n"
+        "import sys, time, bridge.files, bridge.cli\n"
         "def stuck(*_): print('stuck', flush=True); time.sleep(60)\n"
-        "bridge.api._put_in_place = stuck\n"
+        "bridge.files._put_in_place = stuck\n"
         "bridge.cli.main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]

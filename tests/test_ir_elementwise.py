@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ import pytest
 from openvino.utils.node_factory import NodeFactory
 
 import bridge
-from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Reference
+
+from .ir_operators import engines, run_onnx
 
 Build = Callable[..., Any]
 
@@ -190,22 +190,6 @@ CASES["topk of a computed count"] = (
     lambda x, k: OPSET[3].topk(x, k, 1, "max", "value"), (RANKED, np.array(2)),
 )  # fmt: skip
 CASES["topk of integers"] = of(3, "topk", 2, 1, "max", "value"), (INT,)
-
-
-@cache
-def engines() -> tuple[OpenVino, OnnxRuntime, Reference]:
-    return OpenVino(threads=1), OnnxRuntime(threads=1), Reference()
-
-
-def run_onnx(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a valid model, by onnxruntime, or by the reference where that lacks it."""
-    onnx.checker.check_model(onnx.load(path), full_check=True)
-    _, runtime, reference = engines()
-    try:
-        session = runtime.load(path)
-    except LacksOperatorError:
-        session = reference.load(path)
-    return list(session.run(feeds).values())
 
 
 @pytest.mark.parametrize("name", CASES)

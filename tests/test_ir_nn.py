@@ -4,20 +4,18 @@ that OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import openvino as ov
 import pytest
 from openvino import opset1
 
 import bridge
-from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Reference
-from tests.ir_operators import Constant, of
+
+from .ir_operators import Constant, engines, of, run_onnx
 
 F32, I64 = np.float32, np.int64
 _RNG = np.random.default_rng(7)
@@ -663,21 +661,6 @@ for merge in (False, True):
 
 def no_elements(value: np.ndarray) -> Any:
     return ov.op.Constant(ov.Type(value.dtype), ov.Shape(value.shape), [])
-
-
-@cache
-def engines() -> tuple[OpenVino, OnnxRuntime, Reference]:
-    return OpenVino(threads=1), OnnxRuntime(threads=1), Reference()
-
-
-def run_onnx(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a valid model, by onnxruntime, or by the reference where that lacks it."""
-    onnx.checker.check_model(onnx.load(path), full_check=True)
-    try:
-        session = engines()[1].load(path)
-    except LacksOperatorError:
-        session = engines()[2].load(path)
-    return list(session.run(feeds).values())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,25 +11,14 @@ import numpy as np
 import onnx
 import openvino as ov
 import pytest
-from openvino.utils.node_factory import NodeFactory
 
 import bridge
 
+from .ir_operators import Constant as Fixed
+from .ir_operators import of
 from .running import OnnxRuntime, OpenVino, assert_close
 
 F32, I32, I64 = np.float32, np.int32, np.int64
-
-
-class Fixed:
-    """An argument that is a constant of the model, not an input."""
-
-    def __init__(self, value: Any, type: Any = I64) -> None:
-        self.value = np.asarray(value, type)
-
-
-def of(version: int, name: str, **attributes: Any) -> Callable[..., Any]:
-    """An operator of an operator set, by the name that IR files have."""
-    return lambda *inputs: NodeFactory(f"opset{version}").create(name, list(inputs), attributes)
 
 
 _RNG = np.random.default_rng(3)

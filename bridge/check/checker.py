@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import bridge
 from bridge.api import ConvertOptions, PathLike
-from bridge.boundary import Boundary
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
 from bridge.check.coverage import Branch, Exploration, Results, explore, force, to_switch
 from bridge.check.engines import (
-    Engine,
     EngineError,
-    LacksOperatorError,
-    OnnxRuntime,
-    OpenVino,
     Port,
-    Reference,
     Session,
 )
 from bridge.check.inputs import Recipe, free_dimensions
@@ -36,14 +29,13 @@ from bridge.check.instrument import (
     named_values,
     values_inside,
 )
-from bridge.check.packed import PackedSession
+from bridge.check.loading import load
+from bridge.check.pair import Pair
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
-from bridge.onnx_format import text
 from bridge.passes.boundary import dimension
-from bridge.passes.compress import compress
 
 
 def check(
@@ -77,7 +69,7 @@ def check(
     with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
         path = Path(source)
         report = CheckReport(str(path), rtol, atol)
-        pair = _Pair(
+        pair = Pair(
             path,
             Path(against) if against is not None else None,
             Path(scratch),
@@ -106,164 +98,11 @@ def _size(name: str, given: Any) -> int | Interval:
     return size
 
 
-@functools.cache
-def _engine(kind: type[Engine]) -> Engine:
-    return OnnxRuntime(seconds=_SECONDS) if kind is OnnxRuntime else kind()
-
-
-_SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 _RUNS = 8  # that an output which differs is asked for; a random bit may be the same in a few
 
 
-def _load(path: Path) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is."""
-    if path.suffix.lower() == ".xml":
-        openvino = _engine(OpenVino)
-        session, model = openvino.load(path), bridge.load(path)
-        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
-        named = zip(session.outputs, model.graph.output_names, strict=True)
-        session.outputs = tuple(
-            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
-            for port, name in named
-        )
-        boundary = Boundary.of(model)
-        if boundary.inputs or boundary.outputs:
-            session = PackedSession(session, boundary)
-        return session, f"{openvino.name} {openvino.version} ({OpenVino.precision})"
-    try:
-        engine = _engine(OnnxRuntime)
-        return engine.load(path), f"{engine.name} {engine.version}"
-    except LacksOperatorError as error:
-        engine = _engine(Reference)
-        return engine.load(path), f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
-    except EngineError as absent:
-        if _engine_is_there(OnnxRuntime):
-            raise
-        engine = _engine(Reference)
-        try:
-            return engine.load(path), f"{engine.name} {engine.version} ({absent})"
-        except EngineError as error:
-            raise EngineError(f"{error}; {absent}") from error
-
-
-def _engine_is_there(kind: type[Engine]) -> bool:
-    try:
-        _engine(kind)
-    except EngineError:
-        return False
-    return True
-
-
-@dataclass
-class _Pair:
-    """The file that is checked, what it is held against, and how to make the same change to both:
-    the change is made to the neutral graph and goes through the same conversions."""
-
-    source: Path
-    against: Path | None
-    scratch: Path
-    options: ConvertOptions
-    weights: Path | None
-    notes: list[str]
-    pruned: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for path in (self.source, self.against):
-            if path is not None and not path.is_file():
-                raise UsageError(f"{path}: there is no such file")
-        self.source = _binary(self.source, self.scratch)
-        self.against = None if self.against is None else _binary(self.against, self.scratch)
-        self._give_weights()
-        self._begin_with_onnx()
-        self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
-        self._round_weights()
-
-    def _give_weights(self) -> None:
-        """Shows the IR that `weights` belongs to with that file beside it."""
-        if self.weights is None:
-            return
-        if not self.weights.is_file():
-            raise UsageError(f"{self.weights}: there is no such file")
-        folder = self.scratch / "given"
-        folder.mkdir()
-        for role in ("source", "against"):
-            path = getattr(self, role)
-            if path is not None and path.suffix.lower() == ".xml":
-                link = folder / path.name
-                link.symlink_to(path.absolute())
-                link.with_suffix(".bin").symlink_to(self.weights.absolute())
-                setattr(self, role, link)
-                return
-        raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
-
-    def _begin_with_onnx(self) -> None:
-        """Sequences and optionals are drawn for an ONNX model; an IR has only their tensors."""
-        if self.source.suffix.lower() != ".xml" or not Boundary.of(self.source).inputs:
-            return
-        if self.against is None or self.against.suffix.lower() == ".xml":
-            raise UsageError(
-                f"{self.source}: its inputs stand for sequences or optionals; "
-                "check the ONNX model instead, with this file as the other one"
-            )
-        self.source, self.against = self.against, self.source
-        self.notes.append(
-            f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
-            f"held to {self.source.name} and not the other way round"
-        )
-
-    def _round_weights(self) -> None:
-        """Where one file has its weights in halves, the other can only be held to it with the
-        same weights; the engines compute in f32 with both."""
-        if self.against is None:
-            rounded = ["source"] if self.options.get("compress_to_fp16") else []
-        else:
-            stored = {role: _has_halves(getattr(self, role)) for role in ("source", "against")}
-            rounded = [role for role, has in stored.items() if not has and any(stored.values())]
-        for role in rounded:
-            path = getattr(self, role)
-            model = bridge.load(path)
-            compress(model)
-            (self.scratch / "rounded").mkdir()
-            setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
-            self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")
-
-    def converted(self, model: Any, name: str) -> Iterator[tuple[str, Path]]:
-        """`model` in the other format, then back again, with what each is called."""
-        there = self.scratch / f"{name}{self.other_suffix}"
-        back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
-        kinds = {".onnx": "ONNX", ".xml": "IR"}
-        here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        self.pruned.extend(bridge.convert(model, there, **self.options).pruned)
-        yield f"{here} → {other}", there
-        self.pruned.extend(bridge.convert(there, back).pruned)
-        yield f"{here} → {other} → {here}", back
-
-    def rewritten(self, path: Path, model: Model, name: str) -> Path:
-        """A changed model in the format that its file has."""
-        target = self.scratch / f"{name}{path.suffix.lower()}"
-        bridge.save(model, target)
-        return target
-
-
-def _binary(path: Path, scratch: Path) -> Path:
-    """The file, or what a model in text is as the `.onnx` that engines take."""
-    if path.suffix.lower() not in text.SUFFIXES:
-        return path
-    model = scratch / f"{path.stem}.onnx"
-    model.write_bytes(text.read_text(path, str(path)).SerializeToString())
-    return model
-
-
-def _has_halves(path: Path) -> bool:
-    """Whether the file is an IR that has weights of f32 stored as f16."""
-    return path.suffix.lower() == ".xml" and any(
-        node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
-        for node in bridge.load(path).graph.walk()
-    )
-
-
 class _Checker:
-    def __init__(self, pair: _Pair, report: CheckReport) -> None:
+    def __init__(self, pair: Pair, report: CheckReport) -> None:
         self.pair = pair
         self.report = report
         self.random: set[str] = set()
@@ -312,7 +151,7 @@ class _Checker:
         sessions: list[tuple[str, Session]] = []
         for label, path in files:
             try:
-                session, engine = _load(path)
+                session, engine = load(path)
             except BridgeError as error:
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 if not sessions:
@@ -332,7 +171,7 @@ class _Checker:
         if sites:
             try:
                 instrument(watched)
-                session, _ = _load(pair.rewritten(pair.source, watched, "watched"))
+                session, _ = load(pair.rewritten(pair.source, watched, "watched"))
                 report.sites = sites
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
@@ -444,13 +283,13 @@ class _Checker:
             return model
 
         try:
-            first, _ = _load(pair.rewritten(pair.source, steered(pair.source), "steered"))
+            first, _ = load(pair.rewritten(pair.source, steered(pair.source), "steered"))
             if pair.against is None:
                 files = list(pair.converted(steered(pair.source), "steered-too"))
             else:
                 other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
                 files = [(pair.against.name, other)]
-            others = [(label, _load(path)[0]) for label, path in files]
+            others = [(label, load(path)[0]) for label, path in files]
         except BridgeError as error:
             report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
@@ -478,12 +317,12 @@ class _Checker:
                 expose(model, some)
                 return model
 
-            first, _ = _load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
+            first, _ = load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
             if pair.against is None:
                 _, other = next(pair.converted(changed(pair.source), "exposed-too"))
             else:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
-            return first, _load(other)[0]
+            return first, load(other)[0]
 
         def search(names: Mapping[str, str]) -> FirstDifference | str:
             try:

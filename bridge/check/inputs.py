@@ -18,7 +18,6 @@ from bridge.neutral.builder import integers
 from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value
 from bridge.neutral.types import (
     ANY,
-    UNKNOWN,
     Dim,
     Element,
     ForeignType,
@@ -26,9 +25,9 @@ from bridge.neutral.types import (
     OptionalType,
     SequenceType,
     Shape,
-    TensorType,
     Type,
     high,
+    innermost,
     low,
     size_of,
 )
@@ -137,13 +136,6 @@ def free_dimensions(model: Model) -> list[str]:
             if not isinstance(dim, int):
                 found.append(dim if isinstance(dim, str) else f"{value.name}.{axis}")
     return list(dict.fromkeys(found))
-
-
-def innermost(type: Type) -> TensorType:
-    """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
-    if isinstance(type, SequenceType | OptionalType):
-        return innermost(type.item)
-    return type if isinstance(type, TensorType) else UNKNOWN
 
 
 class _Maker:

@@ -126,7 +126,7 @@ def _sizes(
     if not shapes:
         return {}
     import bridge
-    from bridge.check.inputs import innermost
+    from bridge.neutral.types import innermost
 
     sizes = {}
     for value in bridge.load(source, weights).graph.inputs:

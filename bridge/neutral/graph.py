@@ -241,3 +241,14 @@ class Model:
     defaults: dict[Value, Tensor] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     extras: dict[str, Any] = field(default_factory=dict)
+
+
+def is_scan(node: Node) -> bool:
+    """Whether ONNX's Scan can say the Loop: slices alone decide how often it runs."""
+    (body,) = node.bodies
+    slices = [p for p in body.inputs if isinstance(p, Sliced)]
+    if not slices or node.input(0) is not None or node.input(1) is not None:
+        return False
+    return all(not isinstance(p, Iteration) for p in body.inputs) and not any(
+        isinstance(p, Condition) for p in body.outputs
+    )

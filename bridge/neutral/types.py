@@ -86,6 +86,9 @@ U3 = Element("u3", 3, "uint", None, "u3", "U3")
 U6 = Element("u6", 6, "uint", None, "u6", "U6")
 NF4 = Element("nf4", 4, "float", None, "nf4", "NF4")
 
+I64_MAX = (1 << 63) - 1
+"""The largest size that both formats hold, and the end of a slice up to the last element."""
+
 ELEMENTS: dict[str, Element] = {
     element.name: element for element in list(globals().values()) if isinstance(element, Element)
 }
@@ -359,3 +362,10 @@ def broadcast(*shapes: Shape) -> Shape:
         right = (1,) * (rank - len(shape)) + shape
         result = tuple(broadcast_dim(x, y) for x, y in zip(left, right, strict=True))
     return result
+
+
+def innermost(type: Type) -> TensorType:
+    """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
+    if isinstance(type, SequenceType | OptionalType):
+        return innermost(type.item)
+    return type if isinstance(type, TensorType) else UNKNOWN

@@ -9,6 +9,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
+from bridge.files import TEXT_SUFFIXES
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
@@ -42,7 +43,7 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     where = "the model"
     if isinstance(source, onnx.ModelProto):
         proto = source
-    elif isinstance(source, str | Path) and Path(source).suffix.lower() in text.SUFFIXES:
+    elif isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
         where = str(source)
         file = Path(source).absolute()
         proto = text.read_text(file, where)

@@ -1,6 +1,6 @@
 """A neutral Loop as ONNX's Loop or Scan.
 
-The passes have brought it into a form that one of the two can say (`passes/loops.py`).
+The passes have brought it into a form that one of the two can say (`rules/control.py`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,13 @@ from bridge.neutral.graph import (
     Stacked,
     Value,
     Yield,
+    is_scan,
 )
 from bridge.neutral.types import BOOL, I64, TensorType
 from bridge.onnx_format.attributes import write_attribute
 
 if TYPE_CHECKING:
     from bridge.onnx_format.backend import Writer
-
-
-def is_scan(node: Node) -> bool:
-    """Whether ONNX's Scan can say the Loop: slices alone decide how often it runs."""
-    (body,) = node.bodies
-    slices = [p for p in body.inputs if isinstance(p, Sliced)]
-    if not slices or node.input(0) is not None or node.input(1) is not None:
-        return False
-    return all(not isinstance(p, Iteration) for p in body.inputs) and not any(
-        isinstance(p, Condition) for p in body.outputs
-    )
 
 
 def write_loop(writer: Writer, node: Node, proto: onnx.NodeProto) -> None:

@@ -10,8 +10,6 @@ from google.protobuf import text_format
 
 from bridge.errors import InvalidModelError
 
-SUFFIXES = (".onnxtxt", ".textproto")
-
 
 def read_text(path: Path, where: str) -> onnx.ModelProto:
     """The model in a text file; InvalidModelError with the parser's message for what is none."""

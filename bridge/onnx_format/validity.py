@@ -8,14 +8,15 @@ import onnx
 import onnx.checker
 import onnx.shape_inference
 
-from bridge.onnx_format.text import SUFFIXES, read_text
+from bridge.files import TEXT_SUFFIXES
+from bridge.onnx_format.text import read_text
 
 
 def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
     """What the checker, with type and shape inference, has against a model; None if nothing."""
     if isinstance(source, str | Path):
         path = Path(source)
-        source = read_text(path, str(path)) if path.suffix.lower() in SUFFIXES else str(path)
+        source = read_text(path, str(path)) if path.suffix.lower() in TEXT_SUFFIXES else str(path)
     try:
         onnx.checker.check_model(source, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:

@@ -12,6 +12,7 @@ from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import (
     ANY,
+    I64_MAX,
     Dim,
     Element,
     ForeignType,
@@ -42,10 +43,6 @@ def defaults_to_constants(model: Model, report: Report) -> None:
     infer_graph(model.graph)
 
 
-LARGEST_SIZE = (1 << 63) - 1
-"""Both formats hold sizes in an i64."""
-
-
 def dimension(given: Any) -> Dim:
     """The dimension that a user gives as a size, a symbol, an Interval, or None for any size.
     UsageError for all else."""
@@ -68,7 +65,7 @@ def _size(given: Any, dim: Any) -> int:
         size = None if isinstance(given, bool) else operator.index(given)
     except TypeError:
         size = None
-    if size is not None and 0 <= size <= LARGEST_SIZE:
+    if size is not None and 0 <= size <= I64_MAX:
         return size
     text = f'"{dim}"' if isinstance(dim, str) else repr(dim)
     if size is not None and size < 0:

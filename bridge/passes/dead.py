@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.graph import Body, Carried, Condition, Graph, Invariant, Node, Value, Yield
-from bridge.passes.rewrite import drop_unused_inputs
+from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.vocabulary import operators
 
 EFFECTS = {"Assign"}

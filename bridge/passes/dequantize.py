@@ -14,9 +14,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
-from bridge.passes.rewrite import Substitution
 
 _NARROW = (I8, U8, I4, U4)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.errors import Unsupported
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.passes.rewrite import Substitution, sink_constants
+from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.rules import Refused, Result, expansions
 from bridge.spelling import choose
 from bridge.vocabulary import operators

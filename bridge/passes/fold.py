@@ -6,9 +6,10 @@ import numpy as np
 
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
-from bridge.passes.rewrite import Substitution, sink_constants
 
 
 def fold(graph: Graph) -> None:
@@ -19,6 +20,14 @@ def fold(graph: Graph) -> None:
         _node(node, nodes, substitution)
     graph.nodes = nodes
     substitution.finish(graph)
+
+
+def infer_and_fold(graph: Graph) -> None:
+    """Infers a graph anew, in place, as after the pruning of a branch, and again with what became
+    known on the way."""
+    infer_graph(graph)
+    fold(graph)
+    infer_graph(graph)
 
 
 def _node(node: Node, out: list[Node], substitution: Substitution) -> None:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from bridge.errors import Unsupported
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import Shape, format_shape, is_static, size_of
-from bridge.passes.fold import fold, inline_branch
-from bridge.passes.rewrite import Substitution
+from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 
 
@@ -25,9 +24,7 @@ def prune_impossible(model: Model, report: Report) -> list[Unsupported]:
     count = len(report.pruned)
     findings = _graph(model.graph, "graph", report)
     if len(report.pruned) > count:
-        infer_graph(model.graph)
-        fold(model.graph)
-        infer_graph(model.graph)
+        infer_and_fold(model.graph)
     return findings
 
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value, Yield
-from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Substitution
 from bridge.passes.dead import remove_dead_code
-from bridge.passes.fold import fold, inline_branch
-from bridge.passes.rewrite import Substitution
+from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.passes.sink import sink_consumers
 from bridge.report import Report
 
@@ -69,11 +68,11 @@ def _settle(model: Model, report: Report) -> None:
     remove_dead_code(model.graph)
     for trust in (False, True):
         while _prune_once(model, report, trust):
-            _refresh(model.graph)
+            infer_and_fold(model.graph)
         if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
             return
         while sink_consumers(model.graph):
-            _refresh(model.graph)
+            infer_and_fold(model.graph)
     for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
         if value.rank is None and value.producer is not None and value.producer.op == "If":
             report.notes.append(
@@ -89,13 +88,6 @@ def _changes_rank(loop: Node) -> bool:
         if initial is not None and value.rank is None and initial.rank is not None:
             return True
     return False
-
-
-def _refresh(graph: Graph) -> None:
-    """Infers a graph anew, and again with what became known on the way."""
-    infer_graph(graph)
-    fold(graph)
-    infer_graph(graph)
 
 
 def _differs(node: Node) -> bool:

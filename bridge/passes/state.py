@@ -16,9 +16,9 @@ import numpy as np
 from bridge.errors import Unsupported
 from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
-from bridge.passes.rewrite import Substitution
 from bridge.rules import Refused
 
 KEY = "state"

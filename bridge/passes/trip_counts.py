@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Value
-from bridge.neutral.types import I64
-
-_SIZES = {"Shape", "Size"}
-_PARTS = {
-    "Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
-}  # fmt: skip
-"""Operators whose elements are elements of input 0."""
+from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import I64, I64_MAX
 
 
 def end_at_once(graph: Graph, target: Target) -> None:
@@ -33,12 +26,9 @@ def never_end(graph: Graph, target: Target) -> None:
     def largest(b: Builder, trips: Value) -> Value:
         if trips.element is not I64:
             trips = b.op("Cast", trips, to=I64)
-        return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(_MOST), trips)
+        return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(I64_MAX), trips)
 
     _replace(graph, target, largest)
-
-
-_MOST = np.iinfo(np.int64).max
 
 
 def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> None:
@@ -46,25 +36,9 @@ def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], V
     graph.nodes = []
     for node in nodes:
         trips = node.input(0) if node.op == "Loop" else None
-        if trips is not None and not _is_not_negative(trips):
+        if trips is not None and not is_not_negative(trips):
             builder = Builder(graph.nodes, node.name, target)
             node.inputs = [bounded(builder, trips), *node.inputs[1:]]
         for body in node.bodies:
             _replace(body.graph, target, bounded)
         graph.nodes.append(node)
-
-
-def _is_not_negative(value: Value) -> bool:
-    while True:
-        content = value.content
-        # A symbol stands for the size of an axis.
-        if content and all(isinstance(x, str) or (x is not None and x >= 0) for x in content):
-            return True
-        made = value.producer
-        if made is None or made.op in _SIZES:
-            return made is not None
-        if made.op == "Max":
-            return any(v is not None and _is_not_negative(v) for v in made.inputs)
-        if made.op not in _PARTS or made.inputs[0] is None:
-            return False
-        value = made.inputs[0]

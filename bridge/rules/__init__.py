@@ -42,16 +42,21 @@ _readers: dict[tuple[str, str], list[Registered]] = {}
 NEWEST = 1 << 30
 
 
-def expands(*ops: str, target: str) -> Callable[[Rule], Rule]:
+def expands(*ops: str, target: str, first: bool = False) -> Callable[[Rule], Rule]:
     """Registers a rule that rewrites neutral operators for a target format ("onnx" or "ir").
 
     The rule is asked before the mapping row; where it gives None, the row is used. What it makes
     is expanded in turn, so a rule that makes the operator it is for must give None for that.
+
+    Rules of one operator are asked in the order in which their file has them; those of several
+    files must not depend on each other, but for the ones that come `first`: rules for many
+    operators, which bring inputs to types that the target takes, so that the others need not.
     """
 
     def register(rule: Rule) -> Rule:
         for op in ops:
-            _expansions.setdefault((target, op), []).append(rule)
+            rules = _expansions.setdefault((target, op), [])
+            rules.insert(0 if first else len(rules), rule)
         return rule
 
     return register
@@ -80,7 +85,7 @@ def _load() -> None:
 
 
 def expansions(target: str, op: str) -> Sequence[Rule]:
-    """The rules that rewrite `op` for `target`, in order of registration."""
+    """The rules that rewrite `op` for `target`, in the order in which they are asked."""
     _load()
     return _expansions.get((target, op), ())
 
@@ -97,9 +102,3 @@ def types_read(format: str) -> set[str]:
     """The types of a format that any rule reads."""
     _load()
     return {type for f, type in _readers if f == format}
-
-
-def has_reader(format: str, type: str) -> bool:
-    """Whether any rule reads nodes of `type`."""
-    _load()
-    return (format, type) in _readers

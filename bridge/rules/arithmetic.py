@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import F32
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
@@ -46,32 +47,10 @@ def floor_division(b: Builder, node: Node) -> Result:
         return None
     x, y = node.inputs
     assert x is not None and y is not None
-    if x.element is not None and x.element.kind == "int" and not (_natural(x) and _natural(y)):
+    signed = x.element is not None and x.element.kind == "int"
+    if signed and not (is_not_negative(x) and is_not_negative(y)):
         x = b.op("Sub", x, b.op("Mod", x, y))
     return b.op("Div", x, y)
-
-
-_KEEP_SIGN = {
-    "Add", "Cast", "Concat", "Div", "Expand", "Flatten", "Gather", "Identity", "Max", "Min", "Mul",
-    "Reshape", "Slice", "Squeeze", "Unsqueeze",
-}  # fmt: skip
-"""Operators whose result is not negative where no input is."""
-
-
-def _natural(value: Value, depth: int = 8) -> bool:
-    """Whether no element can be negative, as far as the nodes before tell."""
-    content, producer = value.content, value.producer
-    if content is not None and None not in content:
-        return all(isinstance(x, str) or (x is not None and x >= 0) for x in content)
-    if producer is None or depth == 0:
-        return False
-    if producer.op in ("Shape", "Size", "NonZero", "Abs"):
-        return True
-    if producer.op not in _KEEP_SIGN:
-        return False
-    # Behind the first input of the others are axes and shapes.
-    count = 1 if producer.op not in ("Add", "Concat", "Div", "Max", "Min", "Mul") else None
-    return all(v is not None and _natural(v, depth - 1) for v in producer.inputs[:count])
 
 
 @expands("Mod", target="ir")

@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32
+from bridge.neutral.types import F32, I64_MAX
 from bridge.rules import expands
 from bridge.rules.idioms import cast, concat, cut, reshape, sizes, transpose
 
@@ -49,7 +49,7 @@ def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
     third = b.op("Div", sizes(b, whole, 1), b.constant([3]))
     height = b.op("Mul", third, b.constant([2]))
     luma = cut(b, whole, 1, 0, height)
-    rest = cut(b, whole, 1, height, np.iinfo(np.int64).max)
+    rest = cut(b, whole, 1, height, I64_MAX)
     if together:
         return luma, reshape(b, rest, 0, third, -1, 2)
     return luma, transpose(b, reshape(b, rest, 0, 2, third, -1), 0, 2, 3, 1)

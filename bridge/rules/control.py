@@ -20,12 +20,12 @@ from bridge.neutral.graph import (
     Stacked,
     Value,
     Yield,
+    is_scan,
 )
 from bridge.neutral.inference.control import enter
 from bridge.neutral.types import BOOL, I64, TensorType, is_static
-from bridge.onnx_format.element_types import disallowed
-from bridge.onnx_format.loops import is_scan
 from bridge.rules import Refused, Result, expands
+from bridge.type_constraints import disallowed
 
 
 @expands("If", target="ir")

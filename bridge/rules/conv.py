@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, F32, Dim
+from bridge.neutral.types import F32, Dim
 from bridge.rules import Refused, Result, expands
 from bridge.rules.idioms import cast, positions, reshape, sizes
 
@@ -88,7 +88,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     """onnxruntime takes no dilations beside auto_pad."""
     attributes = dict(node.attributes)
     data, filters = node.inputs[:2]
-    assert data is not None and filters is not None and b.target is not None
+    assert data is not None and filters is not None
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
         full = full_attributes(node, spatial_rank(node, filters))
         if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
@@ -98,7 +98,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
             attributes["pads"] = None
         return b.op("Conv", *node.inputs, **attributes)
     element = data.element
-    if element is None or (element.is_float and not (element is BF16 and b.target.opset < 22)):
+    if element is None or element.is_float:
         return None
     wide = [None if v is None else cast(b, v, F32) for v in node.inputs]
     return cast(b, b.op("Conv", *wide, **attributes), element)

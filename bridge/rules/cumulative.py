@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64
@@ -16,8 +17,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
     """CumSum-3's axis is 0 where it is not given."""
     axis = node.input(1)
     attributes = {
-        key: node.attributes.get(key, "false").lower() in ("true", "1")
-        for key in ("exclusive", "reverse")
+        key: parse_bool(node.attributes.get(key, "false")) for key in ("exclusive", "reverse")
     }
     return b.op("CumSum", node.inputs[0], b.constant(0) if axis is None else axis, **attributes)
 

@@ -16,7 +16,7 @@ from bridge.neutral.graph import (
     Value,
     Yield,
 )
-from bridge.neutral.types import I64, STRING, TensorType
+from bridge.neutral.types import I64, I64_MAX, STRING, TensorType
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
 
@@ -91,7 +91,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
         return b.op("GatherND", *node.inputs, batch_dims=batch)
     found = b.op("GatherND", *node.inputs, batch_dims=batch)
     shape = b.op("Shape", found)
-    rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, np.iinfo(np.int64).max, 0, 1)))
+    rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, I64_MAX, 0, 1)))
     return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
 
 

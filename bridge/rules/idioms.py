@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import I64, Element, size_of
+from bridge.neutral.types import I64, I64_MAX, Element, size_of
 from bridge.rules import Refused
 
 
@@ -86,9 +86,8 @@ def cut(b: Builder, x: Value, axis: int, start: int | Value, end: int | Value) -
 
 def flip(b: Builder, x: Value, axis: int) -> Value:
     """`x` in reverse order along `axis`."""
-    low = np.iinfo(np.int64).min
     return b.op(
-        "Slice", x, b.constant([-1]), b.constant([low + 1]), b.constant([axis]), b.constant([-1])
+        "Slice", x, b.constant([-1]), b.constant([-I64_MAX]), b.constant([axis]), b.constant([-1])
     )
 
 

@@ -22,12 +22,12 @@ I32_OR_I64 = {
 """Inputs that may be i32 or i64 in ONNX, but all of the same type."""
 
 
-@expands(*ALWAYS_I64, target="onnx")
+@expands(*ALWAYS_I64, target="onnx", first=True)
 def i64_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     return _recast(b, node, [i for i in ALWAYS_I64[node.op] if _element(node, i) is not I64])
 
 
-@expands(*I32_OR_I64, target="onnx")
+@expands(*I32_OR_I64, target="onnx", first=True)
 def same_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     elements = {_element(node, i) for i in I32_OR_I64[node.op] if node.input(i) is not None}
     if elements <= {I32} or elements <= {I64}:
@@ -35,7 +35,7 @@ def same_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     return _recast(b, node, [i for i in I32_OR_I64[node.op] if _element(node, i) is not I64])
 
 
-@expands("Shape", "NonZero", target="onnx")
+@expands("Shape", "NonZero", target="onnx", first=True)
 def i64_result_for_onnx(b: Builder, node: Node) -> Value | None:
     wanted = node.attributes["output_type"]
     if wanted is I64:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, length_of
@@ -27,7 +28,7 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
     if mode == "area":
         raise Refused("OpenVINO does not implement the mode area")
     coordinates = "asymmetric"
-    if data.get("align_corners", "true").lower() in ("true", "1"):
+    if parse_bool(data.get("align_corners", "true")):
         coordinates = "align_corners"
     if mode in ("linear", "linear_onnx"):
         (rank,) = ranks(node, 0)
@@ -44,7 +45,7 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
         shape_calculation_mode="sizes",
         coordinate_transformation_mode=coordinates,
         nearest_mode="simple",
-        antialias=data.get("antialias", "true").lower() in ("true", "1"),
+        antialias=parse_bool(data.get("antialias", "true")),
         **pads,
     )
 
@@ -63,7 +64,7 @@ def read_interpolate_4(b: Builder, node: Node) -> Value:
         shape_calculation_mode=data["shape_calculation_mode"],
         coordinate_transformation_mode=data.get("coordinate_transformation_mode", "half_pixel"),
         nearest_mode=data.get("nearest_mode", "round_prefer_floor"),
-        antialias=data.get("antialias", "false").lower() in ("true", "1"),
+        antialias=parse_bool(data.get("antialias", "false")),
         cube_coeff=float(data.get("cube_coeff", "-0.75")),
         **_pads(data),
     )

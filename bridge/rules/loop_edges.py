@@ -30,14 +30,11 @@ from bridge.neutral.graph import (
     Yield,
     outer_input,
 )
+from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import Interval, is_static
-from bridge.passes.rewrite import drop_unused_inputs
+from bridge.neutral.types import I64_MAX, Interval, is_static
 from bridge.rules import Result, expands
 from bridge.rules.control import iteration_number, loop_again, scalar, trips_of_slices
-
-LAST = (1 << 63) - 1
-"""The end of a slice that goes up to the last element."""
 
 _SLICED = "stacks_sliced"
 """Marks, in a node's extras, a Loop that `stacks_of_nothing` has dealt with."""
@@ -394,7 +391,7 @@ def rows_of_slices(b: Builder, node: Node) -> Result:
         data, index = one.inputs[:2]
         assert index is not None
         axes = inner.constant([axis[0]])
-        start, end = inner.constant([place[0]]), inner.constant([place[0] + 1 or LAST])
+        start, end = inner.constant([place[0]]), inner.constant([place[0] + 1 or I64_MAX])
         if index.rank == 0:
             row = inner.op("Slice", data, start, end, axes)
             inner.node("Squeeze", [row, axes], one.outputs)

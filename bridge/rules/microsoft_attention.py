@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I64_MAX
 from bridge.rules import Refused, Result, expands
 from bridge.rules.attention import (
     MINUS_INFINITY,
@@ -147,7 +146,7 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
             biased.append(x)
             continue
         start = index * heads * size
-        own = cut(b, bias, 0, start, start + heads * size if index < 2 else np.iinfo(np.int64).max)
+        own = cut(b, bias, 0, start, start + heads * size if index < 2 else I64_MAX)
         biased.append(b.op("Add", x, reshape(b, own, heads, 1, -1)))
     return biased
 

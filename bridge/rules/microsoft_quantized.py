@@ -201,7 +201,9 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
     axis = attributes.get("quantize_axis", 1) % len(weights.shape)
     if weights.element is U8:
         bits = attributes.get("bits", 4)
-        element = _BY_BITS[bits]
+        element = _BY_BITS.get(bits)
+        if element is None:
+            raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
         *outer, last = weights.shape
         data = _as_bits(b, weights, element, *outer, last * 8 // bits)
         if zeros is None:

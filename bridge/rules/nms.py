@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64
@@ -63,8 +64,7 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
 
     attributes = {
         "box_encoding": node.attributes.get("box_encoding", "corner"),
-        "sort_result_descending": node.attributes.get("sort_result_descending", "true").lower()
-        in ("true", "1"),
+        "sort_result_descending": parse_bool(node.attributes.get("sort_result_descending", "true")),
         "output_type": BY_IR[node.attributes.get("output_type", "i64")],
     }
     return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]

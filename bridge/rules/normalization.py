@@ -6,6 +6,7 @@ scale and a bias.
 
 from __future__ import annotations
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F16, F32
@@ -157,9 +158,9 @@ def read_mvn(b: Builder, node: Node) -> Result:
     given = node.attributes.get("reduction_axes", "")
     axes = [int(axis) for axis in given.split(",") if axis.strip()]
     if not axes:
-        across = node.attributes.get("across_channels", "false").lower() in ("true", "1")
+        across = parse_bool(node.attributes.get("across_channels", "false"))
         axes = list(range(1 if across else 2, ranks(node, 0)[0]))
-    variance = node.attributes.get("normalize_variance", "true").lower() in ("true", "1")
+    variance = parse_bool(node.attributes.get("normalize_variance", "true"))
     return b.op(
         "MVN", node.inputs[0], b.constant(axes), eps=float(node.attributes.get("eps", "1e-9")),
         eps_mode="INSIDE_SQRT", normalize_variance=variance,

@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.types import BOOL, U8
+from bridge.neutral.types import BOOL, I64_MAX, U8
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, ranks, scalar, size
 
@@ -116,7 +116,7 @@ def _cropped(
     b: Builder, x: Value, begin: np.ndarray, end: np.ndarray
 ) -> tuple[Value, np.ndarray, np.ndarray]:
     starts = np.maximum(-begin, 0)
-    ends = np.where(end < 0, end, np.iinfo(np.int64).max)
+    ends = np.where(end < 0, end, I64_MAX)
     axes = b.constant(np.arange(len(begin)))
     x = b.op("Slice", x, b.constant(starts.astype(np.int64)), b.constant(ends), axes)
     return x, np.maximum(begin, 0), np.maximum(end, 0)

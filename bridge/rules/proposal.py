@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32
+from bridge.neutral.types import F32, I64_MAX
 from bridge.rules import Refused, Result, expands
 from bridge.rules.boxes import first_rows, moved
 from bridge.rules.idioms import (
@@ -119,6 +119,6 @@ def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bo
 def _least(b: Builder, info: Value, size: int) -> Value:
     """The least width and height: `size` times the scales, of which there may be one for both."""
     flat = reshape(b, info, -1)
-    scales = cut(b, flat, 0, 2, np.iinfo(np.int64).max)
+    scales = cut(b, flat, 0, 2, I64_MAX)
     scales = concat(b, 0, take(b, scales, 0, -1), take(b, scales, 0, 0))
     return b.op("Mul", scales, b.constant(float(size)))

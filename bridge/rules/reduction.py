@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I32, I64, is_static
@@ -23,7 +24,7 @@ def read_reduction(b: Builder, node: Node) -> Result:
     type."""
     data, axes = node.inputs
     assert axes is not None
-    keep = node.attributes.get("keep_dims", "false").lower() in ("true", "1")
+    keep = parse_bool(node.attributes.get("keep_dims", "false"))
     return b.op(
         node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
         noop_with_empty_axes=not integers(axes),

@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference.dims import known_axes, length_of
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import BOOL, F32, I64, is_static
+from bridge.neutral.types import BOOL, F32, I64, I64_MAX, is_static
 from bridge.rules import Refused, expands, reads
 from bridge.rules.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
 from bridge.rules.idioms import ranks as ranks_of
@@ -23,7 +23,7 @@ def shape_part(b: Builder, node: Node) -> Value | None:
     if (start == 0 and end is None) or (b.target.format == "onnx" and b.target.opset >= 15):
         return None
     whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
-    last = np.iinfo(np.int64).max if end is None else end
+    last = I64_MAX if end is None else end
     return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
 
 
@@ -74,9 +74,7 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
         return b.op("Reshape", x, b.constant([0, -1]))
     shape = b.op("Shape", x)
     front = b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0]))
-    back = b.op(
-        "Slice", shape, b.constant([axis]), b.constant([np.iinfo(np.int64).max]), b.constant([0])
-    )
+    back = b.op("Slice", shape, b.constant([axis]), b.constant([I64_MAX]), b.constant([0]))
     if x.rank is not None and axis == x.rank:
         return b.op("Reshape", x, b.constant([-1, 1]))
     dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]

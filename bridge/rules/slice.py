@@ -8,12 +8,12 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import content_of, length_of
 from bridge.neutral.inference.slices import masked, strided_slice_plan
-from bridge.neutral.types import I64
+from bridge.neutral.types import I64, I64_MAX
 from bridge.rules import Refused, expands
 from bridge.rules.idioms import as_i64, vector
 
-FIRST, LAST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max
-"""Bounds that reach to the end of an axis, backward and forward."""
+FIRST = -I64_MAX
+"""The end of a backward slice down to the first element."""
 
 
 @expands("Slice", target="ir")
@@ -44,7 +44,7 @@ def _of_all_axes(b: Builder, rank: int, node: Node) -> Value:
         else b.op(
             "ScatterElements", b.constant([whole] * rank), places, as_i64(b, bound), b.constant(0)
         )
-        for bound, whole in ((starts, 0), (ends, LAST), (steps, 1))
+        for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1))
     ]
     return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
 
@@ -104,7 +104,7 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     known = values_of(steps)
     result = []
     for name, bounds, ahead, back in (
-        ("begin_mask", begin, 0, LAST), ("end_mask", end, LAST, FIRST)
+        ("begin_mask", begin, 0, I64_MAX), ("end_mask", end, I64_MAX, FIRST)
     ):  # fmt: skip
         mask = np.array([masked(node, name, position) for position in at])
         if mask.any() and known is not None:

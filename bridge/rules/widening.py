@@ -5,9 +5,9 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
-from bridge.onnx_format.element_types import TypeSignature, schema_type, type_signature
 from bridge.rules import Result, expands
 from bridge.rules.idioms import cast
+from bridge.type_constraints import TypeSignature, schema_type, type_signature
 
 _EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
 """Operators that leave integers as they are."""
@@ -58,7 +58,7 @@ _ANY = (
 """Operators that run in a wider type in any case."""
 
 
-@expands(*_ANY, *_REAL, target="onnx")
+@expands(*_ANY, *_REAL, target="onnx", first=True)
 def onnx_elements(b: Builder, node: Node) -> Result:
     """Where ONNX's schema does not allow the element type in this operator set, the operator
     runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""

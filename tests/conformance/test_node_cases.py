@@ -11,9 +11,6 @@ from .cases import cases
 from .routes import TESTED
 from .runner import Worker
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("openvino")
-
 CHUNKS = 40
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.inference.dims import (
     Content,
@@ -291,9 +291,3 @@ def ir_pad(node: Node) -> list[Type]:
     begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
     axes = () if data.shape is None else tuple(range(len(data.shape)))
     return [TensorType(data.element, padded(data.shape, begin, end, axes))]
-
-
-def constant_one(value: Value | None) -> bool:
-    """Whether a value is absent or holds nothing but ones."""
-    known = known_integers(value)
-    return value is None or (known is not None and all(k == 1 for k in known))

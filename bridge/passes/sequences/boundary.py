@@ -19,6 +19,7 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
+    innermost,
 )
 from bridge.passes.sequences.forms import (
     Elements,
@@ -107,7 +108,7 @@ def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
             outputs.append(form)
             output_names.append(name)
             continue
-        form, port, parts = _output_form(lowering, form, name, _innermost(value.type))
+        form, port, parts = _output_form(lowering, form, name, innermost(value.type))
         boundary.outputs[name] = port
         outputs += leaves(form)
         output_names += parts
@@ -125,13 +126,6 @@ def _order(graph: Graph, boundary: Boundary) -> list[str]:
         if name not in order:
             order.append(name)
     return order
-
-
-def _innermost(type: Type) -> Type:
-    """The type of the tensors in a sequence or an optional."""
-    while isinstance(type, SequenceType | OptionalType):
-        type = type.item
-    return type
 
 
 def _output_form(

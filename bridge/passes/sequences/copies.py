@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Body, Carried, Graph, Iteration, Node, Value, Yield
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import I64, SequenceType, TensorType
-from bridge.passes.rewrite import Substitution
 
 SINCE = 14
 """The operator set whose Identity takes sequences."""

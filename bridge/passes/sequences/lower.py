@@ -23,8 +23,8 @@ from bridge.neutral.graph import (
 )
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter, widen
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import OptionalType, SequenceType
-from bridge.passes.rewrite import Substitution
 from bridge.passes.sequences.forms import (
     Elements,
     Form,

@@ -6,11 +6,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
-from bridge.neutral.types import I64, TensorType
+from bridge.neutral.types import I64, I64_MAX, TensorType
 from bridge.passes.sequences.forms import Ragged, row, to_ragged, undetermined
 from bridge.rules import Refused
-
-LAST = np.iinfo(np.int64).max
 
 
 def scalar(b: Builder, value: Value) -> Value:
@@ -104,7 +102,7 @@ def insert(b: Builder, form: Ragged, value: Value, index: Value | None) -> Ragge
         return Ragged(data, b.op("Concat", shapes, line_of, axis=0), form.element, rank, mixed)
     where = position(b, index, length(b, form))
     split = _entries_before(b, form, where)
-    zero, last, line = b.constant([0]), b.constant([LAST]), _vector(b, where)
+    zero, last, line = b.constant([0]), b.constant([I64_MAX]), _vector(b, where)
     data = b.op("Concat", _cut(b, form.data, zero, split), flat,
                 _cut(b, form.data, split, last), axis=0)  # fmt: skip
     shapes = b.op(
@@ -118,7 +116,7 @@ def erase(b: Builder, form: Ragged, index: Value | None) -> Ragged:
     where = position(b, b.constant(-1) if index is None else index, length(b, form))
     after = b.op("Add", where, b.constant(1))
     start, end = _entries_before(b, form, where), _entries_before(b, form, after)
-    zero, last = b.constant([0]), b.constant([LAST])
+    zero, last = b.constant([0]), b.constant([I64_MAX])
     data = b.op("Concat", _cut(b, form.data, zero, start), _cut(b, form.data, end, last), axis=0)
     shapes = b.op(
         "Concat",

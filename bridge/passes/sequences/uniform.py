@@ -6,8 +6,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.types import I64_MAX
 from bridge.passes.sequences.forms import Uniform
-from bridge.passes.sequences.ragged import LAST, position
+from bridge.passes.sequences.ragged import position
 
 
 def length(b: Builder, form: Uniform) -> Value:
@@ -41,14 +42,14 @@ def insert(b: Builder, form: Uniform, value: Value, index: Value | None) -> Unif
         return _with(b, form, form.data, added)
     line = _line(b, form, index)
     before = _cut(b, form, b.constant([0]), line)
-    return _with(b, form, before, added, _cut(b, form, line, b.constant([LAST])))
+    return _with(b, form, before, added, _cut(b, form, line, b.constant([I64_MAX])))
 
 
 def erase(b: Builder, form: Uniform, index: Value | None) -> Uniform:
     """The sequence without element `index`, or without its last."""
     line = _line(b, form, b.constant(-1) if index is None else index)
     before = _cut(b, form, b.constant([0]), line)
-    behind = _cut(b, form, b.op("Add", line, b.constant([1])), b.constant([LAST]))
+    behind = _cut(b, form, b.op("Add", line, b.constant([1])), b.constant([I64_MAX]))
     return _with(b, form, before, behind)
 
 

@@ -1,4 +1,5 @@
-"""Which types the schemas of ONNX's operators allow, in each operator set."""
+"""Which types the schemas of ONNX's operators allow, in each operator set: part of how ONNX spells
+the vocabulary, and so of what rules ask before they write an operator."""
 
 from __future__ import annotations
 

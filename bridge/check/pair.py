@@ -1,0 +1,125 @@
+"""The two files of a check, and the same change made to both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bridge
+from bridge.api import ConvertOptions
+from bridge.boundary import Boundary
+from bridge.errors import UsageError
+from bridge.files import TEXT_SUFFIXES
+from bridge.neutral.graph import Model
+from bridge.onnx_format import text
+from bridge.passes.compress import compress
+
+
+@dataclass
+class Pair:
+    """The file that is checked, what it is held against, and how to make the same change to both:
+    the change is made to the neutral graph and goes through the same conversions."""
+
+    source: Path
+    against: Path | None
+    scratch: Path
+    options: ConvertOptions
+    weights: Path | None
+    notes: list[str]
+    pruned: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for path in (self.source, self.against):
+            if path is not None and not path.is_file():
+                raise UsageError(f"{path}: there is no such file")
+        self.source = _binary(self.source, self.scratch)
+        self.against = None if self.against is None else _binary(self.against, self.scratch)
+        self._give_weights()
+        self._begin_with_onnx()
+        self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
+        self._round_weights()
+
+    def _give_weights(self) -> None:
+        """Shows the IR that `weights` belongs to with that file beside it."""
+        if self.weights is None:
+            return
+        if not self.weights.is_file():
+            raise UsageError(f"{self.weights}: there is no such file")
+        folder = self.scratch / "given"
+        folder.mkdir()
+        for role in ("source", "against"):
+            path = getattr(self, role)
+            if path is not None and path.suffix.lower() == ".xml":
+                link = folder / path.name
+                link.symlink_to(path.absolute())
+                link.with_suffix(".bin").symlink_to(self.weights.absolute())
+                setattr(self, role, link)
+                return
+        raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
+
+    def _begin_with_onnx(self) -> None:
+        """Sequences and optionals are drawn for an ONNX model; an IR has only their tensors."""
+        if self.source.suffix.lower() != ".xml" or not Boundary.of(self.source).inputs:
+            return
+        if self.against is None or self.against.suffix.lower() == ".xml":
+            raise UsageError(
+                f"{self.source}: its inputs stand for sequences or optionals; "
+                "check the ONNX model instead, with this file as the other one"
+            )
+        self.source, self.against = self.against, self.source
+        self.notes.append(
+            f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
+            f"held to {self.source.name} and not the other way round"
+        )
+
+    def _round_weights(self) -> None:
+        """Where one file has its weights in halves, the other can only be held to it with the
+        same weights; the engines compute in f32 with both."""
+        if self.against is None:
+            rounded = ["source"] if self.options.get("compress_to_fp16") else []
+        else:
+            stored = {role: _has_halves(getattr(self, role)) for role in ("source", "against")}
+            rounded = [role for role, has in stored.items() if not has and any(stored.values())]
+        for role in rounded:
+            path = getattr(self, role)
+            model = bridge.load(path)
+            compress(model)
+            (self.scratch / "rounded").mkdir()
+            setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
+            self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")
+
+    def converted(self, model: Any, name: str) -> Iterator[tuple[str, Path]]:
+        """`model` in the other format, then back again, with what each is called."""
+        there = self.scratch / f"{name}{self.other_suffix}"
+        back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
+        kinds = {".onnx": "ONNX", ".xml": "IR"}
+        here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
+        self.pruned.extend(bridge.convert(model, there, **self.options).pruned)
+        yield f"{here} → {other}", there
+        self.pruned.extend(bridge.convert(there, back).pruned)
+        yield f"{here} → {other} → {here}", back
+
+    def rewritten(self, path: Path, model: Model, name: str) -> Path:
+        """A changed model in the format that its file has."""
+        target = self.scratch / f"{name}{path.suffix.lower()}"
+        bridge.save(model, target)
+        return target
+
+
+def _binary(path: Path, scratch: Path) -> Path:
+    """The file, or what a model in text is as the `.onnx` that engines take."""
+    if path.suffix.lower() not in TEXT_SUFFIXES:
+        return path
+    model = scratch / f"{path.stem}.onnx"
+    model.write_bytes(text.read_text(path, str(path)).SerializeToString())
+    return model
+
+
+def _has_halves(path: Path) -> bool:
+    """Whether the file is an IR that has weights of f32 stored as f16."""
+    return path.suffix.lower() == ".xml" and any(
+        node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
+        for node in bridge.load(path).graph.walk()
+    )
