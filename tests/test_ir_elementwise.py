@@ -130,6 +130,7 @@ for version, name in (
 ):  # fmt: skip
     CASES[name] = of(version, name), (X,)
     CASES[f"{name} f16"] = of(version, name), (X.astype(np.float16),)
+CASES["hsigmoid i8"] = of(5, "hsigmoid"), (np.array([-9, -3, 0, 3, 9], np.int8),)
 CASES["swish"] = of(4, "swish"), (X,)
 CASES["swish f16"] = lambda x: OPSET[4].swish(x, constant(1.7, np.float16)), (X.astype("f2"),)
 CASES["swish with beta"] = lambda x: OPSET[4].swish(x, constant(1.7)), (X,)

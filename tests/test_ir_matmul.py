@@ -52,6 +52,10 @@ CASES["matmul i32"] = (
     of(1, "MatMul", transpose_a=False, transpose_b=True),
     (integers(3, 4), integers(5, 4)),
 )
+CASES["matmul i8"] = (  # ONNX's MatMul takes no i8; few enough that OpenVINO does not saturate
+    of(1, "MatMul", transpose_a=False, transpose_b=True),
+    (np.array([[1, -2], [3, 4]], np.int8), np.array([[5, 6], [-7, 1]], np.int8)),
+)
 CASES["matmul of a constant"] = (
     of(1, "MatMul", transpose_a=False, transpose_b=True),
     (random(2, 3, 4), Constant(random(5, 4))),

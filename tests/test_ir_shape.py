@@ -71,6 +71,9 @@ for end, step, type in ((9, 2, I32), (-3, -2, I64), (2.6, 0.5, F32)):
 CASES["range to f32"] = (
     of(4, "Range", output_type="f32"), (np.array(1, I32), np.array(7, I32), np.array(2, I32)),
 )  # fmt: skip
+CASES["range of f16 to f32"] = (
+    of(4, "Range", output_type="f32"), tuple(np.array(x, np.float16) for x in (0, 3, 0.5)),
+)  # fmt: skip
 CASES["range mixed"] = (
     of(4, "Range", output_type="i64"), (np.array(1, I32), np.array(7, I64), np.array(2, I32)),
 )  # fmt: skip

@@ -41,6 +41,7 @@ TYPES = [
     ("float[2] x", "float[2] y", "y = OptionalGetElement(x)", 17, None),
     ("string[2] x", "bool[2] y", "y = Equal(x, x)", 18, "tensor(string) before operator set 19"),
     ("int8[2] x", "int8[2] y", 'y = BitShift<direction="LEFT">(x, x)', 27, "no tensor(int8)"),
+    ("string[2,2] x", "string[2,2] y", "y = Trilu(x)", 13, "since operator set 14"),
     (
         "bool c, float8e4m3fn[2] x",
         "float8e4m3fn[2] y",
