@@ -336,6 +336,12 @@ def test_random_outputs_hide_no_others(old: str, new: str, says: str, tmp_path: 
     assert report.different and says in str(report), str(report)
 
 
+def test_a_random_output_that_is_so_no_more_is_noted(tmp_path: Path) -> None:
+    fixed = RANDOM.replace("y = Add(drawn, x)", "y = Add(x, x)")
+    report = check(saved(RANDOM, tmp_path / "m.onnx"), saved(fixed, tmp_path / "fixed.onnx"))
+    assert "'y' is random in the original, and twice the same in the other" in str(report)
+
+
 def test_what_is_wrong_in_a_first_run_only_is_the_engine_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -240,11 +240,15 @@ class _Checker:
         try:
             *runs, settled = (first.run(feed) for _ in range(_RUNS))
             actual = second.run(self._renamed(feed, second))
+            later = second.run(self._renamed(feed, second))
         except EngineError:
             return found
         for run in runs:
             itself = self._differences(first, first, settled, run)
             self.random |= {name for name, difference in itself if not difference.ok}
+        for name, difference in self._differences(second, second, actual, later):
+            if difference.ok and name in self.random:
+                self._note(f"'{name}' is random in the original, and twice the same in the other")
         again = dict(self._differences(first, second, settled, actual))
         return [(name, self._final(name, once, again.get(name, once))) for name, once in found]
 
