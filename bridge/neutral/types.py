@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ def format_shape(shape: Shape) -> str:
     return "[*]" if shape is None else "[" + ",".join(str(d) for d in shape) + "]"
 
 
-def is_static(shape: Shape) -> bool:
+def is_static(shape: Shape) -> TypeGuard[tuple[int, ...]]:
     """Whether every dimension is a number."""
     return shape is not None and all(isinstance(d, int) for d in shape)
 

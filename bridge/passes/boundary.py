@@ -96,12 +96,10 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
             raise UsageError(f'the shape of the input "{name}": {error}') from None
         value.type = value.declared = _reshaped(value.type, dims, name)
     # The sizes that the file declares are those of the old shapes.
-    for graph in (model.graph, *(body.graph for n in model.graph.walk() for body in n.bodies)):
-        for value in graph.inputs if graph is not model.graph else ():
+    for node in model.graph.walk():
+        entries = [value for body in node.bodies for value in body.graph.inputs]
+        for value in (*entries, *node.outputs) if node.op != "Constant" else ():
             value.declared = without_sizes(value.declared)
-        for node in graph.nodes:
-            for value in node.outputs if node.op != "Constant" else ():
-                value.declared = without_sizes(value.declared)
     infer_graph(model.graph)
 
 

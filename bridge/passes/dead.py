@@ -55,8 +55,7 @@ def _drop_outputs(node: Node, used: set[Value]) -> None:
     moved = {old: new for new, old in enumerate(keep)}
     node.outputs = [node.outputs[index] for index in keep]
     for body in node.bodies:
-        states = [port for port in body.inputs if isinstance(port, Carried)]
-        carried = {port.output for port in states}
+        carried = {port.output for port in body.inputs if isinstance(port, Carried)}
         exits = []
         for index, port in enumerate(body.outputs):
             if not isinstance(port, Condition) and port.output is not None:
@@ -67,10 +66,7 @@ def _drop_outputs(node: Node, used: set[Value]) -> None:
                 else:
                     continue
             exits.append(index)
-        for state in states:
-            state.output = exits.index(state.output)
-        body.graph.outputs = [body.graph.outputs[index] for index in exits]
-        body.outputs = [body.outputs[index] for index in exits]
+        _keep_exits(body, exits)
 
 
 def _drop_states(body: Body) -> bool:
@@ -100,13 +96,18 @@ def _drop_states(body: Body) -> bool:
     kept = [(v, p) for v, p in pairs if not (isinstance(p, Carried) and p.output in gone)]
     body.graph.inputs = [value for value, _ in kept]
     body.inputs = [port for _, port in kept]
-    exits = [index for index in range(len(body.outputs)) if index not in gone]
+    _keep_exits(body, [index for index in range(len(body.outputs)) if index not in gone])
+    return True
+
+
+def _keep_exits(body: Body, kept: list[int]) -> None:
+    """Removes all outputs of a body but these, which what is carried must be among."""
+    moved = {old: new for new, old in enumerate(kept)}
     for port in body.inputs:
         if isinstance(port, Carried):
-            port.output = exits.index(port.output)
-    body.graph.outputs = [body.graph.outputs[index] for index in exits]
-    body.outputs = [body.outputs[index] for index in exits]
-    return True
+            port.output = moved[port.output]
+    body.graph.outputs = [body.graph.outputs[index] for index in kept]
+    body.outputs = [body.outputs[index] for index in kept]
 
 
 def _drop_captures(body: Body) -> None:

@@ -13,7 +13,7 @@ from bridge.errors import Unsupported
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
-from bridge.neutral.types import Shape, format_shape, is_static, size_of
+from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 
@@ -78,10 +78,8 @@ def _elementwise(node: Node) -> Iterator[str]:
 
 def _matmul(node: Node) -> Iterator[str]:
     a, b = (_shape(value) for value in node.inputs[:2])
-    if a and b:
-        columns, rows = a[-1], b[max(len(b) - 2, 0)]
-        if isinstance(columns, int) and isinstance(rows, int) and columns != rows:
-            yield f"{_shapes(node)} cannot be multiplied"
+    if a and b and _differ(a[-1], b[max(len(b) - 2, 0)]):
+        yield f"{_shapes(node)} cannot be multiplied"
 
 
 def _gemm(node: Node) -> Iterator[str]:
@@ -93,7 +91,7 @@ def _gemm(node: Node) -> Iterator[str]:
     else:
         columns = a[0 if node.attributes["transA"] else 1]
         rows = b[1 if node.attributes["transB"] else 0]
-        if isinstance(columns, int) and isinstance(rows, int) and columns != rows:
+        if _differ(columns, rows):
             yield f"{_shapes(node)} cannot be multiplied"
 
 
@@ -118,8 +116,7 @@ def _reshape(node: Node) -> Iterator[str]:
         yield f"{format_shape(shape)} has no dimension to copy for each 0 of {list(target)}"
         return
     sizes = [shape[i] if copies and not size else size for i, size in enumerate(target)]
-    given = size_of(tuple(d for d in shape if isinstance(d, int)))
-    wanted = size_of(tuple(d for d in sizes if isinstance(d, int) and d >= 0))
+    given, wanted = size_of(shape), size_of([size for size in sizes if size >= 0])
     fits = (given % wanted == 0 if wanted else not given) if -1 in sizes else given == wanted
     if not fits:
         yield f"{format_shape(shape)} cannot take the shape {list(target)}"
@@ -139,7 +136,7 @@ def _concat(node: Node) -> Iterator[str]:
             return
         axis = node.attributes["axis"] % max(len(shape), 1)
         for place, (one, other) in enumerate(zip(shapes[0], shape, strict=True)):
-            if place != axis and isinstance(one, int) and isinstance(other, int) and one != other:
+            if place != axis and _differ(one, other):
                 yield f"{_shapes(node)} differ along axis {place}"
 
 
@@ -150,7 +147,7 @@ def _squeeze(node: Node) -> Iterator[str]:
     for axis in axes:
         if not -len(shape) <= axis < len(shape):
             yield f"{format_shape(shape)} has no axis {axis}"
-        elif isinstance(shape[axis], int) and shape[axis] != 1:
+        elif _differ(shape[axis], 1):
             yield f"axis {axis} of {format_shape(shape)} is not 1"
 
 
@@ -160,8 +157,13 @@ def _recurrent(node: Node) -> Iterator[str]:
         return
     if len(x) != 3 or len(w) != 3:
         yield f"{_shapes(node)} are not of rank 3"
-    elif isinstance(x[2], int) and isinstance(w[2], int) and x[2] != w[2]:
+    elif _differ(x[2], w[2]):
         yield f"{_shapes(node)} differ in input size"
+
+
+def _differ(one: Dim, other: Dim) -> bool:
+    """Whether two dimensions are known not to be equal."""
+    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _shape(value: Value | None) -> Shape:

@@ -118,9 +118,7 @@ def unchanged_states(b: Builder, node: Node) -> Result:
         if not isinstance(port, Carried) or port.input is None:
             continue
         exit = body.outputs[port.output]
-        again = body.graph.outputs[port.output]
-        while again.producer is not None and again.producer.op == "Identity":
-            again = again.producer.inputs[0] or again
+        again = _behind_copies(body.graph.outputs[port.output])
         initial = node.inputs[port.input]
         if initial is None or not isinstance(exit, Yield) or exit.output is None:
             continue
@@ -239,12 +237,8 @@ def _hide_condition(b: Builder, node: Node) -> None:
     (body,) = node.bodies
     inner = Builder(body.graph.nodes, node.name, b.target)
     places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
-    if places:
-        source = body.graph.outputs[places[0]]
-        while source.producer is not None and source.producer.op == "Identity":
-            source = source.producer.inputs[0] or source
-        if source.constant is None:
-            return
+    if places and _behind_copies(body.graph.outputs[places[0]]).constant is None:
+        return
     count = iteration_number(body)
     always = inner.op("GreaterOrEqual", count, inner.like(0, count))
     if places:
@@ -461,6 +455,13 @@ def _runs(b: Builder, node: Node) -> Value | None:
     if not tests:
         return None
     return tests[0] if len(tests) == 1 else b.op("And", *tests)
+
+
+def _behind_copies(value: Value) -> Value:
+    """What a value is by another name."""
+    while value.producer is not None and value.producer.op == "Identity":
+        value = value.producer.inputs[0] or value
+    return value
 
 
 def _take(body: Body, wanted: Callable[[Value, InputPort], bool]) -> list[tuple[Value, InputPort]]:

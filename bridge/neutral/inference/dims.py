@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
@@ -23,6 +25,14 @@ def content_of(value: Value | None) -> Content | None:
     if value is None:
         return None
     return value.content if value.content is not None else known_integers(value)
+
+
+def rearranged(
+    content: Content, shape: tuple[int, ...], move: Callable[[np.ndarray], np.ndarray]
+) -> Content:
+    """The content of a value of this shape after `move`, which is done to an array of places."""
+    places = move(np.arange(len(content)).reshape(shape))
+    return tuple(content[place] for place in places.reshape(-1))
 
 
 def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows, same
 from bridge.neutral.inference.dims import (
@@ -19,6 +17,7 @@ from bridge.neutral.inference.dims import (
     known_axes,
     known_integers,
     length_of,
+    rearranged,
     shape_in,
     unknown,
     with_dim,
@@ -196,9 +195,7 @@ def transposed_content(node: Node) -> Content | None:
     perm = known_integers(node.input(1))
     if content is None or shape is None or not is_static(shape) or perm is None:
         return None
-    places = np.arange(len(content)).reshape([size for size in shape if isinstance(size, int)])
-    places = places.transpose(perm or None)
-    return tuple(content[place] for place in places.reshape(-1))
+    return rearranged(content, shape, lambda places: places.transpose(perm or None))
 
 
 @infers("Concat")

@@ -14,6 +14,7 @@ from bridge.neutral.inference.dims import (
     known_axes,
     known_integers,
     length_of,
+    rearranged,
     unknown,
     with_dim,
 )
@@ -95,11 +96,14 @@ def slice_content(node: Node) -> Content | None:
         axes = known_axes(node.inputs[3], len(shape)) or ()
     if steps is None or len(axes) != len(starts) or not is_static(shape):
         return None
-    places = np.arange(len(content)).reshape([size for size in shape if isinstance(size, int)])
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        window = range(*_clamped(places.shape[axis], start, end, step))
-        places = places.take(window, axis)
-    return tuple(content[place] for place in places.reshape(-1))
+    windows = list(zip(axes, starts, ends, steps, strict=True))
+
+    def cut(places: np.ndarray) -> np.ndarray:
+        for axis, start, end, step in windows:
+            places = places.take(range(*_clamped(places.shape[axis], start, end, step)), axis)
+        return places
+
+    return rearranged(content, shape, cut)
 
 
 def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
