@@ -100,6 +100,8 @@ def load(source: File, weights: PathLike | None = None) -> Model:
 
 
 def _load(source: Any, weights: PathLike | None) -> Model:
+    import bridge.wiring  # noqa: F401
+
     if not isinstance(source, str | os.PathLike):
         import onnx
 
