@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
+    from bridge.passes.context import Context
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -51,6 +52,7 @@ class ConvertOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     compress_to_fp16: bool
     keep_branches: bool
+    quirks: str
     external_data: bool | None
     weights: PathLike | None
     debug: bool
@@ -59,6 +61,9 @@ class ConvertOptions(TypedDict, total=False):
 
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
+
+QUIRKS = ("default", "none")
+"""Which faults of engines a conversion works round."""
 
 
 @contextmanager
@@ -191,6 +196,7 @@ def convert(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
     debug: bool = False,
@@ -202,7 +208,9 @@ def convert(
     is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
     symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
     stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
-    which OpenVINO may then be unable to run the model. `external_data` stores ONNX constants
+    which OpenVINO may then be unable to run the model. `quirks` says which faults of engines are
+    worked round: "default", all of the supported releases, or "none", for other readers and
+    plugins. `external_data` stores ONNX constants
     beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
     it is not beside it. `debug` verifies the graph after each pass; `progress` is called with the
     name of each step that is done.
@@ -211,6 +219,9 @@ def convert(
     with all operators that cannot be converted, and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
+    from bridge.neutral.builder import Target
+    from bridge.passes.context import Context
+
     target = _path(destination, "the destination")
     kind = format_of(target)
     require_place(target)
@@ -222,22 +233,26 @@ def convert(
         if given:
             other = "IR (.xml)" if kind == "onnx" else "ONNX (.onnx)"
             raise UsageError(f"{option} is for writing {other}; the destination is {target}")
+    _check_quirks(quirks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection():
         model = _loaded(source, weights)
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        return _save(
-            model,
-            target,
-            kind,
+        context = Context(
+            Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
-            opset,
-            compress_to_fp16,
             keep_branches,
-            external_data,
-            _observer(model, debug, progress),
+            compress_to_fp16,
+            quirks,
+            debug,
         )
+        return _save(model, target, context, external_data, _observer(model, debug, progress))
+
+
+def _check_quirks(quirks: object) -> None:
+    if quirks not in QUIRKS:
+        raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
 
 
 def _observer(
@@ -285,26 +300,21 @@ def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions])
 def _save(
     model: Model,
     target: Path,
-    kind: str,
-    report: Report,
-    opset: int | None,
-    compress_to_fp16: bool,
-    keep_branches: bool,
+    context: Context,
     external: bool | None,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.neutral.builder import Target
     from bridge.passes import prepare
 
-    if kind == "onnx":
+    report = context.report
+    prepare(model, context, done)
+    if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
-        number = _opset(model, opset)
-        prepare(model, Target("onnx", number), report, keep_branches, done)
         data = companion(target)
         _note_ranges(model, report)
         with whole(target, data) as (part, part_data):
-            wrote = write_onnx(model, part, part_data, data.name, number, external)
+            wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
             with suppress(OSError):
@@ -313,11 +323,6 @@ def _save(
         return report
     from bridge.ir_format.backend import write as write_ir
 
-    prepare(model, Target("ir"), report, keep_branches, done)
-    if compress_to_fp16:
-        from bridge.passes.compress import compress
-
-        compress(model)
     weights = companion(target)
     with whole(target, weights) as (part, part_weights):
         write_ir(model, part, part_weights)
@@ -353,6 +358,7 @@ def to_onnx(
     *,
     opset: int | None = None,
     input_shapes: InputShapes | None = None,
+    quirks: str = "default",
     weights: PathLike | None = None,
 ) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
@@ -360,12 +366,14 @@ def to_onnx(
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes import prepare
+    from bridge.passes.context import Context
 
+    _check_quirks(quirks)
     with _examined(source):
         model = _loaded(source, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Target("onnx", number), Report())
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
         return to_proto(model, number)
 
 
@@ -375,6 +383,7 @@ def to_openvino(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    quirks: str = "default",
     weights: PathLike | None = None,
 ) -> openvino.Model:
     """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
@@ -393,6 +402,7 @@ def to_openvino(
             input_shapes=input_shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            quirks=quirks,
             weights=weights,
         )
         core = openvino.Core()

@@ -1,6 +1,6 @@
-"""Keeps the inputs of a Loop's body apart in OpenVINO's memory.
+"""Inputs of a Loop's body that share memory with what becomes a state.
 
-OpenVINO's CPU plugin (2026.4) computes operators in the memory of their first input where it can,
+OpenVINO's CPU plugin computes operators in the memory of their first input where it can,
 that of a body's Parameter too. A state that is made in this way from a slice or from another state
 lies where the next slice or state is then written, before it is read: `h = x + h` over the slices
 x gives wrong numbers, and so does `a, b = b, a + b`. What is the same in every iteration is
@@ -10,9 +10,12 @@ input a memory of its own.
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Body, Carried, Graph, Invariant, Node, Value
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import BOOL, STRING, is_static, size_of
+from bridge.passes.context import Context
+from bridge.quirks.quirk import OPENVINO_CPU, Quirk
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -21,14 +24,14 @@ OWN_MEMORY = {
 """Operators that never write where their inputs are."""
 
 
-def separate_inputs(graph: Graph, target: Target) -> None:
+def separate_inputs(graph: Graph, context: Context) -> None:
     """Copies, in place, every input of a Loop's body in whose memory another value may come to
     lie."""
     for node in graph.nodes:
         for body in node.bodies:
-            separate_inputs(body.graph, target)
+            separate_inputs(body.graph, context)
             if node.op == "Loop":
-                _separate(body, Builder([], node.name, target))
+                _separate(body, Builder([], node.name, context.target))
 
 
 def _separate(body: Body, b: Builder) -> None:
@@ -51,7 +54,7 @@ def _endangered(body: Body) -> list[Value]:
     places = _places(graph)
     found: set[Value] = set()
     fixed: set[Value] = set()
-    for value, port in zip(graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         if isinstance(port, Carried):
             found |= places.get(graph.outputs[port.output], set()) - {value}
         elif isinstance(port, Invariant):
@@ -67,7 +70,7 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
     """In the memory of which of the graph's inputs each value may lie."""
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
-        if node.op in OWN_MEMORY:
+        if node.op in OWN_MEMORY or _is_copy(node):
             continue
         for output in node.outputs:
             places[output] = {
@@ -81,7 +84,12 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
 
 def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
     first = node.input(0)
-    if first is None or node.op in OWN_MEMORY or not any(_fits(first, o) for o in node.outputs):
+    if (
+        first is None
+        or node.op in OWN_MEMORY
+        or _is_copy(node)
+        or not any(_fits(first, o) for o in node.outputs)
+    ):
         return set()
     return places.get(first, set())
 
@@ -93,3 +101,18 @@ def _fits(value: Value, output: Value) -> bool:
     if is_static(value.shape) and is_static(output.shape):
         return size_of(value.shape) == size_of(output.shape)
     return True
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a node is what `_separate` makes: a value combined with itself."""
+    return node.op in ("Max", "Or") and len(set(node.inputs)) == 1
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A state computed in the memory of a body's Parameter is overwritten before it is "
+    "read: h = x + h over slices x is wrong.",
+    cost="a copy of each input of a body in whose memory a state may lie",
+    run=separate_inputs,
+)
