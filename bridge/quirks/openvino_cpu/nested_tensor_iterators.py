@@ -1,4 +1,5 @@
-"""A TensorIterator inside a TensorIterator's body: OpenVINO does not read it."""
+"""A TensorIterator inside a TensorIterator's body: OpenVINO does not read it, nor what becomes one
+when it is compiled."""
 
 from __future__ import annotations
 
@@ -9,9 +10,16 @@ from bridge.operators.control.draft import Draft, trips_of_slices, turn_forwards
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
+SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
+"""Operators that OpenVINO turns into TensorIterators."""
+
+
 def counted(b: Builder, node: Node, place: Place) -> Result:
-    """The inner one as a Loop with a trip count, which reads forwards."""
-    if loop_kind(node) == "count" or not _in_iterator(place):
+    """The inner one as a Loop with a trip count, which reads forwards; the outer one, where the
+    inner is an operator on sequences."""
+    if loop_kind(node) == "count":
+        return None
+    if not _in_iterator(place) and all(n.op not in SEQUENCES for n in node.body.graph.walk()):
         return None
     draft = Draft.of(node)
     draft.inputs[0] = trips_of_slices(b, draft.inputs, draft.body)
