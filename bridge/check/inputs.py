@@ -32,7 +32,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 # The values an operator's input can take: lowest and highest. `size` is the size of what the
 # value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
@@ -343,17 +343,17 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
 def _input_name(node: Node, index: int) -> str:
     if node.op == "Loop":
         return ("trip_count", "condition")[index] if index < 2 else ""
-    operator = operators().get(node.op)
-    if operator is None or not operator.inputs:
+    row = operator(node.op)
+    if row is None or not row.inputs:
         return ""
-    return operator.inputs[min(index, len(operator.inputs) - 1)].rstrip("?*")
+    return row.inputs[min(index, len(row.inputs) - 1)].rstrip("?*")
 
 
 def _axis(node: Node, default: int) -> int | None:
     """The axis an operator works along: an attribute, or an input that must be known."""
-    operator = operators().get(node.op)
-    if operator is not None and "axis" in (name.rstrip("?*") for name in operator.inputs):
-        value = node.input(operator.input_index("axis"))
+    row = operator(node.op)
+    if row is not None and "axis" in (name.rstrip("?*") for name in row.inputs):
+        value = node.input(row.input_index("axis"))
         known = integers(value)
         return default if value is None else known[0] if known else None
     axis = node.attributes.get("axis", default)

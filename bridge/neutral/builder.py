@@ -12,7 +12,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Builder:
     ) -> Node:
         """A node with inferred output types. `outputs` is a count, or the values themselves
         (their types are then refined by what inference finds)."""
-        operator = operators().get(op)
-        if operator is not None and operator.defaults:
-            attributes = {**operator.defaults, **attributes} if attributes else dict(
-                operator.defaults
+        row = operator(op)
+        if row is not None and row.defaults:
+            attributes = {**row.defaults, **attributes} if attributes else dict(
+                row.defaults
             )  # fmt: skip
         values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         trimmed = list(inputs)

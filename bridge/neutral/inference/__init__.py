@@ -13,7 +13,7 @@ from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 Inference = Callable[[Node], Sequence[Type]]
 Content = Callable[[Node], tuple[int | str | None, ...] | None]
@@ -98,7 +98,7 @@ def infer(node: Node) -> None:
         _loaded.add(op)
     function = _inferences.get(op)
     if function is None:
-        function = _otherwise if op in operators() else _by_rule
+        function = _otherwise if operator(op) is not None else _by_rule
     types: Sequence[Type]
     try:
         types = function(node)
