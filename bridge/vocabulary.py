@@ -6,6 +6,9 @@ A row of a mapping file, in full:
     inputs = ["data", "axes?"]                # ? optional, * variadic (last only)
     outputs = ["reduced"]                     # the default is one output; ? and * as above
     attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
+    traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
+    ranks = [3, 1]                            # the only ranks of its inputs, in order
+    integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
       { since = 1, as_attributes = { axes = "ints?" } },
@@ -48,6 +51,22 @@ from bridge.elements import ELEMENTS
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
+
+
+TRAITS = {
+    "broadcasts": "its inputs are broadcast to one shape, numpy's way",
+    "content_of_any_rank": "its content function knows values of any rank, not of vectors alone",
+    "elements_of_all": "its output has the elements of its inputs",
+    "elements_of_first": "its output has the elements of input 0, or some of them",
+    "exact_on_integers": "it leaves integers as they are",
+    "gives_i64": "in ONNX its output is i64 alone",
+    "keeps_rank": "output 0 has the rank of input 0",
+    "not_negative": "its result is never negative",
+    "not_negative_of_all": "its result is not negative where no input is",
+    "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
+    "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
+}
+"""The traits that a row may have, and what they say of its operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,9 @@ class Operator:
     onnx: tuple[Spelling, ...]
     ir: tuple[Spelling, ...]
     family: str
+    traits: frozenset[str]
+    ranks: tuple[int, ...]
+    integers: dict[str, str]
 
     def input_index(self, name: str) -> int:
         for index, declared in enumerate(self.inputs):
@@ -215,10 +237,14 @@ def _spelling(
 
 
 def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
-    if unknown := set(row) - {"inputs", "outputs", "attributes", "onnx", "ir"}:
+    known = {"inputs", "outputs", "attributes", "onnx", "ir", "traits", "ranks", "integers"}
+    if unknown := set(row) - known:
         raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
     inputs = tuple(row.get("inputs", ()))
     attributes = {k: _attribute(k, v) for k, v in row.get("attributes", {}).items()}
+    traits = frozenset(row.get("traits", ()))
+    if wrong := traits - set(TRAITS):
+        raise ValueError(f"mappings: {name}: unknown traits {sorted(wrong)}")
 
     def spellings(format: str) -> tuple[Spelling, ...]:
         rows = row.get(format, [])
@@ -234,6 +260,9 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         onnx=spellings("onnx"),
         ir=spellings("ir"),
         family=family,
+        traits=traits,
+        ranks=tuple(row.get("ranks", ())),
+        integers=row.get("integers", {}),
     )
 
 
@@ -307,6 +336,12 @@ def operator(op: str) -> Operator | None:
     """The operator of a neutral name; None for a name that is no word of the vocabulary."""
     family = _index().families.get(op)
     return None if family is None else operators_of(family)[op]
+
+
+def has_trait(op: str, trait: str) -> bool:
+    """Whether the row of a neutral operator has a trait; see TRAITS."""
+    row = operator(op)
+    return row is not None and trait in row.traits
 
 
 def family_of(op: str) -> str | None:

@@ -32,7 +32,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
-from bridge.vocabulary import operator
+from bridge.vocabulary import has_trait, operator
 
 # The values an operator's input can take: lowest and highest. `size` is the size of what the
 # value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
@@ -83,14 +83,6 @@ _SECOND_OPERANDS = {
     ("Pow", "Y"): (0, 3),
     ("BitShift", "Y"): (0, 7),
 }
-
-# Operators whose first output holds the values of their first input (or some of them).
-_TRANSPARENT = frozenset(
-    {
-        *("Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"),
-        *("Transpose", "Concat", "Gather", "Slice", "Expand", "Tile"),
-    }
-)
 
 _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
 _LARGEST_COUNT = 16  # that a recipe may ask for
@@ -328,7 +320,9 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
         for node, index in consumers.get(waiting.pop(), ()):
             yield node, index
             reached: list[Value] = []
-            if node.op in _TRANSPARENT and (index == 0 or node.op == "Concat"):
+            if (index == 0 and has_trait(node.op, "elements_of_first")) or has_trait(
+                node.op, "elements_of_all"
+            ):
                 reached.append(node.outputs[0])
             for body in node.bodies:
                 for inner, port in body.entries():
