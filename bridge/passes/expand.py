@@ -66,15 +66,16 @@ class Expander:
                 self.graph(body.graph, f"{where} / {node!r} / {role}")
         try:
             made = self._by_rule(node)
-            if made is None and not node.bodies and not self._native(node):
-                made = self._by_function(node, where)
+            if made is None and (node.bodies or self._native(node)):
+                out.append(node)
+                return
+            made = made or self._by_function(node, where)
         except Refused as refused:
             self._report(node, where, str(refused))
             out.append(node)
             return
         if made is None:
-            if not node.bodies and not self._native(node):
-                self._report(node, where, self._obstacle(node))
+            self._report(node, where, self._obstacle(node))
             out.append(node)
             return
         self.replace(node, *made, out, substitution, where, depth)
