@@ -10,9 +10,13 @@ import numpy as np
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
+from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
 from bridge.vocabulary import operator
+
+
+integers = known_integers
 
 
 @dataclass(frozen=True)
@@ -105,19 +109,6 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
         value.content = tuple(int(x) for x in tensor.array().reshape(-1))
     return value
-
-
-def integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known; else None."""
-    if value is None:
-        return None
-    content = value.content
-    if content is not None and all(isinstance(x, int) for x in content):
-        return content  # type: ignore[return-value]
-    tensor = value.constant
-    if tensor is not None and tensor.element.kind in ("int", "uint", "bool"):
-        return tuple(int(x) for x in tensor.array().reshape(-1))
-    return None
 
 
 def values_of(value: Value | None) -> np.ndarray | None:

@@ -6,11 +6,14 @@ scale and a bias.
 
 from __future__ import annotations
 
+from typing import Any
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import (
     BF16,
+    BY_ONNX,
     F16,
     F32,
     Shape,
@@ -318,6 +321,10 @@ def infer_layer_normalization(node: Node) -> list[Type]:
 @reads("LayerNormalization", format="onnx", until=16)
 def read_layer_normalization_1(b: Builder, node: Node) -> Result:
     """onnxruntime's LayerNormalization-1, of which ONNX's became operator set 17."""
-    from bridge.operators.microsoft.normalization import settings_of
-
     return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **settings_of(node))
+
+
+def settings_of(node: Node) -> dict[str, Any]:
+    """The attributes of a normalisation that onnxruntime has in ONNX's own domain."""
+    settings = {"axis": -1, "epsilon": 1e-5, "stash_type": 1, **node.attributes}
+    return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}
