@@ -15,19 +15,9 @@ import numpy as np
 from bridge.check.conditions import Comparison, Truth, distance, operands, truth_of
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.clone import clone_node, clone_value
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    InputPort,
-    Invariant,
-    Iteration,
-    Model,
-    Node,
-    Sliced,
-    Value,
-)
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.inference import infer
+from bridge.neutral.ports import Carried, InputPort, Invariant, Iteration, Sliced
 from bridge.neutral.types import I64, TensorType
 
 ITERATION = "bridge.iteration."

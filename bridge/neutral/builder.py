@@ -15,7 +15,6 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
 from bridge.vocabulary import operator
 
-
 integers = known_integers
 
 
