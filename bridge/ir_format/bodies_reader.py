@@ -40,7 +40,7 @@ class _Entry:
 
     @property
     def purpose(self) -> str:
-        return self.xml.get("purpose", "")
+        return str(self.xml.get("purpose", ""))
 
 
 @dataclass(slots=True)

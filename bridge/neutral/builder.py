@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
@@ -46,7 +47,7 @@ class Builder:
         attributes: dict[str, Any] | None = None,
         bodies: tuple[Body, ...] = (),
         name: str | None = None,
-        extras: dict[str, Any] | None = None,
+        extras: NodeExtras | None = None,
     ) -> Node:
         """A node with inferred output types. `outputs` is a count, or the values themselves
         (their types are then refined by what inference finds)."""

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type, is_static, without_sizes
@@ -110,18 +111,10 @@ class Reader:
         model = Model(Graph(), "onnx", self.opsets.get(""))
         model.opsets = self.written_opsets
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
-        model.extras["onnx"] = {
-            key: getattr(proto, key)
-            for key in (
-                "producer_name",
-                "producer_version",
-                "domain",
-                "model_version",
-                "doc_string",
-            )
-            if getattr(proto, key)
-        }
-        model.extras["onnx"]["notes"] = _notes(proto.graph)
+        told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+        known: Any = {key: found for key in told if (found := getattr(proto, key))}
+        known["notes"] = _notes(proto.graph)
+        model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
@@ -293,17 +286,16 @@ def _holds_graph(proto: onnx.NodeProto) -> bool:
 
 def _has_function(proto: onnx.NodeProto) -> bool:
     """Whether the standard makes a function body for the node's types."""
-    return (
-        onnx.defs.has(proto.op_type, proto.domain)
-        and onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function
-    )
+    if not onnx.defs.has(proto.op_type, proto.domain):
+        return False
+    return bool(onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function)
 
 
-def node_extras(proto: onnx.NodeProto) -> dict[str, Any] | None:
+def node_extras(proto: onnx.NodeProto) -> NodeExtras | None:
     """What a node says beyond its computation."""
     if not proto.doc_string and not proto.metadata_props:
         return None
-    extras: dict[str, Any] = {}
+    extras: NodeExtras = {}
     if proto.doc_string:
         extras["doc_string"] = proto.doc_string
     if proto.metadata_props:

@@ -16,7 +16,9 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".onnxtxt":
-            return onnx.parser.parse_model(text)
-        return text_format.Parse(text, onnx.ModelProto())
+            model: onnx.ModelProto = onnx.parser.parse_model(text)
+            return model
+        model = text_format.Parse(text, onnx.ModelProto())
+        return model
     except (onnx.parser.ParseError, text_format.ParseError, UnicodeDecodeError) as error:
         raise InvalidModelError(f"{where}: is not an ONNX model in text: {error}") from error

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
 from bridge.operators.type_constraints import disallowed
@@ -142,7 +143,7 @@ def unspell(
     attributes: dict[str, Any],
     outputs: Sequence[Value],
     name: str = "",
-    extras: dict[str, Any] | None = None,
+    extras: NodeExtras | None = None,
 ) -> Node:
     """The neutral node of a format's node; `attributes` are Python values by the format's names.
 

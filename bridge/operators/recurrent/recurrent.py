@@ -99,14 +99,16 @@ def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
 
 
 def _hidden_size(node: Node, gates: int) -> int:
-    hidden = node.attributes.get("hidden_size")
+    hidden: int = node.attributes.get("hidden_size") or 0
     if hidden:
         return hidden
     w, r = node.input(1), node.input(2)
-    if r is not None and r.rank == 3 and isinstance(r.shape[2], int):
-        return r.shape[2]
-    if w is not None and w.rank == 3 and isinstance(w.shape[1], int):
-        return w.shape[1] // gates
+    wide = r.dims[2] if r is not None and r.rank == 3 else None
+    high = w.dims[1] if w is not None and w.rank == 3 else None
+    if isinstance(wide, int):
+        return wide
+    if isinstance(high, int):
+        return high // gates
     raise Refused("its hidden_size is unknown; set the attribute")
 
 
@@ -205,8 +207,7 @@ def from_sequence(
     direction = node.attributes["direction"]
     count = 2 if direction == "bidirectional" else 1
     time_major = transpose(b, x, 1, 0, 2)
-    full = time_major.shape is not None and isinstance(time_major.shape[0], int)
-    if full and set(integers(lengths) or (None,)) == {time_major.shape[0]}:
+    if time_major.shape is not None and set(integers(lengths) or ()) == {time_major.shape[0]}:
         lengths = None
     y, *last = b.ops(
         op,

@@ -126,7 +126,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return form.items[place]
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).at(b, form, index)
+    return uniform.at(b, form, index) if isinstance(form, Uniform) else ragged.at(b, form, index)
 
 
 @lowers("SequenceInsert")
@@ -161,7 +161,9 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).erase(b, form, index)
+    if isinstance(form, Uniform):
+        return uniform.erase(b, form, index)
+    return ragged.erase(b, form, index)
 
 
 @lowers("ConcatFromSequence")
@@ -192,7 +194,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         )
     axis = node.attributes["axis"] % value.rank
     keepdims = not drops_axis(node)
-    counts = _known_counts(value.shape[axis], split)
+    counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
     dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
@@ -224,7 +226,7 @@ def _known_counts(dim: object, split: Value | None) -> list[int] | None:
 def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: bool) -> Form:
     item = TensorType(value.element, value.shape)
     if not counts:
-        shape = tuple(d for i, d in enumerate(value.shape) if keepdims or i != axis)
+        shape = tuple(d for i, d in enumerate(value.dims) if keepdims or i != axis)
         return Elements((), TensorType(value.element, shape))
     if len(counts) == 1:
         parts = [value]

@@ -34,7 +34,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
             continue
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
-        unknown = [axis for axis in axes if not isinstance(initial.shape[axis], int)]
+        unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
         if unknown and all(map(_hides, users.get(value, ()))):
             unknown = []
         if not _surely_runs(node) and axes and not _is_hidden(graph.outputs[port.output]):
