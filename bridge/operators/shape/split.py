@@ -175,5 +175,7 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
             continue
         assert isinstance(length, int)
         part = range(at, at + length)
-        output.content = rearranged(content, shape, lambda places, part=part: places.take(part, axis))
+        output.content = rearranged(
+            content, shape, lambda places, part=part: places.take(part, axis)
+        )
         at += length
