@@ -304,7 +304,7 @@ def _save(
     external: bool | None,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.passes import prepare
+    from bridge.pipeline import prepare
 
     report = context.report
     prepare(model, context, done)
@@ -365,8 +365,8 @@ def to_onnx(
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
-    from bridge.passes import prepare
     from bridge.passes.context import Context
+    from bridge.pipeline import prepare
 
     _check_quirks(quirks)
     with _examined(source):

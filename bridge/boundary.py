@@ -6,84 +6,19 @@ its outputs back into lists and None. The IR's `rt_info` records what its inputs
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import InvalidModelError, UsageError
-
-KEY = "boundary"
-"""The entry of `Model.metadata` that holds a Boundary, in JSON."""
+from bridge.errors import UsageError
+from bridge.neutral.record import KEY, Port, Record
 
 
-@dataclass
-class Port:
-    """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
-    `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
-    type's name, `shape` that of a tensor or of each element: sizes, symbols, and None for any
-    size; None as a whole where ranks differ. Where the elements of a ragged sequence differ in
-    rank (`mixed`), it is as long as the longest, and the rows of `.shapes` of the others end in
-    -1s."""
-
-    kind: str
-    element: str
-    shape: list[int | str | None] | None
-    optional: bool = False
-    count: int = 0
-    mixed: bool = False
-
-    @property
-    def rank(self) -> int:
-        """The length of `shape`, 0 where ranks differ."""
-        return len(self.shape or ())
-
-    @property
-    def dummy(self) -> list[int]:
-        """A shape that the value of an absent optional can have."""
-        return [dim if isinstance(dim, int) else 1 for dim in self.shape or ()]
-
-    def parts(self, name: str) -> list[str]:
-        """The names of the tensors that stand for it."""
-        own = [f"{name}.present"] if self.optional else []
-        if self.kind == "tensor":
-            return [*own, name]
-        if self.kind == "ragged":
-            return [*own, f"{name}.data", f"{name}.shapes"]
-        return [*own, *(f"{name}.{i}" for i in range(self.count))]
-
-
-@dataclass
-class Boundary:
-    """The sequences and optionals among a model's inputs and outputs, by name. `input_order`
-    holds the names of all inputs."""
-
-    inputs: dict[str, Port] = field(default_factory=dict)
-    outputs: dict[str, Port] = field(default_factory=dict)
-    input_order: list[str] = field(default_factory=list)
-
-    def dumps(self) -> str:
-        """As JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
-
-    @classmethod
-    def loads(cls, text: str) -> Boundary:
-        """From JSON; InvalidModelError where it is none."""
-        try:
-            data = json.loads(text)
-            return cls(
-                {k: Port(**v) for k, v in data["inputs"].items()},
-                {k: Port(**v) for k, v in data["outputs"].items()},
-                list(data["input_order"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelError(
-                f"the model's record of its sequences cannot be read: {error}"
-            ) from error
+class Boundary(Record):
+    """A Record that is found in a file or a model; see `of`."""
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -109,13 +44,6 @@ class Boundary:
                 f"{source!r}"
             )
         return cls.loads(metadata[KEY]) if KEY in metadata else cls()
-
-    def owner(self, part: str) -> str:
-        """The input that the tensor `part` stands for; itself, where it is one of its own."""
-        for name, port in self.inputs.items():
-            if part in port.parts(name):
-                return name
-        return part
 
 
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:

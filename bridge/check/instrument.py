@@ -35,6 +35,10 @@ class IfSite:
         return f"bridge.taken.{self.index}.{'then' if branch else 'else'}"
 
 
+Branch = tuple[int, bool]
+"""The index of an IfSite, and whether its then (or its else) branch is meant."""
+
+
 def if_sites(model: Model) -> dict[Node, IfSite]:
     """Every If of the model with its place, outer before inner, in the order of the graph."""
     sites: dict[Node, IfSite] = {}

@@ -99,7 +99,7 @@ def convert(
 
         require_engines(source, destination)
     shapes = input_shapes(input_shape or ())
-    with progress(f"converting {source}", quiet) as done:
+    with progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(
             source,
             destination,
@@ -111,7 +111,7 @@ def convert(
             external_data=external_data,
             weights=weights,
             debug=debug,
-            progress=done,
+            progress=lambda step: doing(f"{step} done"),
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)

@@ -10,9 +10,12 @@ import numpy as np
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
+from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
+
+integers = known_integers
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class Builder:
     ) -> Node:
         """A node with inferred output types. `outputs` is a count, or the values themselves
         (their types are then refined by what inference finds)."""
-        operator = operators().get(op)
-        if operator is not None and operator.defaults:
-            attributes = {**operator.defaults, **attributes} if attributes else dict(
-                operator.defaults
+        row = operator(op)
+        if row is not None and row.defaults:
+            attributes = {**row.defaults, **attributes} if attributes else dict(
+                row.defaults
             )  # fmt: skip
         values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         trimmed = list(inputs)
@@ -105,19 +108,6 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
         value.content = tuple(int(x) for x in tensor.array().reshape(-1))
     return value
-
-
-def integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known; else None."""
-    if value is None:
-        return None
-    content = value.content
-    if content is not None and all(isinstance(x, int) for x in content):
-        return content  # type: ignore[return-value]
-    tensor = value.constant
-    if tensor is not None and tensor.element.kind in ("int", "uint", "bool"):
-        return tuple(int(x) for x in tensor.array().reshape(-1))
-    return None
 
 
 def values_of(value: Value | None) -> np.ndarray | None:

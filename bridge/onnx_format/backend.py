@@ -24,7 +24,7 @@ from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.operators.spelling import choose
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
 """Bytes of constants above which they go to an external file by default."""
@@ -186,7 +186,7 @@ class Writer:
         for node in graph.nodes:
             if node.op != "Constant":
                 self.node(node, proto.node.add(), node_names.get(node, ""))
-                if node.bodies or node.op not in operators():
+                if node.bodies or operator(node.op) is None:
                     self._value_info(node, graph, proto)
         if body is None:
             self._boundary(graph, proto)

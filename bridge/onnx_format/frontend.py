@@ -27,7 +27,7 @@ from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, reader
 from bridge.operators.spelling import fits, unspell
-from bridge.vocabulary import onnx_spellings
+from bridge.vocabulary import onnx_rows
 
 _A = onnx.AttributeProto
 
@@ -203,7 +203,7 @@ class Reader:
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
         rule = reader("onnx", type, version)
-        spellings = onnx_spellings().get((domain, proto.op_type), ())
+        spellings = onnx_rows(domain, proto.op_type)
         if rule is None and not spellings:
             self.unknown(proto, type, inputs, version, scope)
             return

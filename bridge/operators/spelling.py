@@ -15,7 +15,7 @@ from bridge.neutral.builder import Builder, Target, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
 from bridge.operators.type_constraints import disallowed
-from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operators
+from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
 _ELEMENT_OF_TYPE = {
     "int": I64, "ints": I64, "float": F32, "floats": F32, "bool": BOOL, "string": STRING,
@@ -25,11 +25,11 @@ _ELEMENT_OF_TYPE = {
 
 def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     """The spelling by which `target` can write the node, or None and the reason why not."""
-    operator = operators().get(node.op)
-    if operator is None:
+    row = operator(node.op)
+    if row is None:
         why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
         return None, why or "Bridge does not know this operator"
-    spellings = operator.onnx if target.format == "onnx" else operator.ir
+    spellings = row.onnx if target.format == "onnx" else row.ir
     if not spellings:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
     why = ""
@@ -41,10 +41,10 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
             if spelling.until is not None and spelling.until < target.opset:
                 why = why or f"it was removed after operator set {spelling.until}"
                 continue
-        obstacle = _obstacle(node, operator, spelling)
+        obstacle = _obstacle(node, row, spelling)
         if not obstacle and target.format == "onnx" and spelling.domain == "":
             obstacle = disallowed(
-                spelling.type, target.opset, _inputs(node, operator, spelling), node.outputs
+                spelling.type, target.opset, _inputs(node, row, spelling), node.outputs
             )
         if not obstacle:
             return spelling, ""
@@ -56,12 +56,12 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
-def _obstacle(node: Node, operator: Operator, spelling: Spelling) -> str:
+def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
     """Why a spelling cannot express a node; "" where it can."""
     for name in spelling.absent:
-        if node.attributes.get(name) != operator.defaults.get(name):
+        if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
-    for index, declared in enumerate(operator.inputs):
+    for index, declared in enumerate(row.inputs):
         name = declared.rstrip("?*")
         value = node.input(index)
         if value is None:
@@ -84,8 +84,9 @@ def _obstacle(node: Node, operator: Operator, spelling: Spelling) -> str:
 def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str, Any]]:
     """Inputs and attributes (as Python values, by the format's names) of a node in a spelling
     that `choose` gave."""
-    operator = operators()[node.op]
-    inputs = _inputs(node, operator, spelling)
+    row = operator(node.op)
+    assert row is not None
+    inputs = _inputs(node, row, spelling)
     while inputs and inputs[-1] is None:
         inputs.pop()
     attributes: dict[str, Any] = dict(spelling.fixed)
@@ -94,17 +95,17 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
         if value is not None:
             _put(attributes, spelled, value)
     for name, spelled in spelling.as_attributes.items():
-        array = values_of(node.input(operator.input_index(name)))
+        array = values_of(node.input(row.input_index(name)))
         if array is not None:
             _put(attributes, spelled, _as_attribute(array, spelled.type))
     return inputs, attributes
 
 
-def _inputs(node: Node, operator: Operator, spelling: Spelling) -> list[Value | None]:
+def _inputs(node: Node, row: Operator, spelling: Spelling) -> list[Value | None]:
     """The node's inputs in the order of the spelling."""
     inputs: list[Value | None] = []
     for declared in spelling.inputs:
-        index = operator.input_index(declared.rstrip("?*"))
+        index = row.input_index(declared.rstrip("?*"))
         if declared.endswith("*"):
             inputs.extend(node.inputs[index:])
         else:
@@ -128,14 +129,14 @@ def _as_attribute(array: np.ndarray, kind: str) -> Any:
     return tuple(flat) if kind in ("ints", "floats", "strings") else flat[0]
 
 
-def fits(operator: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
+def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
     """Whether a format's node with these attributes (Python values) is this spelling."""
     return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
 
 
 def unspell(
     builder: Builder,
-    operator: Operator,
+    row: Operator,
     spelling: Spelling,
     inputs: Sequence[Value | None],
     attributes: dict[str, Any],
@@ -155,7 +156,7 @@ def unspell(
             neutral[key] = value
     own: list[Value | None] = []
     by_name = {declared.rstrip("?*"): i for i, declared in enumerate(spelling.inputs)}
-    for declared in operator.inputs:
+    for declared in row.inputs:
         key = declared.rstrip("?*")
         if key in spelling.as_attributes:
             spelled = spelling.as_attributes[key]
@@ -176,7 +177,7 @@ def unspell(
                 own.append(value)
         else:
             own.append(None)
-    return builder.node(operator.name, own, outputs, neutral, (), name, extras)
+    return builder.node(row.name, own, outputs, neutral, (), name, extras)
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:

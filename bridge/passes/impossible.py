@@ -17,6 +17,7 @@ from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
+from bridge.vocabulary import has_trait
 
 
 def prune_impossible(model: Model, context: Context) -> None:
@@ -64,7 +65,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
 
 def contradiction(node: Node) -> str:
     """Why the known shapes of a node's inputs do not go together; "" where they may."""
-    check = _CHECKS.get(node.op)
+    check = _elementwise if has_trait(node.op, "broadcasts") else _CHECKS.get(node.op)
     if check is None:
         return ""
     return next(check(node), "")
@@ -178,14 +179,6 @@ def _shapes(node: Node) -> str:
 
 
 _CHECKS: dict[str, Callable[[Node], Iterator[str]]] = {
-    **dict.fromkeys(
-        (
-            "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
-            "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or",
-            "Pow", "Sub", "Sum", "Where", "Xor",
-        ),
-        _elementwise,
-    ),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     **dict.fromkeys(("Conv", "ConvTranspose"), _convolution),
     "Concat": _concat,

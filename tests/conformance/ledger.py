@@ -1,18 +1,22 @@
-"""The ledger: one line for every case and route that is not right, with the reason.
+"""The ledgers: one line for every case and route that is not right, with the reason.
 
-`ledger.tsv` has three columns: case, route, reason. A reason begins with the kind of failure
-(see `routes.Outcome`); the tests hold the outcome to that kind, the rest is for people. The kind
-`either` allows right and wrong: for operators that are random, or an engine that is.
+`ledger.tsv` is about the cases as they stand, `ledger_bodies.tsv` about those that are not the same
+inside a body as outside. Both have three columns: case, route, reason. A reason begins with the
+kind of failure (see `outcome.Outcome`); the tests hold the outcome to that kind, the rest is for
+people. The kind `either` allows right and wrong: for operators that are random, or an engine that
+is.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
-from .routes import Outcome
+from .outcome import Outcome
 
 PATH = Path(__file__).with_name("ledger.tsv")
+BODIES = Path(__file__).with_name("ledger_bodies.tsv")
 Pair = tuple[str, str]
 
 
@@ -25,6 +29,16 @@ def read(path: Path = PATH) -> dict[Pair, str]:
         case, route, reason = line.split("\t")
         reasons[case, route] = reason
     return reasons
+
+
+def kind(case: str, route: str) -> str:
+    """The kind of outcome that the ledger has for a case as it stands."""
+    return _kind(_plain().get((case, route), "right"))
+
+
+@functools.cache
+def _plain() -> dict[Pair, str]:
+    return read()
 
 
 def write(reasons: Mapping[Pair, str], path: Path = PATH) -> None:

@@ -13,16 +13,10 @@ from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
-from bridge.vocabulary import operators
+from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
 Content = Callable[[Node], tuple[int | str | None, ...] | None]
-
-ANY_RANK = {
-    "Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze",
-}  # fmt: skip
-"""Operators whose content function takes and gives values of any rank; others know vectors and
-scalars. PyTorch's exporter turns the pads of a Pad round as a matrix."""
 
 CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
@@ -98,7 +92,7 @@ def infer(node: Node) -> None:
         _loaded.add(op)
     function = _inferences.get(op)
     if function is None:
-        function = _otherwise if op in operators() else _by_rule
+        function = _otherwise if operator(op) is not None else _by_rule
     types: Sequence[Type]
     try:
         types = function(node)
@@ -111,18 +105,19 @@ def infer(node: Node) -> None:
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(inferred, output.declared)
     content = _contents.get(op)
-    if op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
+    if content is None or not node.outputs:
         return
-    if content is not None and node.outputs:
-        output = node.outputs[0]
-        try:
-            output.content = content(node)
-        except _UNKNOWN_YET:
-            if strict:
-                raise
-            output.content = None
-        if output.content is not None and len(output.content) > CONTENT_LIMIT:
-            output.content = None
+    if any(map(_is_matrix, node.inputs)) and not has_trait(op, "content_of_any_rank"):
+        return
+    output = node.outputs[0]
+    try:
+        output.content = content(node)
+    except _UNKNOWN_YET:
+        if strict:
+            raise
+        output.content = None
+    if output.content is not None and len(output.content) > CONTENT_LIMIT:
+        output.content = None
 
 
 def _is_matrix(value: Value | None) -> bool:

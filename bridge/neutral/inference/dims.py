@@ -14,10 +14,16 @@ Content = tuple[int | str | None, ...]
 
 
 def known_integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known."""
-    from bridge.neutral.builder import integers
-
-    return integers(value)
+    """The elements of an integer value, flattened, where all are known; else None."""
+    if value is None:
+        return None
+    content = value.content
+    if content is not None and all(isinstance(x, int) for x in content):
+        return content  # type: ignore[return-value]
+    tensor = value.constant
+    if tensor is not None and tensor.element.kind in ("int", "uint", "bool"):
+        return tuple(int(x) for x in tensor.array().reshape(-1))
+    return None
 
 
 def content_of(value: Value | None) -> Content | None:

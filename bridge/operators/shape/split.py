@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
@@ -161,6 +163,10 @@ def infer_split(node: Node) -> list[Type]:
     return [TensorType(data.element, with_dim(data.shape, axis, length)) for length in lengths]
 
 
+def _taken(part: range, axis: int, places: np.ndarray) -> np.ndarray:
+    return places.take(part, axis)
+
+
 def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
     """Hands every part its elements; a content function speaks of one output only."""
     content, shape = content_of(node.inputs[0]), first(node).shape
@@ -175,7 +181,5 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
             continue
         assert isinstance(length, int)
         part = range(at, at + length)
-        output.content = rearranged(
-            content, shape, lambda places, part=part: places.take(part, axis)
-        )
+        output.content = rearranged(content, shape, partial(_taken, part, axis))
         at += length
