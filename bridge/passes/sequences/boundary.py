@@ -22,6 +22,7 @@ from bridge.neutral.types import (
     innermost,
 )
 from bridge.operators import Refused
+from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
@@ -35,7 +36,7 @@ from bridge.passes.sequences.forms import (
     to_ragged,
     undetermined,
 )
-from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.passes.sequences.lower import Lowering
 
 
 def enter_model(model: Model, lowering: Lowering) -> Record:

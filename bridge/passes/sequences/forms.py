@@ -17,6 +17,10 @@ from bridge.neutral.types import ANY, BOOL, I64, Element, Shape, TensorType, is_
 from bridge.operators import Refused
 
 
+class Fails(Refused):
+    """Raised for an operator that fails whenever it runs, in ONNX too."""
+
+
 @dataclass(frozen=True)
 class Elements:
     """A sequence whose length is known: its elements, and what is known of each one's type."""

@@ -22,6 +22,7 @@ from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences import ragged, uniform
 from bridge.passes.sequences.forms import (
     Elements,
+    Fails,
     Form,
     Maybe,
     Ragged,
@@ -114,7 +115,7 @@ def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
         return None
     place = known[0] + len(form.items) if known[0] < 0 else known[0]
     if not 0 <= place < bound:
-        raise Refused(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
+        raise Fails(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
     return place
 
 
@@ -153,11 +154,8 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = _sequence(forms[0], node)
     index = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
     if isinstance(form, Elements):
-        place = (
-            len(form.items) - 1
-            if index is None
-            else _constant_position(form, index, len(form.items))
-        )
+        last = b.constant(-1) if index is None else index
+        place = _constant_position(form, last, len(form.items))
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
     form = _movable(b, form, node)
@@ -176,7 +174,7 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
         join = ragged.stack if new else ragged.concat
         return join(b, form, axis, _name(node))
     if not form.items:
-        raise Refused("an empty sequence has nothing to concatenate")
+        raise Fails("an empty sequence has nothing to concatenate")
     items = form.items
     if new:
         items = tuple(b.op("Unsqueeze", item, b.constant([axis])) for item in items)
@@ -270,7 +268,7 @@ def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     if isinstance(form, Maybe):
         form = form.payload
     if form is None:
-        raise Refused("the optional that it takes has no element")
+        raise Fails("the optional that it takes has no element")
     return form
 
 
