@@ -7,7 +7,7 @@ import numpy as np
 from bridge.ir_format.attributes import parse_bool
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, I32, I64, is_static
+from bridge.neutral.types import BF16, BOOL, I32, I64, is_static
 from bridge.rules import Refused, Result, expands, reads
 from bridge.rules.idioms import as_i64, cast, vector
 
@@ -16,6 +16,7 @@ IR = (
     "ReduceMin", "ReduceProd", "ReduceSum",
 )  # fmt: skip
 ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+LARGEST_BF16 = np.float32(0xFF * 2.0**120)
 
 
 @reads(*IR, format="ir")
@@ -79,6 +80,23 @@ def all_minus_infinity(b: Builder, node: Node) -> Result:
             assert data is not None
             lowest = b.op("Equal", data, b.like(-np.inf, data))
             return b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
+    return None
+
+
+@expands("Equal", target="ir")
+def infinite_bf16(b: Builder, node: Node) -> Result:
+    """What equals an infinity lies beyond the greatest finite numbers. OpenVINO's CPU plugin
+    (2026.4) computes bf16 in f32 where the processor has no instructions for it, and makes the
+    largest numbers of f32 of a constant's infinities then: neither they nor what is infinite at
+    run time equal the other, but both lie beyond the numbers of bf16."""
+    for x, other in (node.inputs, reversed(node.inputs)):
+        bound = values_of(_uncast(other))
+        if x is None or x.element is not BF16 or bound is None or not bound.size:
+            continue
+        numbers = bound.astype(np.float32)
+        if np.isinf(numbers).all() and np.unique(numbers).size == 1:
+            limits = b.like(np.copysign(LARGEST_BF16, numbers), x)
+            return b.op("Less", x, limits) if numbers.flat[0] < 0 else b.op("Less", limits, x)
     return None
 
 
