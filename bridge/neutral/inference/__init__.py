@@ -111,18 +111,21 @@ def infer(node: Node) -> None:
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(inferred, output.declared)
     content = _contents.get(op)
-    if op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
+    if content is None or not node.outputs:
         return
-    if content is not None and node.outputs:
-        output = node.outputs[0]
-        try:
-            output.content = content(node)
-        except _UNKNOWN_YET:
-            if strict:
-                raise
-            output.content = None
-        if output.content is not None and len(output.content) > CONTENT_LIMIT:
-            output.content = None
+    if op in ANY_RANK or not any(map(_is_matrix, node.inputs)):
+        node.outputs[0].content = _known(content, node)
+
+
+def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
+    """What a content function gives for a node, where it is short."""
+    try:
+        known = content(node)
+    except _UNKNOWN_YET:
+        if strict:
+            raise
+        return None
+    return None if known is None or len(known) > CONTENT_LIMIT else known
 
 
 def _is_matrix(value: Value | None) -> bool:
