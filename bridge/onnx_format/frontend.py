@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
-from bridge.operators import Refused, reader
+from bridge.operators import Refused, Rule, reader
 from bridge.operators.spelling import fits, unspell
-from bridge.vocabulary import onnx_rows
+from bridge.vocabulary import Operator, Spelling, onnx_rows
 
 _A = onnx.AttributeProto
 
@@ -131,19 +132,9 @@ class Reader:
                 raise InvalidModelError(f'{scope.where}: two initializers are called "{name}"')
             constants[name] = tensor
         if model is not None:
-            overridable = self.proto.ir_version >= 4
-            for info in proto.input:
-                if info.name in constants and not overridable:
-                    continue
-                value = Value(read_type(info.type), [info.name])
-                require_type(value.type, f'{scope.where} / input "{info.name}"')
-                scope.define(info.name, value)
-                graph.inputs.append(value)
-                if info.name in constants:
-                    model.defaults[value] = constants.pop(info.name)
+            self._inputs(proto, scope, model, constants)
         for name, tensor in constants.items():
             scope.define(name, scope.builder.tensor(tensor, [name]))
-            self.has_open_inputs = not all(_is_static(v.type) for v in graph.inputs)
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
@@ -156,6 +147,23 @@ class Reader:
         graph.nodes = scope.builder.nodes
         scope.close()
         return graph
+
+    def _inputs(
+        self, proto: onnx.GraphProto, scope: Scope, model: Model, constants: dict[str, Tensor]
+    ) -> None:
+        """Gives the top-level graph its inputs; takes those out of `constants` that are inputs
+        with a default value."""
+        overridable = self.proto.ir_version >= 4
+        for info in proto.input:
+            if info.name in constants and not overridable:
+                continue
+            value = Value(read_type(info.type), [info.name])
+            require_type(value.type, f'{scope.where} / input "{info.name}"')
+            scope.define(info.name, value)
+            scope.graph.inputs.append(value)
+            if info.name in constants:
+                model.defaults[value] = constants.pop(info.name)
+        self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
         for tensor in proto.initializer:
@@ -201,37 +209,52 @@ class Reader:
             self.unknown(proto, type, inputs, version, scope)
             return
         raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
-        builder = scope.builder
+        scope.builder.name = proto.name
         if rule is not None:
-            builder.name = proto.name
-            raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
-            try:
-                result = rule(builder, raw_node)
-            except Refused as refusal:
-                raise InvalidModelError(f"{where}: {refusal}") from None
-            if result is not None:
-                results: list[Value | None] = (
-                    [result] if isinstance(result, Value) else list(result)
-                )
-                scope.bind_results(proto, results)
+            node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
+            if self._by_rule(rule, node, proto, scope):
                 return
-        builder.name = proto.name
-        for operator, spelling in spellings:
-            if int(spelling.version) > version:
-                continue
+        rows = [row for row in spellings if int(row[1].version) <= version]
+        if not self._by_row(rows, inputs, raw, proto, scope):
+            self.unknown(proto, type, inputs, version, scope)
+
+    def _by_rule(self, rule: Rule, node: Node, proto: onnx.NodeProto, scope: Scope) -> bool:
+        """Reads a node, as it stands in the file, by a rule, if that applies."""
+        try:
+            result = rule(scope.builder, node)
+        except Refused as refusal:
+            raise InvalidModelError(f"{scope.path(proto)}: {refusal}") from None
+        if result is None:
+            return False
+        results: list[Value | None] = [result] if isinstance(result, Value) else list(result)
+        scope.bind_results(proto, results)
+        return True
+
+    def _by_row(
+        self,
+        rows: Sequence[tuple[Operator, Spelling]],
+        inputs: list[Value | None],
+        raw: dict[str, Any],
+        proto: onnx.NodeProto,
+        scope: Scope,
+    ) -> bool:
+        """Reads a node by the first of the rows that fits its attributes, if one does."""
+        scope.builder.name = proto.name
+        for operator, spelling in rows:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
             outputs, extras = scope.outputs(proto), node_extras(proto)
             try:
                 unspell(
-                    builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
-                )
+                    scope.builder, operator, spelling, inputs, attributes, outputs, proto.name,
+                    extras,
+                )  # fmt: skip
             except KeyError as error:
-                raise InvalidModelError(f"{where}: {error.args[0]}") from error
+                raise InvalidModelError(f"{scope.path(proto)}: {error.args[0]}") from error
             scope.bind(proto, outputs)
-            return
-        self.unknown(proto, type, inputs, version, scope)
+            return True
+        return False
 
     def unknown(
         self,

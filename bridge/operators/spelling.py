@@ -63,22 +63,26 @@ def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
         if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
     for index, declared in enumerate(row.inputs):
-        name = declared.rstrip("?*")
         value = node.input(index)
-        if value is None:
-            continue
-        if name in spelling.as_attributes:
-            if values_of(value) is None:
-                return f"its input {name} must be a constant in {spelling.type}"
-        elif not any(name == i.rstrip("?*") for i in spelling.inputs):
-            return f"{spelling.type} has no input {name}"
-        allowed = spelling.elements.get(name)
-        if allowed and value.element is not None and value.element.name not in allowed:
-            return f"{spelling.type} takes no {value.element} as {name}"
+        if value is not None and (why := _input_obstacle(value, declared.rstrip("?*"), spelling)):
+            return why
     for name, spelled in spelling.attributes.items():
         value = node.attributes.get(name)
         if isinstance(value, str) and spelled.values is not None and value not in spelled.values:
             return f"{spelling.type} has no {name} = {value}"
+    return ""
+
+
+def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
+    """Why a spelling cannot take a value as its input `name`; "" where it can."""
+    if name in spelling.as_attributes:
+        if values_of(value) is None:
+            return f"its input {name} must be a constant in {spelling.type}"
+    elif not any(name == i.rstrip("?*") for i in spelling.inputs):
+        return f"{spelling.type} has no input {name}"
+    allowed = spelling.elements.get(name)
+    if allowed and value.element is not None and value.element.name not in allowed:
+        return f"{spelling.type} takes no {value.element} as {name}"
     return ""
 
 

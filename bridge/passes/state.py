@@ -47,6 +47,26 @@ def lower_state(model: Model, context: Context) -> None:
         raise UnsupportedError(str(context.target), refused)
     if not readers and not assigned:
         return
+    refused = _replace_variables(model, context)
+    if refused:
+        raise UnsupportedError(str(context.target), refused)
+    record = []
+    graph.output_names = graph.output_names or [""] * len(graph.outputs)
+    for name, node in assigned.items():
+        value = node.inputs[0]
+        assert value is not None
+        after = f"{name}.next"
+        graph.outputs.append(value)
+        graph.output_names.append(after)
+        record.append({"variable": name, "input": name, "output": after})
+    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+
+
+def _replace_variables(model: Model, context: Context) -> list[Unsupported]:
+    """Puts inputs in the place of what reads variables, and nothing in that of what assigns them;
+    the nodes of which that cannot be done."""
+    graph = model.graph
+    refused: list[Unsupported] = []
     states: dict[str, Value] = {}
     substitution = Substitution()
     nodes: list[Node] = []
@@ -72,20 +92,9 @@ def lower_state(model: Model, context: Context) -> None:
             state.names = own
         else:
             nodes.append(node)
-    if refused:
-        raise UnsupportedError(str(context.target), refused)
     graph.nodes = nodes
     substitution.finish(graph)
-    record = []
-    graph.output_names = graph.output_names or [""] * len(graph.outputs)
-    for name, node in assigned.items():
-        value = node.inputs[0]
-        assert value is not None
-        after = f"{name}.next"
-        graph.outputs.append(value)
-        graph.output_names.append(after)
-        record.append({"variable": name, "input": name, "output": after})
-    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+    return refused
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:

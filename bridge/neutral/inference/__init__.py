@@ -107,17 +107,19 @@ def infer(node: Node) -> None:
     content = _contents.get(op)
     if content is None or not node.outputs:
         return
-    if any(map(_is_matrix, node.inputs)) and not has_trait(op, "content_of_any_rank"):
-        return
-    output = node.outputs[0]
+    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "content_of_any_rank"):
+        node.outputs[0].content = _known(content, node)
+
+
+def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
+    """What a content function gives for a node, where it is short."""
     try:
-        output.content = content(node)
+        known = content(node)
     except _UNKNOWN_YET:
         if strict:
             raise
-        output.content = None
-    if output.content is not None and len(output.content) > CONTENT_LIMIT:
-        output.content = None
+        return None
+    return None if known is None or len(known) > CONTENT_LIMIT else known
 
 
 def _is_matrix(value: Value | None) -> bool:
