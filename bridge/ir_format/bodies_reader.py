@@ -274,7 +274,7 @@ def _read_body(
     where = f"{where} / {tag}"
     if xml is None:
         raise InvalidModelError(f"{where}: is missing")
-    layers = read_layers(xml, where)
+    layers = read_layers(xml, where, reader.notes)
     graph = Graph()
     body = Body(graph)
     parameters = [inner for inner in layers if inner.type == "Parameter"]

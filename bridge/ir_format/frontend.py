@@ -47,7 +47,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         )
     where = net.get("name") or xml.stem
     reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin")))
-    layers = read_layers(net, where)
+    layers = read_layers(net, where, reader.notes)
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
     entries, metadata = read_rt_info(net)
     symbols = load_symbols(metadata)
@@ -71,6 +71,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
                 "results": [edge_layer(by_id[id]) for id in results],
             }
         },
+        notes=reader.notes,
     )
 
 
@@ -117,11 +118,13 @@ def _output_names(
 
 
 class Reader:
-    """What the graphs of one file have in common: the IR version and the weights."""
+    """What the graphs of one file have in common: the IR version, the weights, and what a report
+    should tell of how they were read."""
 
     def __init__(self, version: int, weights: WeightsReader) -> None:
         self.version = version
         self.weights = weights
+        self.notes: list[str] = []
 
     def build(
         self, graph: Graph, layers: list[Layer], parameters: dict[int, Value], where: str

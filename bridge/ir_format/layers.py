@@ -10,6 +10,7 @@ from lxml import etree
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
 from bridge.ir_format.names import split_names
+from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
 from bridge.vocabulary import ir_type
 
@@ -64,9 +65,9 @@ def inner_xml(xml: Xml) -> str:
     return "".join(etree.tostring(child, encoding="unicode", with_tail=False) for child in xml)
 
 
-def read_layers(net: Xml, where: str) -> list[Layer]:
+def read_layers(net: Xml, where: str, notes: list[str]) -> list[Layer]:
     """The layers of a `<net>` or a body, in file order but for those that come before their
-    inputs. InvalidModelError for edges to nowhere and cycles."""
+    inputs, of which `notes` learns. InvalidModelError for edges to nowhere and cycles."""
     layers: dict[int, Layer] = {}
     for xml in net.iterfind("layers/layer"):
         layer = _layer(xml, where)
@@ -76,7 +77,7 @@ def read_layers(net: Xml, where: str) -> list[Layer]:
     if not layers:
         raise InvalidModelError(f"{where}: there are no layers; is this an OpenVINO IR?")
     _connect(net, layers, where)
-    return _sorted(layers, where)
+    return _sorted(layers, where, notes)
 
 
 def _layer(xml: Xml, where: str) -> Layer:
@@ -155,25 +156,21 @@ def _connect(net: Xml, layers: dict[int, Layer], where: str) -> None:
         layer.sources = [ends[i] for i in range(len(ends))]
 
 
-def _sorted(layers: dict[int, Layer], where: str) -> list[Layer]:
+def _sorted(layers: dict[int, Layer], where: str, notes: list[str]) -> list[Layer]:
     """File order, each layer after those it needs, Parameters first: their order counts."""
-    order: list[Layer] = []
-    state: dict[int, bool] = {}  # False while a layer waits for its inputs, then True
-    for start in sorted(layers, key=lambda id: layers[id].type != "Parameter"):
-        stack = [start]
-        while stack:
-            layer = layers[stack[-1]]
-            done = state.get(layer.id)
-            if done is None:
-                state[layer.id] = False
-                for source, _ in reversed(layer.sources):
-                    if source not in state:
-                        stack.append(source)
-                    elif not state[source]:
-                        raise InvalidModelError(f"{where} / {layer}: is part of a cycle of layers")
-                continue
-            stack.pop()
-            if not done:
-                state[layer.id] = True
-                order.append(layer)
-    return order
+    given = sorted(layers.values(), key=lambda layer: layer.type != "Parameter")
+    places = {layer.id: place for place, layer in enumerate(given)}
+    needs = [[places[source] for source, _ in layer.sources] for layer in given]
+    try:
+        order = topological(needs)
+    except Cycle as cycle:
+        raise InvalidModelError(
+            f"{where} / {given[cycle.member]}: is part of a cycle of layers"
+        ) from None
+    early = next((place for place, at in enumerate(order) if place != at), None)
+    if early is not None and not notes:
+        notes.append(
+            f"layers stand before others that they need, first {where} / {given[early]}; they "
+            "were sorted"
+        )
+    return [given[place] for place in order]

@@ -260,7 +260,8 @@ class Model:
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default
     domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
     initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
-    what only one format knows, under that format's name.
+    what only one format knows, under that format's name. `notes` is what a report should tell of
+    how the file was read.
     """
 
     graph: Graph
@@ -270,6 +271,7 @@ class Model:
     defaults: dict[Value, Tensor] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     extras: ModelExtras = field(default_factory=ModelExtras)
+    notes: list[str] = field(default_factory=list)
 
 
 def loop_kind(node: Node) -> str:

@@ -22,6 +22,7 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
+from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.tensors import read_sparse, read_tensor
@@ -61,7 +62,14 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
                 raise InvalidModelError(f"{where}: cannot be read: {error.strerror}") from error
         proto, grafts = _parse(data, where)
     _require(proto, where)
-    return Reader(proto, file, grafts).model()
+    try:
+        return Reader(proto, file, grafts).model()
+    except Unordered as unordered:
+        model = Reader(proto, file, grafts, sorts=True).model()
+        model.notes.append(
+            f"nodes stand before others that they need, first {unordered.place}; they were sorted"
+        )
+        return model
 
 
 def _parse(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
@@ -90,14 +98,19 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
 
 
 class Reader:
-    """Reads one ModelProto."""
+    """Reads one ModelProto; one that `sorts` brings nodes into topological order first."""
 
     def __init__(
-        self, proto: onnx.ModelProto, file: Path | None, grafts: Grafts | None = None
+        self,
+        proto: onnx.ModelProto,
+        file: Path | None,
+        grafts: Grafts | None = None,
+        sorts: bool = False,
     ) -> None:
         self.proto = proto
         self.file = file
         self.grafts = grafts or Grafts()
+        self.sorts = sorts
         self.functions = Functions(proto.functions)
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
@@ -138,8 +151,7 @@ class Reader:
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
-        for node in proto.node:
-            self.node(node, scope)
+        self.nodes(proto.node, scope)
         for info in proto.output:
             graph.outputs.append(scope.resolve(info.name, "output"))
             if model is not None:
@@ -180,6 +192,11 @@ class Reader:
         be what they were before somebody opened it, and are not believed."""
         type = read_type(proto)
         return without_sizes(type) if self.has_open_inputs else type
+
+    def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
+        """Reads the nodes of a graph or function into `scope`."""
+        for proto in in_order(protos, self.grafts, scope.where) if self.sorts else protos:
+            self.node(proto, scope)
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
