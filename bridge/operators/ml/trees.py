@@ -9,7 +9,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, F32, F64
+from bridge.neutral.inference import infers
+from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, expand, reshape, sizes, unsqueeze
 from bridge.operators.loops import along
@@ -18,6 +19,7 @@ from bridge.operators.ml.scores import (
     chosen,
     labels_of,
     positive_or_not,
+    rows_of,
     transformed,
     with_second_class,
 )
@@ -261,6 +263,12 @@ def regressor(b: Builder, node: Node) -> Result:
     return cast(b, transformed(b, scores, attributes["post_transform"]), F32)
 
 
+@infers("ai.onnx.ml::TreeEnsembleRegressor")
+def infer_regressor(node: Node) -> list[Type]:
+    targets = node.attributes.get("n_targets") or max(node.attributes["target_ids"]) + 1
+    return [TensorType(F32, (rows_of(node), targets))]
+
+
 @expands("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """The aggregated weights."""
@@ -296,3 +304,15 @@ def classifier(b: Builder, node: Node) -> Result:
     pair = (int(labels[0]), int(labels[1])) if len(labels) == 2 else (0, int(labels[0]))
     label = positive_or_not(b, scores, 0.5 if positive else 0.0, pair)
     return [label, with_second_class(b, scores, name, positive)]
+
+
+@infers("ai.onnx.ml::TreeEnsembleClassifier")
+def infer_classifier(node: Node) -> list[Type]:
+    attributes = node.attributes
+    names = attributes.get("classlabels_strings")
+    labels, ids = len(names or attributes["classlabels_int64s"]), set(attributes["class_ids"])
+    classes = max(labels, max(ids) + 1)
+    if len(ids) == 1 and labels <= 2:
+        classes = 1 if attributes["post_transform"] == "PROBIT" else 2
+    rows = rows_of(node)
+    return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, classes))]
