@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug, Quiet, parse_dimension
+from bridge.cli.options import Debug, Limit, Quiet, given_limits, parse_dimension
 from bridge.cli.output import echo, progress
 from bridge.errors import BridgeError, UsageError
 
@@ -46,6 +46,7 @@ def check(
             "name.",
         ),
     ] = None,
+    limit: Limit = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -65,6 +66,7 @@ def check(
     run_check(
         model, other, quiet,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
+        limits=given_limits(limit),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridge.cli.options import Debug
+from bridge.cli.options import Debug, Limit, given_limits
 from bridge.cli.output import echo
 
 
@@ -21,6 +21,7 @@ def inspect(
         Path | None,
         typer.Option(metavar="FILE.bin", help="The weights of an IR, under another name."),
     ] = None,
+    limit: Limit = None,
     debug: Debug = False,
 ) -> None:
     """Show inputs, outputs, operators, and the tree of Ifs and Loops with their ports.
@@ -33,6 +34,13 @@ def inspect(
       bridge inspect model.xml --json
       bridge inspect model.xml --graph
     """
+    from bridge.limits import read_limits, usually
+
+    with usually(read_limits(given_limits(limit))):
+        _show(file, as_json, graph, weights)
+
+
+def _show(file: Path, as_json: bool, graph: bool, weights: Path | None) -> None:
     import bridge
     from bridge.show.description import describe
     from bridge.show.text import as_text

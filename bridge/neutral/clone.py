@@ -50,6 +50,7 @@ def clone_model(model: Model) -> Model:
         {values[value]: tensor for value, tensor in model.defaults.items()},
         dict(model.metadata),
         extras,
+        dict(model.files),
     )
 
 

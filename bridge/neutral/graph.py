@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from bridge.limits import budget
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, TensorType, Type
 
@@ -91,6 +92,7 @@ class Node:
         self.bodies = bodies
         self.name = name
         self.extras: dict[str, Any] | None = extras
+        budget().node(op, name)
         for output in outputs:
             output.producer = self
 
@@ -231,7 +233,8 @@ class Model:
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default
     domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
     initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
-    what only one format knows, under that format's name.
+    what only one format knows, under that format's name. `files` are those that it was read from
+    and that hold its constants, each with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -241,6 +244,7 @@ class Model:
     defaults: dict[Value, Tensor] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     extras: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
 
 def is_scan(node: Node) -> bool:

@@ -23,7 +23,7 @@ from bridge.neutral.inference.control import part_type
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.scope import Captures, Scope, describe
 from bridge.onnx_format.types import write_type
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     bodies = []
     for branch in ("then_branch", "else_branch"):
         graph, home = graph_attribute(reader, proto, branch, where)
-        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}', home)
+        inner = scope.nested(captures, f"{describe(proto)} / {branch}", home)
         reader.graph(graph, inner)
         if len(inner.graph.outputs) != len(proto.output):
             raise InvalidModelError(
@@ -90,7 +90,7 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     states = len(given) - 2
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
-    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body', home)
+    inner = scope.nested(captures, f"{describe(proto)} / body", home)
     body = inner.body
     body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
@@ -164,11 +164,11 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         return
     where = scope.path(proto)
     graph, home = graph_attribute(reader, proto, "body", where)
-    attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
+    attributes = {a.name: read_attribute(a, reader.files, where) for a in proto.attribute}
     captures = Captures([None, None])
     captures.inputs += [scope.resolve(name, where) for name in proto.input]
     outputs = scope.outputs(proto)
-    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body', home)
+    inner = scope.nested(captures, f"{describe(proto)} / body", home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
     scope.builder.node(
         "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
@@ -259,7 +259,7 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     found = None
     for attribute in proto.attribute:
-        value = read_attribute(attribute, reader.file, where)
+        value = read_attribute(attribute, reader.files, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
                 found = value
