@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import InvalidModelError, UsageError
+from bridge.errors import UsageError
+from bridge.limits import limited, read_limits
+from bridge.neutral.arrays import zeros
+from bridge.neutral.types import size_of
+from bridge.records import broken, read_record
 
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Boundary, in JSON."""
@@ -72,18 +76,21 @@ class Boundary:
 
     @classmethod
     def loads(cls, text: str) -> Boundary:
-        """From JSON; InvalidModelError where it is none."""
-        try:
-            data = json.loads(text)
-            return cls(
-                {k: Port(**v) for k, v in data["inputs"].items()},
-                {k: Port(**v) for k, v in data["outputs"].items()},
-                list(data["input_order"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelError(
-                f"the model's record of its sequences cannot be read: {error}"
-            ) from error
+        """From JSON; InvalidModelError where it is no record of a boundary."""
+        data = read_record(text, _WHAT)
+        inputs, outputs, order = (
+            data.get(key) if isinstance(data, dict) else None
+            for key in ("inputs", "outputs", "input_order")
+        )
+        if not (isinstance(inputs, dict) and isinstance(outputs, dict)):
+            raise broken(_WHAT, "it has no inputs or no outputs")
+        if not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
+            raise broken(_WHAT, "it has no order of the inputs")
+        return cls(
+            {name: _read_port(name, given, ("ragged", "tensor")) for name, given in inputs.items()},
+            {name: _read_port(name, given, _KINDS) for name, given in outputs.items()},
+            order,
+        )
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -118,6 +125,37 @@ class Boundary:
         return part
 
 
+_WHAT = "sequences"
+_KINDS = ("ragged", "elements", "tensor")
+_MOST_ELEMENTS = 1 << 20
+
+
+def _read_port(name: str, given: Any, kinds: Sequence[str]) -> Port:
+    """A Port from JSON, for which only some `kinds` make sense."""
+    from bridge.neutral.types import ELEMENTS, I64_MAX
+
+    known = {field.name for field in fields(Port)}
+    if not isinstance(given, dict) or not {"kind", "element", "shape"} <= set(given) <= known:
+        raise broken(_WHAT, f'what it says of "{name}" is not what Bridge writes')
+    port = Port(**given)
+    right = (
+        port.kind in kinds,
+        isinstance(port.element, str)
+        and port.element in ELEMENTS
+        and ELEMENTS[port.element].onnx is not None,
+        isinstance(port.shape, list | None) and all(
+            dim is None or isinstance(dim, str) or (type(dim) is int and 0 <= dim <= I64_MAX)
+            for dim in port.shape or ()
+        ),
+        isinstance(port.optional, bool) and isinstance(port.mixed, bool),
+        type(port.count) is int and 0 <= port.count <= _MOST_ELEMENTS,
+    )  # fmt: skip
+    if not all(right):
+        wrong = ("kind", "element", "shape", "optional or mixed", "count")[right.index(False)]
+        raise broken(_WHAT, f'its {wrong} of "{name}" is none')
+    return port
+
+
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Inputs of an IR from those of the ONNX model that it came from.
 
@@ -131,12 +169,13 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     boundary = Boundary.of(source)
     _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
-    for name, value in feeds.items():
-        port = boundary.inputs.get(name)
-        if port is None:
-            packed[name] = value
-        else:
-            packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+    with limited(read_limits(None)):
+        for name, value in feeds.items():
+            port = boundary.inputs.get(name)
+            if port is None:
+                packed[name] = value
+            else:
+                packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
     return packed
 
 
@@ -146,7 +185,11 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
     dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
-        return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
+        what = f'the input "{name}", which is absent'
+        return [
+            *present,
+            zeros(port.dummy, dtype, what) if value is None else np.asarray(value),
+        ]
     if not isinstance(value, list | tuple | None):
         raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
     try:
@@ -202,7 +245,9 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
     result, start = [], 0
     for shape in shapes:
         dims = tuple(int(d) for d in shape if d >= 0)
-        count = int(np.prod(dims, dtype=np.int64))
+        count = size_of(dims)
+        if start + count > data.size:
+            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

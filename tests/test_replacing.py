@@ -1,4 +1,4 @@
-"""What stands at the destination: after a kill at any step, beside strangers, under other owners."""
+"""What stands at the destination: after a kill at any step, beside strangers, of other owners."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_a_source_that_changes_meanwhile(
     monkeypatch.setattr(RangeCopier, "copy", changing)
     place = tmp_path / "place"
     place.mkdir()
-    with pytest.raises(bridge.InvalidModelError, match="has changed|truncated|cannot be read"):
+    with pytest.raises(bridge.InvalidModelError, match=r"has changed|truncated|cannot be read"):
         bridge.convert(paths[0], place / "out.onnx", external_data=True)
     assert not list(place.iterdir())
 

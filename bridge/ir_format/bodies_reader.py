@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.document import Xml
+from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
+from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import (
     Body,
@@ -102,7 +104,7 @@ def read_loop(
             raise InvalidModelError(f"{where}: has no trip count or no condition")
         count = integers(inputs[0])
         node.inputs = [
-            None if count is not None and count[0] < 0 else inputs[0],
+            None if count and count[0] < 0 else inputs[0],
             _boolean(builder, inputs[1]),
         ]
     maps = _read_maps(layer, "port_map", where)
@@ -262,6 +264,8 @@ def _read_body(
     where = f"{where} / {tag}"
     if xml is None:
         raise InvalidModelError(f"{where}: is missing")
+    reader.depth += 1
+    budget().graph(reader.depth, where)
     layers = read_layers(xml, where)
     graph = Graph()
     body = Body(graph)
@@ -293,6 +297,7 @@ def _read_body(
             result = _boolean(Builder(graph.nodes), result)
         graph.outputs.append(result)
         body.outputs.append(use)
+    reader.depth -= 1
     return body
 
 
