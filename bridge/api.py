@@ -122,6 +122,8 @@ def _load(source: Any, weights: PathLike | None) -> Model:
 
 
 def _read(source: Any, weights: PathLike | None) -> Model:
+    import bridge.wiring  # noqa: F401
+
     if not isinstance(source, str | os.PathLike):
         import onnx
 

@@ -273,9 +273,9 @@ def _undisturbed() -> Iterator[None]:
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            handler = None if number is None else signal.getsignal(number)
-            if callable(handler):
+            number = getattr(signal, name, signal.SIGINT)  # Windows has no SIGHUP
+            handler = signal.getsignal(number)
+            if callable(handler) and number not in handlers:
                 handlers[number] = handler
                 signal.signal(number, lambda *arrived: came.append(arrived))
     try:

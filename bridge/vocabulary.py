@@ -29,6 +29,10 @@ Keys of a spelling:
 - `absent`: neutral attributes this format lacks: they must have their default to be written.
 - `fixed`: attributes that are always written so, and that a node must have so to be read here.
 - `elements`: `{ input = ["f32", ...] }` element types that the format allows, where it matters.
+
+The family of an operator is the file of its row. A file may begin with `domains`, ONNX's domains
+whose operators are of this family without rows, and `reads`, types of ONNX's own domain that it
+reads though the vocabulary has no such word.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from bridge.elements import ELEMENTS
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -97,7 +103,7 @@ class Operator:
     defaults: dict[str, Any]
     onnx: tuple[Spelling, ...]
     ir: tuple[Spelling, ...]
-    file: str
+    family: str
 
     def input_index(self, name: str) -> int:
         for index, declared in enumerate(self.inputs):
@@ -133,8 +139,6 @@ def _default(kind: str, text: str) -> Any:
         case "bool":
             return text == "true"
         case "element":
-            from bridge.neutral.types import ELEMENTS
-
             return ELEMENTS[text]
     return text
 
@@ -209,7 +213,7 @@ def _spelling(
     )
 
 
-def _operator(name: str, row: dict[str, Any], file: str) -> Operator:
+def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
     if unknown := set(row) - {"inputs", "outputs", "attributes", "onnx", "ir"}:
         raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
     inputs = tuple(row.get("inputs", ()))
@@ -228,22 +232,85 @@ def _operator(name: str, row: dict[str, Any], file: str) -> Operator:
         defaults={k: a.default for k, a in attributes.items() if a.default is not REQUIRED},
         onnx=spellings("onnx"),
         ir=spellings("ir"),
-        file=file,
+        family=family,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A mapping file: its rows by operator, and what it says of operators without rows."""
+
+    rows: dict[str, dict[str, Any]]
+    domains: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+@cache
+def _files() -> dict[str, _File]:
+    """The mapping files by family."""
+    files = {}
+    for path in sorted(_directory().glob("*.toml")):
+        with path.open("rb") as file:
+            rows = tomllib.load(file)
+        domains, reads = rows.pop("domains", ()), rows.pop("reads", ())
+        files[path.stem] = _File(rows, tuple(domains), tuple(reads))
+    return files
 
 
 @cache
 def operators() -> dict[str, Operator]:
     """Every operator of the vocabulary by its neutral name."""
     table: dict[str, Operator] = {}
-    for path in sorted(_directory().glob("*.toml")):
-        with path.open("rb") as file:
-            rows = tomllib.load(file)
-        for name, row in rows.items():
+    for family, file in _files().items():
+        for name, row in file.rows.items():
             if name in table:
-                raise ValueError(f"mappings: {name} is in {table[name].file} and in {path.stem}")
-            table[name] = _operator(name, row, path.stem)
+                raise ValueError(f"mappings: {name} is in {table[name].family} and in {family}")
+            table[name] = _operator(name, row, family)
     return table
+
+
+def families() -> tuple[str, ...]:
+    """The names of all families."""
+    return tuple(_files())
+
+
+def family_of(op: str) -> str | None:
+    """The family of a neutral operator, or of one of a domain that a family covers; None for
+    any other."""
+    operator = operators().get(op)
+    return operator.family if operator is not None else _families_of_domains().get(_domain(op))
+
+
+def families_of_type(format: str, type: str) -> tuple[str, ...]:
+    """The families that may read nodes of `type` (`domain::Type` outside ONNX's own domain)."""
+    found = _families_of_types().get((format, type))
+    if found is None and format == "onnx":
+        family = _families_of_domains().get(_domain(type))
+        return () if family is None else (family,)
+    return found or ()
+
+
+def _domain(op: str) -> str:
+    return op.rpartition("::")[0]
+
+
+@cache
+def _families_of_domains() -> dict[str, str]:
+    return {domain: family for family, file in _files().items() for domain in file.domains}
+
+
+@cache
+def _families_of_types() -> dict[tuple[str, str], tuple[str, ...]]:
+    table: dict[tuple[str, str], set[str]] = {}
+    for operator in operators().values():
+        for format, spellings in (("onnx", operator.onnx), ("ir", operator.ir)):
+            for spelling in spellings:
+                type = f"{spelling.domain}::{spelling.type}" if spelling.domain else spelling.type
+                table.setdefault((format, type), set()).add(operator.family)
+    for family, file in _files().items():
+        for type in file.reads:
+            table.setdefault(("onnx", type), set()).add(family)
+    return {key: tuple(sorted(found)) for key, found in table.items()}
 
 
 @cache

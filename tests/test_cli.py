@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,13 @@ import onnx
 import onnx.parser
 import pytest
 
+from bridge.neutral.inference import _contents, _inferences
+from bridge.operators import _expansions, _readers, load_all
 from bridge.passes.sequences.operators import _table
-from bridge.rules import _expansions, _load, _readers, index_types, widening
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
-from bridge.vocabulary import operators
+from bridge.vocabulary import families, families_of_type, family_of, operators
 
 from .command_line import bridge
 from .model_files import IR_FILES, ONNX_FILES
@@ -254,7 +256,7 @@ def test_ops() -> None:
     assert lines[0] == "activation:"
     assert lines[1].split()[:3] == ["operator", "ONNX", "IR"]
     assert lines[2].split()[0] == "Relu"
-    assert lines[4] == "control flow:"
+    assert lines[4] == "control:"
     missing = bridge("ops", "--missing").out
     assert "CTCLoss" in missing and "\nRelu " not in missing
     unknown = bridge("ops", "Nonesuch")
@@ -262,7 +264,7 @@ def test_ops() -> None:
 
 
 def test_rule_index_is_what_the_rules_register() -> None:
-    _load()
+    load_all()
     assert rule_index().expanded | rule_index().refused == set(_expansions)
     assert rule_index().lowered == set(_table)
     assert rule_index().read <= set(_readers)
@@ -271,17 +273,28 @@ def test_rule_index_is_what_the_rules_register() -> None:
     assert set(_readers) - rule_index().read <= spelled
 
 
-_APART = {"Cast", "Equal", "If", "Loop"}
-"""Operators with rules in several files, for IR or ONNX, of which none needs to be asked first."""
+def _family_of_module(function: Callable[..., object]) -> str:
+    """The folder of bridge/operators/ that a function stands in; "control" for the graph's own."""
+    parts = function.__module__.split(".")
+    return parts[2] if parts[1] == "operators" else "control"
 
 
-def test_the_order_of_rules_is_no_affair_of_file_names() -> None:
-    _load()
-    for (target, op), rules in _expansions.items():
-        files = [rule.__module__ for rule in rules]
-        own = [f for f in files if f not in (index_types.__name__, widening.__name__)]
-        assert len(set(own)) <= 1 or op in _APART, (target, op, own)
-        assert files[len(files) - len(own) :] == own, (target, op)
+def test_what_is_registered_stands_in_the_family_of_its_row() -> None:
+    load_all()
+    for (_, op), rule in _expansions.items():
+        assert _family_of_module(rule) == family_of(op), op
+    for registry in (_inferences, _contents):
+        for op, function in registry.items():
+            shared = function.__module__ == "bridge.neutral.inference"
+            assert shared or _family_of_module(function) == family_of(op), op
+    for (format, type), readers in _readers.items():
+        for reader in readers:
+            assert _family_of_module(reader.rule) in families_of_type(format, type), type
+
+
+def test_every_folder_of_operators_is_a_family() -> None:
+    folders = {path.parent.name for path in Path("bridge/operators").glob("*/__init__.py")}
+    assert folders <= set(families())
 
 
 def test_every_operator_has_one_line() -> None:

@@ -24,7 +24,7 @@ def ops(
     \b
     In the last two columns (what a row or rule cannot say is refused, with the reason):
       row      a row of mappings/ spells it
-      rule     a rule in bridge/rules/ rewrites it
+      rule     a rule in bridge/operators/ rewrites it
       body     the ONNX standard's own function body takes its place
       passes   it is code of its own: control flow, sequences
       -        it cannot be converted in this direction

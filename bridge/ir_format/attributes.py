@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -11,23 +10,27 @@ from bridge.neutral.types import (
     ANY,
     BY_IR,
     BY_PRECISION,
-    Dim,
     Element,
-    Interval,
-    Shape,
     TensorType,
+)
+from bridge.operators.ir_texts import (
+    format_shape as format_shape,
+)
+from bridge.operators.ir_texts import (
+    integer as integer,
+)
+from bridge.operators.ir_texts import (
+    parse_bool as parse_bool,
+)
+from bridge.operators.ir_texts import (
+    parse_shape as parse_shape,
+)
+from bridge.operators.ir_texts import (
+    split_list,
 )
 
 _BELOW_F32_MAX = 3e38
 _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")
-
-
-def integer(text: str) -> int:
-    """A 64-bit integer; ValueError where the text is none."""
-    value = int(text)
-    if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{value} has more than 64 bits")
-    return value
 
 
 def parse(text: str, kind: str) -> Any:
@@ -44,19 +47,6 @@ def parse(text: str, kind: str) -> Any:
         case "element":
             return parse_element(text)
     return text
-
-
-def split_list(text: str) -> list[str]:
-    """The items of a comma-separated list."""
-    return [item.strip() for item in text.split(",")] if text.strip() else []
-
-
-def parse_bool(text: str) -> bool:
-    """True and false as OpenVINO reads them."""
-    folded = text.strip().lower()
-    if folded not in ("true", "false", "1", "0"):
-        raise ValueError(f'"{text}" is neither true nor false')
-    return folded in ("true", "1")
 
 
 def parse_element(text: str) -> Element | None:
@@ -92,39 +82,6 @@ def _format_float(value: float) -> str:
         if float(single) == value:
             return str(single)
     return repr(value)
-
-
-def parse_shape(text: str) -> Shape:
-    """A shape as a Parameter has it: `?,1..5,3`, or `...` for an unknown rank; brackets may stand
-    around it. ValueError where it is none."""
-    text = text.strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1].strip()
-    if text == "...":
-        return None
-    return tuple(_parse_dim(item) for item in split_list(text))
-
-
-def _parse_dim(text: str) -> Dim:
-    if text in ("?", "-1"):
-        return ANY
-    found = re.fullmatch(r"(\d+)|(\d*)\.\.(\d*)", text, re.ASCII)
-    if found is None:
-        raise ValueError(f'"{text}" is no dimension')
-    size, low, high = found.groups()
-    if size:
-        return integer(size)
-    bounds = Interval(integer(low or "0"), integer(high) if high else None)
-    if bounds.high is not None and bounds.high < bounds.low:
-        raise ValueError(f'"{text}" is no dimension: {bounds.low} is more than {bounds.high}')
-    return bounds
-
-
-def format_shape(shape: Shape) -> str:
-    """The shape of a Parameter; symbols have no place in IR and become `?`."""
-    if shape is None:
-        return "..."
-    return ",".join("?" if isinstance(dim, str) else str(dim) for dim in shape)
 
 
 def format_static(shape: tuple[int, ...]) -> str:

@@ -56,7 +56,7 @@ class _Reading:
     def __init__(self, path: Path, take: Callable[[Xml, Xml], None]) -> None:
         self.path = path
         self.take = take
-        self.parser = ElementTree.XMLPullParser(("start",))
+        self.parser: Any = ElementTree.XMLPullParser(("start",))
         self.prolog: expat.XMLParserType | None = expat.ParserCreate()
         self.prolog.StartDoctypeDeclHandler = self._refuse_type
         self.prolog.StartElementHandler = self._end_prolog

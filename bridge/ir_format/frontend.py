@@ -22,8 +22,8 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
-from bridge.rules import Refused, readers
-from bridge.spelling import unspell
+from bridge.operators import Refused, reader
+from bridge.operators.spelling import unspell
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 VERSIONS = (10, 11)
@@ -211,27 +211,24 @@ class _Attributes(dict[str, str]):
 
 
 def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> list[Value] | None:
-    """What the first rule makes of a layer; None where no rule applies."""
+    """What the rule for a layer makes of it; None where none applies."""
     opset = layer.version.removeprefix("opset")
-    rules = readers("ir", layer.type, int(opset) if opset.isdigit() else 0)
-    if not rules:
+    rule = reader("ir", layer.type, int(opset) if opset.isdigit() else 0)
+    if rule is None:
         return None
     node = Node(
         layer.type, list(inputs), values_of_ports(layer.outputs), _Attributes(layer, where), (),
         layer.name,
     )  # fmt: skip
     start = len(builder.nodes)
-    for rule in rules:
-        try:
-            made = rule(builder, node)
-        except Refused:
-            del builder.nodes[start:]
-            raise
-        except ValueError as error:
-            raise InvalidModelError(f"{where} / {layer}: {error}") from error
-        if made is not None:
-            break
-    else:
+    try:
+        made = rule(builder, node)
+    except Refused:
+        del builder.nodes[start:]
+        raise
+    except ValueError as error:
+        raise InvalidModelError(f"{where} / {layer}: {error}") from error
+    if made is None:
         return None
     values: list[Value] = []
     for port, value in zip(

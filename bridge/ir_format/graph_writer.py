@@ -15,7 +15,7 @@ from bridge.neutral.builder import Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
-from bridge.spelling import choose, spell
+from bridge.operators.spelling import choose, spell
 from bridge.vocabulary import ir_opset
 
 TARGET = Target("ir")

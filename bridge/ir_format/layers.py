@@ -11,7 +11,6 @@ from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
 from bridge.limits import budget
 from bridge.neutral.types import TensorType
-from bridge.rules import types_read
 from bridge.vocabulary import ir_spellings
 
 NEWEST = 17
@@ -121,8 +120,7 @@ def _type(text: str, version: str) -> str:
 
 @cache
 def _types() -> dict[str, str]:
-    types = [*types_read("ir"), *(type for type, _ in ir_spellings())]
-    return {type.lower(): type for type in types}
+    return {type.lower(): type for type, _ in ir_spellings()}
 
 
 def _port(xml: Xml, layer: Layer, where: str) -> Port:

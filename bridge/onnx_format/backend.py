@@ -22,7 +22,7 @@ from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
-from bridge.spelling import choose
+from bridge.operators.spelling import choose
 from bridge.vocabulary import operators
 
 EMBEDDED_LIMIT = 1 << 30
@@ -185,14 +185,14 @@ class Writer:
         for node in graph.nodes:
             if node.op != "Constant":
                 self.node(node, proto.node.add(), node_names.get(node, ""))
-                if node.op not in operators():
+                if node.bodies or node.op not in operators():
                     self._value_info(node, graph, proto)
         if body is None:
             self._boundary(graph, proto)
         return given
 
     def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the types of a node's outputs: of an operator that no one knows nothing else says
+        """Writes the types of a node's outputs: of bodies and unknown operators nothing else says
         them."""
         for value in node.outputs:
             type = onnx.TypeProto()

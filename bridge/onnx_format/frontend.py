@@ -28,8 +28,8 @@ from bridge.onnx_format.survey import survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
-from bridge.rules import Refused, readers
-from bridge.spelling import fits, unspell
+from bridge.operators import Refused, reader
+from bridge.operators.spelling import fits, unspell
 from bridge.vocabulary import onnx_spellings
 
 _A = onnx.AttributeProto
@@ -211,14 +211,14 @@ class Reader:
         proto = given_outputs(proto, domain, version)
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
-        rules = readers("onnx", type, version)
+        rule = reader("onnx", type, version)
         spellings = onnx_spellings().get((domain, proto.op_type), ())
-        if not rules and not spellings:
+        if rule is None and not spellings:
             self.unknown(proto, type, inputs, version, scope)
             return
         raw = {a.name: read_attribute(a, self.files, where) for a in proto.attribute}
         builder = scope.builder
-        for rule in rules:
+        if rule is not None:
             builder.name = proto.name
             raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
             try:

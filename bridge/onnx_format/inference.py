@@ -15,7 +15,7 @@ from bridge.onnx_format.functions import expand_function
 from bridge.onnx_format.node import write_node
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import read_type, write_type
-from bridge.spelling import choose
+from bridge.operators.spelling import choose
 from bridge.vocabulary import Spelling
 
 SMALL = 1024

@@ -8,7 +8,7 @@ import onnx
 
 from bridge.neutral.graph import Node, Value
 from bridge.onnx_format.attributes import kinds_of, write_attribute
-from bridge.spelling import spell
+from bridge.operators.spelling import spell
 from bridge.vocabulary import Spelling
 
 

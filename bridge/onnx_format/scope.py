@@ -71,7 +71,7 @@ class Scope:
         self._home: Scope | None = None
         self._brought: dict[Value, Value] = {}
         self.calls: tuple[str, ...] = () if parent is None else parent.calls
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
 
     def nested(self, captures: Captures, where: str, home: Scope | None = None) -> Scope:
         """The scope of a body of a node in this scope. A body that a function was given sees the

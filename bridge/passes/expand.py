@@ -6,12 +6,18 @@ from bridge.errors import Unsupported
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution, sink_constants
-from bridge.rules import Refused, Result, expansions
-from bridge.spelling import choose
+from bridge.operators import Refused, Rule, expansion
+from bridge.operators.element_types import integer_types, wider_types
+from bridge.operators.spelling import choose
+from bridge.operators.standard import inline_standard_function
 from bridge.vocabulary import operators
 
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""
+
+TYPES: dict[str, tuple[Rule, ...]] = {"onnx": (integer_types, wider_types), "ir": ()}
+"""Steps for all operators of a target, which bring inputs to types that it takes, so that the rules
+of the operators need not."""
 
 
 def expand(model: Model, target: Target) -> list[Unsupported]:
@@ -85,9 +91,10 @@ class Expander:
     def _by_rule(self, node: Node) -> tuple[list[Node], list[Value | None]] | None:
         if self.source == self.target.format == "ir" and self._native(node):
             return None  # What came from IR is what IR means; rules are for what ONNX means.
-        for rule in expansions(self.target.format, node.op):
+        own = expansion(self.target.format, node.op)
+        for rule in (*TYPES[self.target.format], own):
             nodes: list[Node] = []
-            result: Result = rule(Builder(nodes, node.name, self.target), node)
+            result = None if rule is None else rule(Builder(nodes, node.name, self.target), node)
             if result is not None:
                 return nodes, [result] if isinstance(result, Value) else list(result)
         return None
@@ -96,11 +103,9 @@ class Expander:
         operator = operators().get(node.op)
         if operator is None or not operator.onnx:
             return None
-        from bridge.onnx_format.inference import inline_standard_function
-
         nodes: list[Node] = []
         builder = Builder(nodes, node.name, self.target)
-        results = inline_standard_function(builder, node, f"{where} / {node!r}")
+        results = inline_standard_function()(builder, node, f"{where} / {node!r}")
         return None if results is None else (nodes, results)
 
     def _bodies(self, node: Node, where: str) -> None:

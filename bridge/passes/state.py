@@ -19,7 +19,7 @@ from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yie
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
-from bridge.rules import Refused
+from bridge.operators import Refused
 
 KEY = "state"
 """The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""
@@ -178,6 +178,6 @@ def restore_state(model: Model) -> None:
 
 
 def _spelled(shape: Shape) -> str:
-    from bridge.ir_format.attributes import format_shape
+    from bridge.operators.ir_texts import format_shape
 
     return format_shape(shape)

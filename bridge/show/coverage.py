@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 from bridge.show.function_bodies import FUNCTION_BODIES
 from bridge.show.rule_index import rule_index
-from bridge.vocabulary import Operator, Spelling, ir_opset, ir_spellings, operators
+from bridge.vocabulary import (
+    Operator,
+    Spelling,
+    families_of_type,
+    family_of,
+    ir_opset,
+    ir_spellings,
+    operators,
+)
 
 MISSING = "-"
 ABSENT = ""
@@ -30,35 +38,27 @@ class Line:
     to_onnx: str
 
 
-_CONTROL = (
-    Line("control flow", "Constant", "1, 11, 12, 13", "1", "passes", "passes"),
-    Line("control flow", "If", "1, 11, 13", "8", "passes", "passes"),
-    Line("control flow", "Loop", "1, 11, 13", "5", "passes", "passes"),
-    Line("control flow", "Scan", "8, 9, 11", "", "passes", ABSENT),
-    Line("control flow", "SequenceMap", "17", "", "body", ABSENT),
-    Line("control flow", "TensorIterator", "", "1", ABSENT, "passes"),
-)
-
-
 def coverage() -> list[Line]:
     """Every operator of both formats, by family and name."""
-    lines = {line.name: line for line in (*_CONTROL, *map(_line, operators().values()))}
+    lines = {line.name: line for line in map(_line, operators().values())}
     for format, type in _read_by_rules_alone():
-        line = lines.get(type) or Line("read as others", type, ABSENT, ABSENT, ABSENT, ABSENT)
+        line = lines.get(type) or Line(
+            families_of_type(format, type)[0], type, ABSENT, ABSENT, ABSENT, ABSENT
+        )
         if format == "onnx":
             lines[type] = replace(line, onnx="any", to_ir="rule")
         else:
             lines[type] = replace(line, ir="any", to_onnx="rule")
     for target, name in rule_index().expanded:
         if name not in lines and target == "ir":
-            lines[name] = Line(name.partition("::")[0], name, "any", ABSENT, "rule", ABSENT)
+            lines[name] = Line(family_of(name) or "", name, "any", ABSENT, "rule", ABSENT)
     return sorted(lines.values(), key=lambda line: (line.family, line.name.lower(), line.name))
 
 
 def _line(operator: Operator) -> Line:
     onnx, ir = operator.onnx, operator.ir
     return Line(
-        operator.file.replace("_", " "),
+        operator.family,
         operator.name,
         _versions(_onnx_version(s) for s in onnx),
         _versions(str(v).removeprefix("opset") for s in ir for v in (s.version, *s.reads)),
@@ -87,12 +87,14 @@ def _versions(texts: Iterable[str]) -> str:
 def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
     if (target, operator.name) in rule_index().refused:
         return MISSING
+    if operator.family == "control":
+        return "body" if operator.name in FUNCTION_BODIES else "passes"
     ways = ["row"] if spellings else []
-    if operator.file == "state":
+    if operator.family == "state":
         ways.append("passes")
     if (target, operator.name) in rule_index().expanded:
         ways.append("rule")
-    if target == "ir" and operator.file == "sequence" and operator.name in rule_index().lowered:
+    if target == "ir" and operator.family == "sequence" and operator.name in rule_index().lowered:
         ways.append("passes")
     if not ways and operator.name.rpartition("::")[2] in FUNCTION_BODIES:
         ways.append("body")

@@ -25,12 +25,12 @@ class RuleIndex:
 
 @cache
 def rule_index() -> RuleIndex:
-    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/rules/` and among the passes.
+    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/operators/` and the passes.
 
     Of readers, those registered for a table that is computed from `mappings/` are left out.
     """
     index = RuleIndex()
-    for path in (*BRIDGE.glob("rules/*.py"), *BRIDGE.glob("passes/sequences/*.py")):
+    for path in (*BRIDGE.glob("operators/**/*.py"), *BRIDGE.glob("passes/sequences/*.py")):
         _Module(index, ast.parse(path.read_text(encoding="utf-8"))).scan()
     return index
 

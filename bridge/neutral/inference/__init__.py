@@ -1,21 +1,19 @@
-"""Types of a node's outputs from its inputs, and content of shape-like values.
+"""Types of a node's outputs from its inputs, and content of shape-like values: the engine.
 
-One file per family of operators. An inference function takes the node and gives one type per
-output; a content function gives what is known of the elements of output 0 (see `Value.content`).
-Operators of ONNX that have no function here are inferred by the standard's own (`standard.py`),
-those of onnxruntime by what rules make of them (`microsoft.py`).
+An inference function takes the node and gives one type per output; a content function gives what is
+known of the elements of output 0 (see `Value.content`). They stand beside the rules of their
+operators (`bridge/operators/`), which are found through what `provide` was given. Operators of ONNX
+without one are inferred by what `infer_otherwise` was given: the standard's own functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
+from bridge.vocabulary import operators
 
 Inference = Callable[[Node], Sequence[Type]]
 Content = Callable[[Node], tuple[int | str | None, ...] | None]
@@ -26,11 +24,43 @@ ANY_RANK = {
 """Operators whose content function takes and gives values of any rank; others know vectors and
 scalars. PyTorch's exporter turns the pads of a Pad round as a matrix."""
 
-_inferences: dict[str, Inference] = {}
-_contents: dict[str, Content] = {}
-
 CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
+
+_inferences: dict[str, Inference] = {}
+_contents: dict[str, Content] = {}
+_loaded: set[str] = set()
+_UNKNOWN_YET = (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError)
+"""What a function may raise for a node whose inputs are not yet known well enough."""
+
+strict = False
+"""Whether such an exception is raised instead of taken for "not known": for tests and debugging."""
+
+
+def _nothing(op: str) -> None:
+    raise RuntimeError("bridge.operators, which infers operators, is not imported")
+
+
+def _no_types(node: Node) -> Sequence[Type]:
+    return ()
+
+
+_load: Callable[[str], None] = _nothing
+_by_rule: Inference = _no_types
+_otherwise: Inference = _no_types
+
+
+def provide(load: Callable[[str], None], by_rule: Inference) -> None:
+    """`load` imports what registers the functions of an operator; `by_rule` infers operators
+    outside the vocabulary."""
+    global _load, _by_rule
+    _load, _by_rule = load, by_rule
+
+
+def infer_otherwise(function: Inference) -> None:
+    """`function` infers operators of ONNX that have no function here."""
+    global _otherwise
+    _otherwise = function
 
 
 def infers(*ops: str) -> Callable[[Inference], Inference]:
@@ -51,53 +81,48 @@ def knows(*ops: str) -> Callable[[Content], Content]:
 
     def register(function: Content) -> Content:
         for op in ops:
+            if op in _contents:
+                raise ValueError(f"{op} has two content functions")
             _contents[op] = function
         return function
 
     return register
 
 
-@cache
-def _load() -> None:
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem != "__init__":
-            import_module(f"{__name__}.{path.stem}")
-
-
 def infer(node: Node) -> None:
     """Sets the types and content of the node's outputs; what they were declared as is kept where
     inference knows less. Never raises for a node that merely cannot be inferred."""
-    _load()
-    function = _inferences.get(node.op)
+    op = node.op
+    if op not in _loaded:
+        _load(op)
+        _loaded.add(op)
+    function = _inferences.get(op)
     if function is None:
-        function = _general(node.op)
+        function = _otherwise if op in operators() else _by_rule
+    types: Sequence[Type]
     try:
-        types: Sequence[Type] = function(node)
-    except (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError):
-        # A node whose inputs are not yet known well enough; `verify` is where contradictions show.
+        types = function(node)
+    except _UNKNOWN_YET:
+        # `verify` is where contradictions show.
+        if strict:
+            raise
         types = ()
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(inferred, output.declared)
-    content = _contents.get(node.op)
-    if node.op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
+    content = _contents.get(op)
+    if op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
         return
     if content is not None and node.outputs:
         output = node.outputs[0]
         try:
             output.content = content(node)
-        except (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError):
+        except _UNKNOWN_YET:
+            if strict:
+                raise
             output.content = None
         if output.content is not None and len(output.content) > CONTENT_LIMIT:
             output.content = None
-
-
-def _general(op: str) -> Inference:
-    """How operators without a function of their own are inferred."""
-    from bridge.neutral.inference.microsoft import DOMAIN, infer_by_rule
-    from bridge.neutral.inference.standard import infer_by_schema
-
-    return infer_by_rule if op.startswith(DOMAIN) else infer_by_schema
 
 
 def _is_matrix(value: Value | None) -> bool:
@@ -127,3 +152,7 @@ def first(node: Node, index: int = 0) -> TensorType:
     """The tensor type of input `index`; unknown where it is absent."""
     value: Value | None = node.input(index)
     return value.type if value is not None and isinstance(value.type, TensorType) else UNKNOWN
+
+
+# They register what the graph itself has: constants, If and Loop.
+from bridge.neutral.inference import constant, control  # noqa: E402, F401

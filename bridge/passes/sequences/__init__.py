@@ -12,10 +12,10 @@ from bridge.errors import Unsupported
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
+from bridge.operators import Refused
 from bridge.passes.sequences.boundary import enter_model, leave_model
 from bridge.passes.sequences.lower import Lowering, is_compound
 from bridge.passes.sequences.operators import lowering
-from bridge.rules import Refused
 
 
 def has_compound(model: Model) -> bool:

@@ -21,6 +21,7 @@ from bridge.neutral.types import (
     Type,
     innermost,
 )
+from bridge.operators import Refused
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
@@ -35,7 +36,6 @@ from bridge.passes.sequences.forms import (
     undetermined,
 )
 from bridge.passes.sequences.lower import Lowering, is_compound
-from bridge.rules import Refused
 
 
 def enter_model(model: Model, lowering: Lowering) -> Boundary:

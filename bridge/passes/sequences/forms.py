@@ -14,7 +14,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, BOOL, I64, Element, Shape, TensorType, is_static
-from bridge.rules import Refused
+from bridge.operators import Refused
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter, widen
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import OptionalType, SequenceType
+from bridge.operators import Refused
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
@@ -39,7 +40,6 @@ from bridge.passes.sequences.forms import (
     same_structure,
 )
 from bridge.passes.sequences.operators import lowering
-from bridge.rules import Refused
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""

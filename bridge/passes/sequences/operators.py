@@ -8,7 +8,6 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.sequences import drops_axis
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -18,6 +17,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
+from bridge.operators import Refused
+from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences import ragged, uniform
 from bridge.passes.sequences.forms import (
     Elements,
@@ -31,7 +32,6 @@ from bridge.passes.sequences.forms import (
     to_ragged,
     to_uniform,
 )
-from bridge.rules import Refused
 
 LONGEST = 64
 """Parts up to which a split of known sizes gives single values instead of a ragged pair."""

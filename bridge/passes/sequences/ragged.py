@@ -7,8 +7,8 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
 from bridge.neutral.types import I64, I64_MAX, TensorType
+from bridge.operators import Refused
 from bridge.passes.sequences.forms import Ragged, row, to_ragged, undetermined
-from bridge.rules import Refused
 
 
 def scalar(b: Builder, value: Value) -> Value:

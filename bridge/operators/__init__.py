@@ -1,0 +1,138 @@
+"""Operators: what each means in the other format, its types, and what is known of its content.
+
+One folder per family, named as in `mappings/<family>.toml`; one file per operator or close kin,
+with its rules of both directions, its inference and its known content side by side. A family is
+imported when an operator of it is met.
+
+A rule for reading turns a format's node into neutral nodes; a rule for expanding turns a neutral
+node into nodes that the target has. Rules are pure: a node in, nodes out, the node and its bodies
+untouched, right by the two specifications alone. Rows in `mappings/` do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from bridge.neutral import inference
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import UNKNOWN, Type
+from bridge.vocabulary import families, families_of_type, family_of
+
+Result = Value | Sequence[Value | None] | None
+"""What a rule gives: the values that take the place of the node's outputs (None for one that is
+not used), or None where the rule does not apply."""
+
+Rule = Callable[[Builder, Node], Result]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A rule that reads, and the versions of the format in which it holds."""
+
+    rule: Rule
+    since: int
+    until: int
+
+
+class Refused(Exception):
+    """Raised by a rule for a node that the target cannot express: why, and what would help."""
+
+
+_expansions: dict[tuple[str, str], Rule] = {}
+_readers: dict[tuple[str, str], list[Reader]] = {}
+
+NEWEST = 1 << 30
+
+
+def expands(*ops: str, target: str) -> Callable[[Rule], Rule]:
+    """Registers the rule that rewrites neutral operators for a target format ("onnx" or "ir").
+
+    The rule is asked before the mapping row; where it gives None, the row is used. What it makes
+    is expanded in turn, so a rule that makes the operator it is for must give None for that.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for op in ops:
+            if (target, op) in _expansions:
+                raise ValueError(f"{op} has two rules for {target}")
+            _expansions[target, op] = rule
+        return rule
+
+    return register
+
+
+def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Callable[[Rule], Rule]:
+    """Registers a rule that reads nodes of a format, for operator sets `since` to `until`.
+
+    The node has the format's own type, inputs and attributes (ONNX: decoded; IR: strings) and is
+    not part of any graph. Where the rule gives None, the mapping row is used.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for type in types:
+            readers = _readers.setdefault((format, type), [])
+            if any(since <= r.until and r.since <= until for r in readers):
+                raise ValueError(f"{format} {type} has two readers for one operator set")
+            readers.append(Reader(rule, since, until))
+        return rule
+
+    return register
+
+
+@cache
+def load_family(family: str) -> None:
+    """Imports the files of a family; a family without a folder has rows alone."""
+    for path in sorted((Path(__file__).parent / family).glob("[!_]*.py")):
+        import_module(f"{__name__}.{family}.{path.stem}")
+
+
+def load_all() -> None:
+    """Imports every family: for listings and tests."""
+    for family in families():
+        load_family(family)
+
+
+@cache
+def _load(op: str) -> None:
+    family = family_of(op)
+    if family is not None:
+        load_family(family)
+
+
+def expansion(target: str, op: str) -> Rule | None:
+    """The rule that rewrites `op` for `target`, if there is one."""
+    _load(op)
+    return _expansions.get((target, op))
+
+
+def reader(format: str, type: str, version: int) -> Rule | None:
+    """The rule that reads nodes of `type` in operator set `version` of `format`, if any."""
+    for family in families_of_type(format, type):
+        load_family(family)
+    for found in _readers.get((format, type), ()):
+        if found.since <= version <= found.until:
+            return found.rule
+    return None
+
+
+def infer_by_rule(node: Node) -> Sequence[Type]:
+    """Types of what the rule for IR makes of the node, for operators that have no row, such as
+    onnxruntime's own; [] where there is no rule, or it refuses."""
+    target = Target("ir")
+    rule = expansion(target.format, node.op)
+    if rule is None:
+        return []
+    try:
+        made = rule(Builder([], node.name, target), node)
+    except Refused:
+        return []
+    values = [made] if isinstance(made, Value) else made or []
+    return [UNKNOWN if value is None else value.type for value in values]
+
+
+inference.provide(_load, infer_by_rule)

@@ -1,0 +1,200 @@
+"""Activation functions whose parameters are inputs in one format and attributes in the other."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers, knows, same
+from bridge.neutral.types import F32
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.elementwise.content import Number, each_number
+from bridge.operators.idioms import shape, sizes, unsqueeze
+
+
+def _like(b: Builder, value: float | list[float], x: Value) -> Value:
+    return b.constant(value, x.element or F32)
+
+
+@reads("HardSigmoid", format="onnx")
+def read_hard_sigmoid(b: Builder, node: Node) -> Result:
+    """The attributes become constants of the type of the data."""
+    (x,) = node.inputs
+    assert x is not None
+    alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
+    return b.op("HardSigmoid", x, _like(b, alpha, x), _like(b, beta, x))
+
+
+@reads("Selu", format="onnx", until=5)
+def read_selu_1(b: Builder, node: Node) -> Result:
+    """Selu-1 has shorter defaults."""
+    return _selu(b, node, 1.6732, 1.0507)
+
+
+@reads("Selu", format="onnx", since=6)
+def read_selu(b: Builder, node: Node) -> Result:
+    """The attributes become constants of the type of the data."""
+    return _selu(b, node, 1.67326319217681884765625, 1.05070102214813232421875)
+
+
+def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
+    (x,) = node.inputs
+    assert x is not None
+    alpha, gamma = node.attributes.get("alpha", alpha), node.attributes.get("gamma", gamma)
+    return b.op("Selu", x, _like(b, alpha, x), _like(b, gamma, x))
+
+
+@reads("Swish", format="onnx")
+def read_swish(b: Builder, node: Node) -> Result:
+    """The attribute becomes a constant of the type of the data, unless it is 1."""
+    (x,) = node.inputs
+    assert x is not None
+    alpha = node.attributes.get("alpha", 1.0)
+    return b.op("Swish", x, None if alpha == 1 else _like(b, alpha, x))
+
+
+@reads("Gelu", format="ir")
+def read_gelu(b: Builder, node: Node) -> Result:
+    """Gelu-7 in either case of its mode; Gelu-2 has none."""
+    mode = node.attributes.get("approximation_mode", "ERF").lower()
+    return b.op("Gelu", node.inputs[0], approximate="tanh" if mode == "tanh" else "none")
+
+
+@expands("HardSigmoid", target="ir")
+@expands("HardSigmoid", target="onnx")
+def hard_sigmoid(b: Builder, node: Node) -> Result:
+    """max(0, min(1, alpha · x + beta)), where the parameters are no constants."""
+    x, alpha, beta = node.inputs
+    assert x is not None
+    if values_of(alpha) is not None and values_of(beta) is not None:
+        return None
+    line = b.op("Add", b.op("Mul", x, alpha), beta)
+    return b.op("Clip", line, _like(b, 0, x), _like(b, 1, x))
+
+
+@expands("Selu", target="ir")
+@expands("Selu", target="onnx")
+def selu(b: Builder, node: Node) -> Result:
+    """gamma · (x where positive, else alpha · (exp(x) - 1)), where the parameters are no
+    constants."""
+    x, alpha, gamma = node.inputs
+    assert x is not None
+    if values_of(alpha) is not None and values_of(gamma) is not None:
+        return None
+    zero = _like(b, 0, x)
+    below = b.op("Sub", b.op("Exp", b.op("Min", x, zero)), _like(b, 1, x))
+    return b.op("Mul", gamma, b.op("Add", b.op("Max", x, zero), b.op("Mul", alpha, below)))
+
+
+@expands("Swish", target="onnx")
+def swish(b: Builder, node: Node) -> Result:
+    """x · sigmoid(beta · x), where the operator set has no Swish or beta is no constant."""
+    x, beta = node.input(0), node.input(1)
+    assert b.target is not None
+    if b.target.opset >= 24 and (beta is None or values_of(beta) is not None):
+        return None
+    inner = x if beta is None else b.op("Mul", x, beta)
+    return b.op("Mul", x, b.op("Sigmoid", inner))
+
+
+@expands("HSigmoid", target="onnx")
+def h_sigmoid(b: Builder, node: Node) -> Result:
+    """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
+    (x,) = node.inputs
+    assert x is not None
+    return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
+
+
+@expands("LeakyRelu", target="ir")
+def leaky_relu(b: Builder, node: Node) -> Result:
+    """PReLU with one slope for all."""
+    (x,) = node.inputs
+    assert x is not None
+    alpha = node.attributes["alpha"]
+    return b.op("PRelu", x, _like(b, alpha if x.rank == 0 else [alpha], x))
+
+
+@reads("PRelu", format="onnx", until=6)
+def read_prelu(b: Builder, node: Node) -> Result:
+    """PRelu-1 and PRelu-6: one slope for all, or one for each channel (axis 1)."""
+    x, slope = node.inputs
+    assert x is not None and slope is not None
+    return b.op("PRelu", x, _per_channel(b, x, slope))
+
+
+@reads("PReLU", format="ir")
+def read_ir_prelu(b: Builder, node: Node) -> Result:
+    """PReLU-1: a slope with one axis as long as the data's axis 1 belongs to that; any other is
+    broadcast as numpy does."""
+    x, slope = node.inputs
+    assert x is not None and slope is not None
+    if _broadcasts(x, slope):
+        return None
+    if x.shape is None or slope.shape is None:
+        raise Refused("whether its slope goes by channel depends on ranks that are not known")
+    channels, count = x.shape[1], slope.shape[0]
+    if isinstance(channels, int) and isinstance(count, int):
+        return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
+    ones = [1] * (len(x.shape) - 2)
+    own = sizes(b, slope, 0)
+    by_channel = b.op("Equal", sizes(b, x, 1), own)
+    shaped = b.op("Where", by_channel, shape(b, own, *ones), shape(b, *ones, own))
+    return b.op("PRelu", x, b.op("Reshape", slope, shaped))
+
+
+def _broadcasts(x: Value, slope: Value) -> bool:
+    """Whether a slope means the same by channel and by numpy's broadcasting."""
+    return slope.rank not in (None, 1) or slope.shape == (1,) or x.rank in (1, 2)
+
+
+def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
+    """A 1-D slope, shaped so that numpy's broadcasting lays it along axis 1."""
+    if _broadcasts(x, slope):
+        return slope
+    if x.rank is None or slope.rank is None:
+        raise Refused("a slope by channel needs the ranks of both inputs; declare their shapes")
+    return unsqueeze(b, slope, *range(1, x.rank - 1))
+
+
+@expands("PRelu", target="ir")
+def prelu(b: Builder, node: Node) -> Result:
+    """ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel in IR."""
+    x, slope = node.inputs
+    assert x is not None and slope is not None
+    if _broadcasts(x, slope):
+        return None
+    if slope.rank is None:
+        zero = _like(b, 0, x)
+        return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
+    return b.op("PRelu", x, unsqueeze(b, slope, 0))
+
+
+infers("SwiGLU")(same)
+
+
+infers(
+    "Celu",
+    "Elu",
+    "Gelu",
+    "HSigmoid",
+    "HardSigmoid",
+    "HardSwish",
+    "Hardmax",
+    "LeakyRelu",
+    "LogSoftmax",
+    "Mish",
+    "PRelu",
+    "Relu",
+    "Selu",
+    "Shrink",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Swish",
+    "ThresholdedRelu",
+)(same)
+
+
+@knows("Relu")
+def content_of_relu(node: Node) -> tuple[Number, ...] | None:
+    return each_number(node, lambda a: max(a, 0) if isinstance(a, int) else a)

@@ -1,0 +1,35 @@
+"""Softmax, LogSoftmax, Hardmax."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Result, expands, reads
+from bridge.operators.idioms import positions, ranks, unsqueeze
+
+
+@reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
+def flattened(b: Builder, node: Node) -> Result:
+    """Before operator set 13 the input is flattened to two dimensions at `axis` (default 1), and
+    the second one is taken as a whole."""
+    (x,) = node.inputs
+    assert x is not None
+    axis = node.attributes.get("axis", 1)
+    if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
+        return b.op(node.op, x, axis=-1)
+    result = b.op(node.op, b.op("Flatten", x, axis=axis), axis=-1)
+    return b.op("Reshape", result, b.op("Shape", x))
+
+
+@expands("Hardmax", target="ir")
+def hardmax(b: Builder, node: Node) -> Result:
+    """1 at the first of the largest elements along the axis, 0 elsewhere."""
+    (x,) = node.inputs
+    assert x is not None
+    axis = node.attributes["axis"]
+    best = b.op("ArgMax", x, axis=axis, keepdims=True)
+    places = positions(b, x, axis)
+    if axis != -1:
+        (rank,) = ranks(node, 0)
+        places = unsqueeze(b, places, *range(1, rank - axis % rank))
+    return b.op("Cast", b.op("Equal", places, best), to=x.element)

@@ -1,0 +1,98 @@
+"""IR's greedy decoders of connectionist temporal classification."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    UNKNOWN,
+    TensorType,
+    Type,
+)
+from bridge.operators import Result, expands
+from bridge.operators.idioms import (  # fmt: skip
+    as_i64,
+    cast,
+    concat,
+    cut,
+    positions,
+    scalar,
+    sizes,
+    transpose,
+    unsqueeze,
+)
+
+
+def _decoded(
+    b: Builder, classes: Value, valid: Value, blank: Value, merge: bool
+) -> tuple[Value, Value]:
+    """The classes [N, T] that are valid, no blank and, with `merge`, no repetition, moved to the
+    front, with -1 behind them; and how many they are, [N]."""
+    keep = b.op("And", valid, b.op("Not", b.op("Equal", classes, blank)))
+    steps = sizes(b, classes, 1)
+    if merge:
+        none = b.op("Expand", b.constant(-1), concat(b, 0, sizes(b, classes, 0), b.constant([1])))
+        before = cut(b, concat(b, 1, none, classes), 1, 0, steps)
+        keep = b.op("And", keep, b.op("Not", b.op("Equal", classes, before)))
+    counted = b.op("CumSum", cast(b, keep, I64), b.constant(1))
+    target = b.op("Where", keep, b.op("Sub", counted, b.constant(1)), steps)
+    wide = concat(b, 0, sizes(b, classes, 0), b.op("Add", steps, b.constant([1])))
+    empty = b.op("Expand", b.constant(-1), wide)
+    moved = b.op("ScatterElements", empty, target, classes, b.constant(1))
+    count = b.op("ReduceSum", cast(b, keep, I64), b.constant([1]), keepdims=False)
+    return cut(b, moved, 1, 0, steps), count
+
+
+@expands("CTCGreedyDecoder", target="onnx")
+def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
+    """Data is [T, N, C], the last class is blank; a sequence ends where its mask is 0."""
+    data, mask = node.inputs
+    assert data is not None and mask is not None
+    classes = transpose(b, b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
+    stops = cast(b, b.op("Equal", transpose(b, mask, 1, 0), b.like(0, mask)), I64)
+    valid = b.op("Equal", b.op("CumSum", stops, b.constant(1)), b.constant(0))
+    blank = b.op("Sub", scalar(b, sizes(b, data, 2)), b.constant(1))
+    decoded, _ = _decoded(b, classes, valid, blank, node.attributes["ctc_merge_repeated"])
+    return cast(b, unsqueeze(b, decoded, 2, 3), data.element)
+
+
+@expands("CTCGreedyDecoderSeqLen", target="onnx")
+def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
+    """Data is [N, T, C]."""
+    data, lengths, blank = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and lengths is not None
+    classes = b.op("ArgMax", data, axis=2, keepdims=False)
+    valid = b.op("Less", positions(b, classes, 1), unsqueeze(b, as_i64(b, lengths), 1))
+    last = b.op("Sub", scalar(b, sizes(b, data, 2)), b.constant(1))
+    skipped = last if blank is None else scalar(b, as_i64(b, blank))
+    decoded, count = _decoded(b, classes, valid, skipped, node.attributes["merge_repeated"])
+    return (
+        cast(b, decoded, node.attributes["classes_index_type"]),
+        cast(b, count, node.attributes["sequence_length_type"]),
+    )
+
+
+@infers("CTCGreedyDecoder")
+def infer_ctc_greedy_decoder(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [TensorType(data.element, (ANY,) * 4)]
+    return [TensorType(data.element, (data.shape[1], data.shape[0], 1, 1))]
+
+
+@infers("CTCGreedyDecoderSeqLen")
+def infer_ctc_greedy_decoder_seq_len(node: Node) -> list[Type]:
+    shape = first(node).shape or (ANY, ANY)
+    return [
+        TensorType(node.attributes["classes_index_type"], shape[:2]),
+        TensorType(node.attributes["sequence_length_type"], shape[:1]),
+    ]
+
+
+@infers("CTCLoss")
+def infer_ctc_loss(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(data.element, data.shape[:1] if data.shape else UNKNOWN.shape)]

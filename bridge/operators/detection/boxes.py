@@ -1,0 +1,38 @@
+"""Boxes of corners (x1, y1, x2, y2), as the proposals and detections of IR have them."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.operators.idioms import concat, cut, sizes, split
+
+
+def moved(
+    b: Builder,
+    boxes: Value,
+    moves: Value,
+    axis: int,
+    extra: float,
+    inset: float,
+    growth: float | None = None,
+) -> tuple[Value, Value]:
+    """Boxes moved by fractions of their size and stretched by powers of e (at most `growth`): their
+    low and high corners along `axis`. `extra` is what a box is wider than its corners are apart,
+    `inset` what is taken off the new high corner."""
+    low, high = split(b, boxes, axis, 2, 2)
+    shift, stretch = split(b, moves, axis, 2, 2)
+    if growth is not None:
+        stretch = b.op("Min", stretch, b.constant(growth))
+    half = b.constant(0.5)
+    size = b.op("Add", b.op("Sub", high, low), b.constant(extra))
+    centre = b.op("Add", b.op("Add", low, b.op("Mul", half, size)), b.op("Mul", shift, size))
+    reach = b.op("Mul", half, b.op("Mul", b.op("Exp", stretch), size))
+    far = b.op("Sub", b.op("Add", centre, reach), b.constant(inset))
+    return b.op("Sub", centre, reach), far
+
+
+def first_rows(b: Builder, rows: Value, count: int) -> Value:
+    """The first `count` rows, with rows of zeros where there are fewer."""
+    rest = [sizes(b, rows, i) for i in range(1, rows.rank or 1)]
+    zeros = b.op("Expand", b.like(0, rows), concat(b, 0, b.constant([count]), *rest))
+    return cut(b, concat(b, 0, rows, zeros), 0, 0, count)

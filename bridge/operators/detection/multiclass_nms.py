@@ -1,0 +1,76 @@
+"""IR's MulticlassNms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.operators import Refused, Result, expands
+from bridge.operators.detection.suppression import NONE, kept_scores
+from bridge.operators.idioms import cast, concat, positions, reshape, scalar, sizes, unsqueeze
+
+
+@expands("MulticlassNms", target="onnx")
+def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
+    """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
+    images, and how many rows each image has (MulticlassNms-9)."""
+    boxes, scores = node.inputs[:2]
+    assert boxes is not None and scores is not None
+    attributes, element = node.attributes, node.attributes["output_type"]
+    if node.input(2) is not None or attributes["nms_eta"] != 1 or not attributes["normalized"]:
+        raise Refused("roisnum, nms_eta below 1 and normalized = false are not supported")
+    images, count = sizes(b, boxes, 0), sizes(b, boxes, 1)
+    dense = kept_scores(
+        b, boxes, scores, attributes["background_class"], attributes["nms_top_k"],
+        attributes["iou_threshold"], attributes["score_threshold"],
+    )  # fmt: skip
+    dense = reshape(b, dense, images, -1)
+    rows = sizes(b, dense, 1)
+    if attributes["keep_top_k"] >= 0:
+        rows = b.op("Min", b.constant([attributes["keep_top_k"]]), rows)
+    score, place = b.ops("TopK", 2, dense, rows, axis=1, largest=True, sorted=True)
+    label, box = b.op("Div", place, count), b.op("Mod", place, count)
+    image = b.op("Range", b.constant(0), scalar(b, images), b.constant(1))
+    number = b.op("Add", box, b.op("Mul", unsqueeze(b, image, 1), count))
+    found = b.op("Greater", score, b.constant(NONE))
+    per_image = b.op("ReduceSum", cast(b, found, I64), b.constant([1]), keepdims=False)
+    columns = [reshape(b, v, -1) for v in (label, score, number, found)]
+    key = _key(b, columns, rows, attributes)
+    if key is not None:
+        total = sizes(b, columns[0], 0)
+        _, order = b.ops("TopK", 2, key, total, axis=0, largest=False, sorted=True)
+        columns = [b.op("Gather", v, order, b.constant(0)) for v in columns]
+    label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
+    corners = b.op("Gather", reshape(b, boxes, -1, 4), number, b.constant(0))
+    heads = [unsqueeze(b, cast(b, v, F32), 1) for v in (label, score)]
+    selected = cast(b, unsqueeze(b, number, 1), element)
+    return concat(b, 1, *heads, corners), selected, cast(b, per_image, element)
+
+
+def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, Any]) -> Value | None:
+    """By what rows are sorted that lie by image and falling score; None where they stay so."""
+    label, score, _, _ = columns
+    across = attributes["sort_result_across_batch"]
+    if attributes["sort_result_type"] != "classid":
+        return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
+    place = positions(b, label, 0)
+    total = b.op("Add", sizes(b, label, 0), b.constant([1]))
+    first = b.op("Div", place, rows)
+    by_label = b.op("Add", b.op("Mul", label, total), place)
+    if across:
+        return by_label
+    classes = b.op("Add", b.op("ReduceMax", label, b.constant([0]), keepdims=True), b.constant([1]))
+    return b.op("Add", by_label, b.op("Mul", first, b.op("Mul", classes, total)))
+
+
+@infers("MatrixNms", "MulticlassNms")
+def infer_multiclass_nms(node: Node) -> list[Type]:
+    element = node.attributes["output_type"]
+    return [
+        TensorType(first(node).element, (ANY, 6)),
+        TensorType(element, (ANY, 1)),
+        TensorType(element, (ANY,)),
+    ]

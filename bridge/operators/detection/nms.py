@@ -1,0 +1,125 @@
+"""Non-maximum suppression.
+
+ONNX suppresses a box whose overlap is greater than the threshold, OpenVINO also one whose overlap
+equals it: the threshold moves to the neighbouring number. IR returns scores too, and may sort all
+boxes by score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.idioms import as_i64, cast, concat, cut, reshape, scalar, sizes
+from bridge.operators.ir_texts import parse_bool
+
+_ULP = np.float32(2.0**-23)
+_LEAST = np.float32(2.0**-125)
+"""A positive number that no engine takes for 0."""
+
+
+@expands("NonMaxSuppression", target="ir")
+def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
+    boxes, scores = node.inputs[:2]
+    limit, overlap, least = node.input(2), node.input(3), node.input(4)
+    overlap = b.constant(_LEAST) if overlap is None else _next_above(b, scalar(b, overlap))
+    lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else scalar(b, least)
+    result = b.node(
+        "ir::NonMaxSuppression",
+        [
+            boxes,
+            scores,
+            b.constant(0) if limit is None else scalar(b, limit),
+            overlap,
+            lowest,
+        ],
+        3,
+        {
+            "box_encoding": "center" if node.attributes["center_point_box"] else "corner",
+            "sort_result_descending": False,
+            "output_type": I64,
+        },
+    )
+    return result.outputs[0]
+
+
+def _next_above(b: Builder, value: Value) -> Value:
+    known = values_of(value)
+    if known is not None:
+        above = np.nextafter(known.astype(np.float32), np.float32(np.inf))
+        return b.constant(np.maximum(above, _LEAST))
+    return b.op("Max", b.op("Mul", value, b.constant(1 + _ULP)), b.constant(_LEAST))
+
+
+@reads("NonMaxSuppression", format="ir", until=4)
+def read_non_max_suppression(b: Builder, node: Node) -> Result:
+    """Versions 1, 3 and 4 return the indices only."""
+    inputs = list(node.inputs)
+    if len(inputs) > 5:
+        raise Refused("it has more inputs than its version allows")
+    from bridge.neutral.types import BY_IR
+
+    attributes = {
+        "box_encoding": node.attributes.get("box_encoding", "corner"),
+        "sort_result_descending": parse_bool(node.attributes.get("sort_result_descending", "true")),
+        "output_type": BY_IR[node.attributes.get("output_type", "i64")],
+    }
+    return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]
+
+
+@expands("ir::NonMaxSuppression", target="onnx")
+def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
+    boxes, scores = node.inputs[:2]
+    assert boxes is not None and scores is not None
+    limit, overlap, least, sigma = (node.input(i) for i in range(2, 6))
+    known_sigma = 0.0 if sigma is None else values_of(sigma)
+    if known_sigma is None or np.any(known_sigma):
+        raise Refused("ONNX has no soft suppression; set soft_nms_sigma to 0")
+    element = node.attributes["output_type"]
+    limit = b.constant([0]) if limit is None else reshape(b, as_i64(b, limit), -1)
+    if overlap is None:
+        overlap = b.constant(0.0)
+    # Overlaps of 0 too suppress at a threshold of 0, so that one box for each class is left.
+    single = b.op("LessOrEqual", cast(b, overlap, F32), b.constant(0.0))
+    limit = b.op("Where", single, b.op("Min", limit, b.constant(1)), limit)
+    indices = b.op(
+        "NonMaxSuppression", cast(b, boxes, F32), cast(b, scores, F32), limit,
+        reshape(b, _next_below(b, cast(b, overlap, F32)), -1),
+        b.constant([0.0]) if least is None else reshape(b, cast(b, least, F32), -1),
+        center_point_box=node.attributes["box_encoding"] == "center",
+    )  # fmt: skip
+    found = b.op("GatherND", scores, indices)
+    if node.attributes["sort_result_descending"]:
+        count = sizes(b, found, 0)
+        found, order = b.ops("TopK", 2, found, count, axis=0, largest=True, sorted=True)
+        indices = b.op("Gather", indices, order, b.constant(0))
+    labels = cast(b, cut(b, indices, 1, 0, 2), scores.element)
+    rows = concat(b, 1, labels, b.op("Unsqueeze", found, b.constant([1])))
+    return cast(b, indices, element), rows, cast(b, sizes(b, found, 0), element)
+
+
+def _next_below(b: Builder, value: Value) -> Value:
+    known = values_of(value)
+    if known is not None:
+        below = np.nextafter(known.astype(np.float32), np.float32(-np.inf))
+        return b.constant(np.maximum(below, np.float32(0)))
+    return b.op("Mul", value, b.constant(1 - _ULP))
+
+
+@infers("NonMaxSuppression")
+def infer_non_max_suppression(node: Node) -> list[Type]:
+    return [TensorType(I64, (ANY, 3))]
+
+
+@infers("ir::NonMaxSuppression", "NMSRotated")
+def infer_ir_non_max_suppression(node: Node) -> list[Type]:
+    element = node.attributes["output_type"]
+    return [
+        TensorType(element, (ANY, 3)),
+        TensorType(first(node, 1).element, (ANY, 3)),
+        TensorType(element, (1,)),
+    ]

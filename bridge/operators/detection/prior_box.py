@@ -1,0 +1,180 @@
+"""IR's PriorBox and PriorBoxClustered: boxes around the centre of every cell of a grid.
+
+A box is its cell's centre plus a constant, over the size of the image; only the number of cells and
+the size of the image are computed, so that these need not be known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers
+from bridge.neutral.types import ANY, F32, TensorType, Type
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, concat, reshape, scalar, take, unsqueeze
+
+
+@dataclass
+class Boxes:
+    """Boxes relative to their cell's centre: centres and half sizes. `clipped` ones end at the
+    image's border."""
+
+    x: list[float] = field(default_factory=list)
+    y: list[float] = field(default_factory=list)
+    width: list[float] = field(default_factory=list)
+    height: list[float] = field(default_factory=list)
+    clipped: list[bool] = field(default_factory=list)
+
+    def add(
+        self, width: float, height: float, x: float = 0, y: float = 0, clip: bool = False
+    ) -> None:
+        self.x.append(x)
+        self.y.append(y)
+        self.width.append(width * 0.5)
+        self.height.append(height * 0.5)
+        self.clipped.append(clip)
+
+
+def aspect_ratios(attributes: dict[str, Any]) -> list[float]:
+    """The distinct aspect ratios, 1 first, each with its reciprocal where `flip` asks for it."""
+    ratios = [1.0]
+    for ratio in attributes["aspect_ratio"]:
+        if all(abs(ratio - known) >= 1e-6 for known in ratios):
+            ratios.append(ratio)
+            if attributes["flip"]:
+                ratios.append(1.0 / ratio)
+    return ratios
+
+
+def boxes_of(node: Node) -> Boxes:
+    """The boxes of one cell in the order of the output (PriorBox-8, PriorBoxClustered-1)."""
+    attributes, boxes = node.attributes, Boxes()
+    if node.op == "PriorBoxClustered":
+        for width, height in zip(attributes["width"], attributes["height"], strict=True):
+            boxes.add(width, height)
+        return boxes
+    others = [r for r in aspect_ratios(attributes) if abs(r - 1) >= 1e-6]
+    for index, size in enumerate(attributes["fixed_size"]):
+        _add_dense(boxes, attributes, size, index, others)
+    sizes, largest = attributes["min_size"], attributes["max_size"]
+    every = attributes["scale_all_sizes"]
+    for index, size in enumerate(sizes):
+        boxes.add(size, size)
+        between = [((size * largest[index]) ** 0.5,) * 2] if index < len(largest) else []
+        stretched = []
+        if every or index == len(sizes) - 1:
+            base = size if every else sizes[0]
+            stretched = [(base * r**0.5, base / r**0.5) for r in others]
+        in_order = attributes["min_max_aspect_ratios_order"]
+        for width, height in between + stretched if in_order else stretched + between:
+            boxes.add(width, height)
+    return boxes
+
+
+def _add_dense(
+    boxes: Boxes, attributes: dict[str, Any], size: float, index: int, others: list[float]
+) -> None:
+    density = int(attributes["density"][index]) if attributes["density"] else 0
+    ratios = attributes["fixed_ratio"] or ([1.0] if density else []) + others
+    shift = size / density if density else 0.0
+    places = [shift / 2 - size / 2 + i * shift for i in range(density)]
+    for ratio in ratios:
+        for y in places:
+            for x in places:
+                boxes.add(size * ratio**0.5, size / ratio**0.5, x, y, True)
+
+
+def priors_per_cell(node: Node) -> int:
+    """How many boxes a cell has, as OpenVINO infers it (PriorBox-8)."""
+    attributes = node.attributes
+    if node.op == "PriorBoxClustered":
+        return len(attributes["width"])
+    ratios, sizes = len(aspect_ratios(attributes)), attributes["min_size"]
+    if attributes["fixed_size"]:
+        count = ratios * len(attributes["fixed_size"])
+    elif attributes["scale_all_sizes"]:
+        count = ratios * len(sizes) + len(attributes["max_size"])
+    else:
+        count = ratios + len(sizes) - 1
+    dense = len(attributes["fixed_ratio"]) or ratios
+    return count + sum(dense * (int(d) ** 2 - 1) for d in attributes["density"])
+
+
+@expands("PriorBox", "PriorBoxClustered", target="onnx")
+def prior_box_to_onnx(b: Builder, node: Node) -> Result:
+    cells, image = (cast(b, v, F32) for v in node.inputs if v is not None)
+    attributes, boxes = node.attributes, boxes_of(node)
+    if len(boxes.x) != priors_per_cell(node):
+        raise Refused("its sizes, ratios and densities contradict the number of boxes")
+    rows, columns = take(b, cells, 0, 0), take(b, cells, 0, 1)
+    height, width = take(b, image, 0, 0), take(b, image, 0, 1)
+    unit: Value | None = None if attributes.get("scale_all_sizes", True) else height
+    step_y, step_x, offset = _steps(b, node, (rows, columns), (height, width))
+    y = _centres(b, rows, offset, step_y, (-1, 1, 1))
+    x = _centres(b, columns, offset, step_x, (1, -1, 1))
+    clip, flags = attributes["clip"], np.array(boxes.clipped)
+    edges = []
+    for sign in (-1, 1):
+        for centre, middle, half, size in (
+            (x, boxes.x, boxes.width, width),
+            (y, boxes.y, boxes.height, height),
+        ):
+            relative = b.constant(np.array(middle) + sign * np.array(half), F32)
+            relative = relative if unit is None else b.op("Mul", relative, unit)
+            edge = b.op("Div", b.op("Add", centre, relative), size)
+            if clip:
+                edge = b.op("Clip", edge, b.constant(0.0), b.constant(1.0))
+            elif flags.any():
+                limit = np.where(flags, 0.0 if sign < 0 else 1.0, sign * np.inf)
+                edge = b.op(
+                    "Max" if sign < 0 else "Min", edge, b.constant(limit.astype(np.float32))
+                )
+            edges.append(edge)
+    grid = b.op("Shape", b.op("Add", b.op("Add", x, y), edges[0]))
+    corners = [unsqueeze(b, b.op("Expand", edge, grid), 3) for edge in edges]
+    priors = reshape(b, concat(b, 3, *corners), 1, -1)
+    variance = b.constant(np.array(attributes["variance"] or [0.1], np.float32))
+    quads = b.op("Expand", variance, b.op("Shape", reshape(b, priors, -1, 4)))
+    return concat(b, 0, priors, reshape(b, quads, 1, -1))
+
+
+def _steps(
+    b: Builder, node: Node, cells: tuple[Value, Value], image: tuple[Value, Value]
+) -> tuple[Value, Value, float]:
+    """Distances between centres, and where in its cell a centre lies."""
+    attributes = node.attributes
+    natural = [b.op("Div", size, count) for size, count in zip(image, cells, strict=True)]
+    step, offset = attributes["step"], attributes["offset"]
+    if node.op == "PriorBoxClustered":
+        given = attributes["step_h"] or step, attributes["step_w"] or step
+        if not any(given):
+            return natural[0], natural[1], offset
+        return b.constant([given[0]]), b.constant([given[1]]), offset
+    if not attributes["scale_all_sizes"]:
+        one = natural[0] if step == -1 else b.op("Mul", image[0], b.constant([step]))
+        return one, one, offset
+    if step == 0:
+        return natural[0], natural[1], 0.5
+    return b.constant([step]), b.constant([step]), offset
+
+
+def _centres(
+    b: Builder, count: Value, offset: float, step: Value, dims: tuple[int, int, int]
+) -> Value:
+    numbers = b.op("Range", b.constant(0.0), scalar(b, count), b.constant(1.0))
+    return reshape(b, b.op("Mul", b.op("Add", numbers, b.constant(offset)), step), *dims)
+
+
+@infers("PriorBox", "PriorBoxClustered")
+def infer_prior_box(node: Node) -> list[Type]:
+    size = values_of(node.input(0))
+    if size is None:
+        return [TensorType(F32, (2, ANY))]
+    from bridge.operators.detection.prior_box import priors_per_cell
+
+    return [TensorType(F32, (2, 4 * int(size[0]) * int(size[1]) * priors_per_cell(node)))]

@@ -1,0 +1,147 @@
+"""IR's Proposal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64_MAX, TensorType, Type
+from bridge.operators import Refused, Result, expands
+from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.idioms import (
+    cast,
+    concat,
+    cut,
+    positions,
+    reshape,
+    sizes,
+    split,
+    take,
+    transpose,
+    unsqueeze,
+)
+
+
+def anchors_of(attributes: dict[str, Any]) -> np.ndarray:
+    """The anchors [ratios * scales, 4] of one cell (Proposal-4)."""
+    other = attributes["framework"] == "tensorflow"
+    extra = 0.0 if other else 1.0
+    base, boxes = attributes["base_size"], []
+    centre = 0.5 * (base - extra) - (0.5 * base if other else 0.0)
+    for ratio in attributes["ratio"]:
+        width = np.sqrt(np.float32(base * base) / np.float32(ratio))
+        height = width * np.float32(ratio)
+        if not other:
+            width = np.floor(width + 0.5)
+            height = np.floor(width * np.float32(ratio) + 0.5)
+        for scale in attributes["scale"]:
+            half = [0.5 * (size * np.float32(scale) - extra) for size in (width, height)]
+            boxes.append([centre - half[0], centre - half[1], centre + half[0], centre + half[1]])
+    return np.array(boxes, np.float32)
+
+
+@expands("Proposal", target="ir")
+def proposal_with_scores(b: Builder, node: Node) -> Result:
+    """Proposal-1 has the boxes alone."""
+    return None if len(node.outputs) == 2 else b.ops("Proposal", 2, *node.inputs, **node.attributes)
+
+
+@expands("Proposal", target="onnx")
+def proposal_to_onnx(b: Builder, node: Node) -> Result:
+    """Rows of (image, x1, y1, x2, y2) by falling score; a row of image -1 ends them and zeros
+    follow. For TensorFlow x and y change places."""
+    scores, deltas, info = (v for v in node.inputs if v is not None)
+    attributes, most = node.attributes, node.attributes["post_nms_topn"]
+    if scores.shape is None or scores.shape[0] != 1 or attributes["framework"] not in (
+        "", "tensorflow",
+    ):  # fmt: skip
+        raise Refused(
+            "more than one image, and other frameworks than TensorFlow, are not supported"
+        )
+    other = attributes["framework"] == "tensorflow"
+    extra = 0.0 if other else 1.0
+    anchors = anchors_of(attributes)
+    count = len(anchors)
+    height, width = (take(b, reshape(b, info, -1), 0, i) for i in ((1, 0) if other else (0, 1)))
+    image = concat(b, 0, width, height)
+    boxes = _grid(b, scores, anchors, attributes["feat_stride"], other)
+    zero = b.constant(0.0)
+    if other:
+        edges = concat(b, 0, image, image)
+        boxes = b.op("Max", zero, b.op("Min", boxes, edges))
+    moves = reshape(b, deltas, count, 4, sizes(b, deltas, 2), sizes(b, deltas, 3))
+    moves = reshape(b, transpose(b, moves, 2, 3, 0, 1), -1, 4)
+    scales = [attributes["box_coordinate_scale"]] * 2 + [attributes["box_size_scale"]] * 2
+    moves = b.op("Div", moves, b.constant(np.array(scales, np.float32)))
+    low, high = moved(b, boxes, moves, 1, extra, 0.0)
+    if attributes["clip_before_nms"]:
+        last = b.op("Sub", image, b.constant(extra))
+        low, high = (b.op("Max", zero, b.op("Min", v, last)) for v in (low, high))
+    extent = b.op("Add", b.op("Sub", high, low), b.constant(extra))
+    flat = reshape(b, transpose(b, cut(b, scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
+    small = b.op("Less", extent, _least(b, info, attributes["min_size"]))
+    small = b.op("ReduceMax", cast(b, small, F32), b.constant([1]), keepdims=False)
+    flat = b.op("Where", b.op("Greater", small, zero), zero, flat)
+    number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), sizes(b, flat, 0))
+    best, place = b.ops("TopK", 2, flat, number, axis=0, largest=True, sorted=True)
+    low, high = (b.op("Gather", v, place, b.constant(0)) for v in (low, high))
+    wide = concat(b, 1, low, b.op("Add", high, b.constant(extra)))
+    kept = b.op(
+        "NonMaxSuppression", unsqueeze(b, wide, 0), unsqueeze(b, best, 0, 1), b.constant([most]),
+        b.constant([attributes["nms_thresh"]]),
+    )  # fmt: skip
+    rows = reshape(b, take(b, kept, 1, 2), -1)
+    corners = [b.op("Gather", v, rows, b.constant(0)) for v in (low, high)]
+    if attributes["clip_after_nms"]:
+        corners = [b.op("Max", zero, b.op("Min", v, image)) for v in corners]
+    if attributes["normalize"]:
+        corners = [b.op("Div", v, image) for v in corners]
+    numbers = b.op("Mul", split(b, corners[0], 1, 1, 1)[0], zero)
+    end = b.constant(np.array([[-1, 0, 0, 0, 0]], np.float32))
+    rois = concat(b, 0, concat(b, 1, numbers, *corners), end)
+    chosen = b.op("Gather", best, rows, b.constant(0))
+    return [first_rows(b, rois, most), first_rows(b, chosen, most)][: len(node.outputs)]
+
+
+def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bool) -> Value:
+    """The anchors of every cell, by rows, columns and anchors."""
+    rows = reshape(b, b.op("Mul", positions(b, scores, 2), b.constant(stride)), -1, 1, 1, 1)
+    columns = reshape(b, b.op("Mul", positions(b, scores, 3), b.constant(stride)), 1, -1, 1, 1)
+    x, y = (rows, columns) if other else (columns, rows)
+    x = b.op("Mul", cast(b, x, F32), b.constant(np.array([1, 0, 1, 0], np.float32)))
+    y = b.op("Mul", cast(b, y, F32), b.constant(np.array([0, 1, 0, 1], np.float32)))
+    return reshape(b, b.op("Add", b.op("Add", x, y), b.constant(anchors)), -1, 4)
+
+
+def _least(b: Builder, info: Value, size: int) -> Value:
+    """The least width and height: `size` times the scales, of which there may be one for both."""
+    flat = reshape(b, info, -1)
+    scales = cut(b, flat, 0, 2, I64_MAX)
+    scales = concat(b, 0, take(b, scales, 0, -1), take(b, scales, 0, 0))
+    return b.op("Mul", scales, b.constant(float(size)))
+
+
+@infers("Proposal")
+def infer_proposal(node: Node) -> list[Type]:
+    probabilities = first(node)
+    batch = probabilities.shape[0] if probabilities.shape else ANY
+    count = batch * node.attributes["post_nms_topn"] if isinstance(batch, int) else ANY
+    return [
+        TensorType(probabilities.element, (count, 5)),
+        TensorType(probabilities.element, (count,)),
+    ]
+
+
+@infers("GenerateProposals")
+def infer_generate_proposals(node: Node) -> list[Type]:
+    element = first(node).element
+    batch = first(node).shape
+    return [
+        TensorType(element, (ANY, 4)),
+        TensorType(element, (ANY,)),
+        TensorType(node.attributes["roi_num_type"], (batch[0] if batch else ANY,)),
+    ]

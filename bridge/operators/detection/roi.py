@@ -1,0 +1,219 @@
+"""Pooling of regions of interest.
+
+IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, "asymmetric" is output_half_pixel, and
+"half_pixel" lies half a pixel of the input further.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    cast,
+    concat,
+    reshape,
+    sizes,
+    squeeze,
+    take,
+    transpose,
+    unsqueeze,
+)
+
+_ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
+
+
+@expands("RoiAlign", target="ir")
+def roi_align_to_ir(b: Builder, node: Node) -> Result:
+    attributes = node.attributes
+    if attributes["mode"] == "max":
+        return _maximum_of_corners(b, node)
+    return b.op(
+        "ROIAlign", *node.inputs, pooled_h=attributes["output_height"],
+        pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
+        spatial_scale=attributes["spatial_scale"], mode=attributes["mode"],
+        aligned_mode=_ALIGNED[attributes["coordinate_transformation_mode"]],
+    )  # fmt: skip
+
+
+def _maximum_of_corners(b: Builder, node: Node) -> Value:
+    """ONNX's mode max: of all samples of a bin the greatest of its four neighbours, each times its
+    bilinear weight (what the standard's reference and onnxruntime compute)."""
+    data, rois, batches = (v for v in node.inputs if v is not None)
+    attributes, samples = node.attributes, node.attributes["sampling_ratio"]
+    if samples < 1:
+        raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
+    bins = attributes["output_height"], attributes["output_width"]
+    rows = _neighbours(b, node, 1, bins[0], sizes(b, data, 2))
+    columns = _neighbours(b, node, 0, bins[1], sizes(b, data, 3))
+    channels = sizes(b, data, 1)
+    images = b.op("Gather", transpose(b, data, 0, 2, 3, 1), batches, b.constant(0))
+    pixels = reshape(b, images, sizes(b, rois, 0), -1, channels)
+    width = sizes(b, data, 3)
+    greatest: Value | None = None
+    for y, y_weight in rows:
+        for x, x_weight in columns:
+            start = b.op("Mul", unsqueeze(b, y, 2), width)
+            place = reshape(b, b.op("Add", start, unsqueeze(b, x, 1)), sizes(b, rois, 0), -1)
+            weight = b.op("Mul", unsqueeze(b, y_weight, 2), unsqueeze(b, x_weight, 1))
+            weight = reshape(b, weight, sizes(b, rois, 0), -1, 1)
+            value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
+            value = b.op("Mul", value, weight)
+            greatest = value if greatest is None else b.op("Max", greatest, value)
+    assert greatest is not None
+    grid = reshape(b, greatest, -1, bins[0], samples, bins[1], samples, channels)
+    return transpose(b, b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
+
+
+def _neighbours(
+    b: Builder, node: Node, axis: int, bins: int, size: Value
+) -> list[tuple[Value, Value]]:
+    """The lower and the higher neighbour of every sample along an axis, and their weights, each
+    [rois, bins * samples]; outside the image the weights are 0."""
+    attributes, rois = node.attributes, node.inputs[1]
+    assert rois is not None
+    aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
+    scaled = b.op("Mul", rois, b.like(attributes["spatial_scale"], rois))
+    scaled = b.op("Sub", scaled, b.like(0.5 if aligned else 0.0, rois))
+    start, end = take(b, scaled, 1, axis), take(b, scaled, 1, axis + 2)
+    extent = b.op("Sub", end, start)
+    if not aligned:
+        extent = b.op("Max", extent, b.like(1.0, rois))
+    count = bins * attributes["sampling_ratio"]
+    steps = (np.arange(count).reshape(1, -1) + 0.5) / count
+    place = b.op("Add", start, b.op("Mul", extent, b.like(steps, rois)))
+    length = cast(b, size, rois.element)
+    inside = b.op("GreaterOrEqual", place, b.like(-1.0, rois))
+    inside = cast(b, b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
+    last = b.op("Sub", length, b.like(1.0, rois))
+    place = b.op("Min", b.op("Max", place, b.like(0.0, rois)), last)
+    low = b.op("Floor", place)
+    high = b.op("Min", b.op("Add", low, b.like(1.0, rois)), last)
+    share = b.op("Sub", place, low)
+    rest = b.op("Sub", b.like(1.0, rois), share)
+    return [
+        (cast(b, low, I64), b.op("Mul", rest, inside)),
+        (cast(b, high, I64), b.op("Mul", share, inside)),
+    ]
+
+
+@expands("ROIAlign", target="onnx")
+def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
+    """ONNX's mode max takes the maximum of weighted corners, IR's that of samples and 0: it is
+    pooled here from averages of one sample each."""
+    data, rois, batches = node.inputs
+    assert rois is not None and batches is not None
+    attributes = node.attributes
+    aligned = attributes["aligned_mode"]
+    scale = attributes["spatial_scale"]
+    if aligned == "half_pixel":
+        rois = b.op("Add", rois, b.like(0.5, rois))
+    samples, height, width = (attributes[k] for k in ("sampling_ratio", "pooled_h", "pooled_w"))
+    mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
+    largest = attributes["mode"] == "max"
+    if largest and samples == 0:
+        raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
+    finer = samples if largest else 1
+    y = b.op(
+        "RoiAlign", data, rois, cast(b, batches, I64), mode="avg", spatial_scale=scale,
+        output_height=height * finer, output_width=width * finer,
+        sampling_ratio=1 if largest else samples,
+        coordinate_transformation_mode=mode,
+    )  # fmt: skip
+    if not largest:
+        return y
+    window = (samples, samples)
+    return b.op("Relu", b.op("MaxPool", y, kernel_shape=window, strides=window))
+
+
+@expands("MaxRoiPool", target="ir")
+def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
+    height, width = node.attributes["pooled_shape"]
+    return b.op(
+        "ROIPooling", *node.inputs, pooled_h=height, pooled_w=width, method="max",
+        spatial_scale=node.attributes["spatial_scale"],
+    )  # fmt: skip
+
+
+@expands("ROIPooling", target="onnx")
+def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
+    attributes = node.attributes
+    if attributes["method"] != "max":
+        return _samples_of_corners(b, node)
+    return b.op(
+        "MaxRoiPool", *node.inputs, pooled_shape=(attributes["pooled_h"], attributes["pooled_w"]),
+        spatial_scale=attributes["spatial_scale"],
+    )  # fmt: skip
+
+
+def _samples_of_corners(b: Builder, node: Node) -> Value:
+    """ROIPooling's bilinear method: regions in fractions of the image, sampled from corner to
+    corner, 0 outside. RoiAlign samples the middle of bins, so the bins are laid around them."""
+    data, rois = (v for v in node.inputs if v is not None)
+    starts, ends, inside = [], [], []
+    for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
+        count, column = node.attributes[name], 4 - axis
+        last = cast(b, sizes(b, data, axis), rois.element)
+        last = b.op("Sub", last, b.like(1.0, rois))
+        start, end = (take(b, rois, 1, i) for i in (column, column + 2))
+        if count > 1:
+            span = b.op("Mul", b.op("Sub", end, start), last)
+            step = b.op("Div", span, b.like(count - 1.0, rois))
+            first = b.op("Mul", start, last)
+        else:
+            middle = b.op("Mul", b.op("Add", start, end), b.like(0.5, rois))
+            first, step = b.op("Mul", middle, last), b.op("Mul", start, b.like(0.0, rois))
+        place = b.op("Mul", step, b.like(np.arange(count, dtype=np.float32), rois))
+        place = b.op("Add", place, first)
+        within = b.op("GreaterOrEqual", place, b.like(0.0, rois))
+        within = b.op("And", within, b.op("LessOrEqual", place, last))
+        inside.append(unsqueeze(b, within, 1, 5 - axis))
+        # RoiAlign takes half a pixel off.
+        begin = b.op(
+            "Sub", b.op("Add", first, b.like(0.5, rois)), b.op("Mul", step, b.like(0.5, rois))
+        )
+        starts.append(begin)
+        ends.append(b.op("Add", begin, b.op("Mul", step, b.like(float(count), rois))))
+    y = b.op(
+        "RoiAlign", data, concat(b, 1, *starts, *ends),
+        cast(b, squeeze(b, take(b, rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
+        output_height=node.attributes["pooled_h"], output_width=node.attributes["pooled_w"],
+        spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
+    )  # fmt: skip
+    return b.op("Where", b.op("And", *inside), y, b.like(0.0, y))
+
+
+def _rois(node: Node, channels: Dim, height: Dim, width: Dim) -> list[Type]:
+    rois = first(node, 1).shape
+    return [TensorType(first(node).element, (rois[0] if rois else ANY, channels, height, width))]
+
+
+def _channels(node: Node) -> Dim:
+    data = first(node).shape
+    return data[1] if data else ANY
+
+
+@infers("RoiAlign")
+def infer_roi_align(node: Node) -> list[Type]:
+    size = node.attributes["output_height"], node.attributes["output_width"]
+    return _rois(node, _channels(node), *size)
+
+
+@infers("ROIAlign", "ROIAlignRotated", "ROIPooling")
+def infer_ir_roi_align(node: Node) -> list[Type]:
+    return _rois(node, _channels(node), node.attributes["pooled_h"], node.attributes["pooled_w"])
+
+
+@infers("MaxRoiPool")
+def infer_max_roi_pool(node: Node) -> list[Type]:
+    return _rois(node, _channels(node), *node.attributes["pooled_shape"])
+
+
+@infers("PSROIPooling", "DeformablePSROIPooling")
+def infer_psroi_pooling(node: Node) -> list[Type]:
+    size = node.attributes["group_size"]
+    return _rois(node, node.attributes["output_dim"], size, size)

@@ -1,0 +1,44 @@
+"""Suppression of overlapping boxes class by class, as a table of the scores that are left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.operators.idioms import concat, scalar, sizes, split, take, unsqueeze
+
+NONE = float(np.finfo(np.float32).min)
+"""The score of a box that is not left."""
+
+
+def kept_scores(
+    b: Builder,
+    boxes: Value,
+    scores: Value,
+    background: int,
+    best: int,
+    overlap: float,
+    least: float,
+) -> Value:
+    """The scores [images, classes, boxes] of the boxes [images, boxes, 4] that suppression leaves,
+    else NONE. Without the class `background` (-1: none is), among the `best` of each class (-1:
+    all) with a score above `least`; `overlap` is the greatest that two boxes may have."""
+    none, candidates = b.constant(NONE), scores
+    if background >= 0:
+        label = b.op("Range", b.constant(0), scalar(b, sizes(b, scores, 1)), b.constant(1))
+        hidden = b.op("Equal", label, b.constant(background))
+        candidates = b.op("Where", unsqueeze(b, hidden, 1), none, candidates)
+    if best > 0:
+        count = b.op("Min", b.constant([best]), sizes(b, scores, 2))
+        highest, _ = b.ops("TopK", 2, candidates, count, axis=2, largest=True, sorted=True)
+        below = b.op("Less", candidates, take(b, highest, 2, -1))
+        candidates = b.op("Where", below, none, candidates)
+    # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
+    low, high = split(b, boxes, 2, 2, 2)
+    kept = b.op(
+        "NonMaxSuppression", concat(b, 2, low, b.op("Max", low, high)), candidates,
+        sizes(b, scores, 2), b.constant([overlap]), b.constant([least]),
+    )  # fmt: skip
+    empty = b.op("Expand", none, b.op("Shape", scores))
+    return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))

@@ -1,0 +1,49 @@
+"""IR's RegionYolo."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.operators import Result, expands
+from bridge.operators.idioms import concat, ranks, reshape, sizes, split
+
+
+@expands("RegionYolo", target="onnx")
+def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
+    """For each anchor: sigmoid of the box's place and of the objectness, softmax or sigmoid of
+    the classes (RegionYolo-1)."""
+    data, attributes = node.inputs[0], node.attributes
+    assert data is not None
+    rank = ranks(node, 0)[0]
+    softmax, classes, coords = (attributes[k] for k in ("do_softmax", "classes", "coords"))
+    anchors = attributes["num"] if softmax else len(attributes["mask"])
+    each = coords + classes + 1
+    batch, height, width = sizes(b, data, 0), sizes(b, data, 2), sizes(b, data, 3)
+    boxes = reshape(b, data, batch, anchors, each, height, width)
+    place, extent, objectness, scores = split(b, boxes, 2, 2, coords - 2, 1, classes)
+    scores = b.op("Softmax", scores, axis=2) if softmax else b.op("Sigmoid", scores)
+    y = concat(b, 2, b.op("Sigmoid", place), extent, b.op("Sigmoid", objectness), scores)
+    if not softmax:
+        return reshape(b, y, batch, anchors * each, height, width)
+    axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
+    before = [sizes(b, data, i) for i in range(axis)]
+    after = [sizes(b, data, i) for i in range(end + 1, rank)]
+    return reshape(b, y, *before, -1, *after)
+
+
+@infers("RegionYolo")
+def infer_region_yolo(node: Node) -> list[Type]:
+    data, attributes = first(node), node.attributes
+    if data.shape is None:
+        return [TensorType(data.element)]
+    if not attributes["do_softmax"]:
+        channels = (attributes["classes"] + attributes["coords"] + 1) * len(attributes["mask"])
+        return [TensorType(data.element, (data.shape[0], channels, *data.shape[2:]))]
+    rank = len(data.shape)
+    axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
+    size: Dim = 1
+    for dim in data.shape[axis : end + 1]:
+        size = size * dim if isinstance(size, int) and isinstance(dim, int) else ANY
+    return [TensorType(data.element, (*data.shape[:axis], size, *data.shape[end + 1 :]))]

@@ -1,0 +1,162 @@
+"""Element types that an operator of ONNX does not take: it runs in a wider one, and shapes, axes
+and indices become i64."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
+from bridge.operators import Result
+from bridge.operators.idioms import as_i64, cast
+from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
+
+_EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
+"""Operators that leave integers as they are."""
+
+
+def allowed_elements(type: str, opset: int, variable: str | None = None) -> frozenset[str]:
+    """The elements that a type variable of ONNX's operator, by default that of input 0, may stand
+    for in operator set `opset`; none where that lacks the operator."""
+    signature = type_signature(type, opset)
+    if signature is None:
+        return frozenset()
+    allowed = signature.allowed[variable or signature.inputs[0]]
+    return frozenset(
+        name for name, element in ELEMENTS.items() if schema_type(TensorType(element)) in allowed
+    )
+
+
+def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
+    if element.kind not in ("bool", "float", "int", "uint"):
+        return None
+    if element.is_float:
+        candidates = [F32]
+    elif element.name == "bool" or element.bits < 32:
+        candidates = [I32, I64, F32, F64]
+    else:
+        candidates = [*([U64] if element.kind == "uint" else []), I64, I32, F64, F32]
+    return next((c for c in candidates if c.name in allowed), None)
+
+
+_REAL = (
+    "AveragePool", "BatchNormalization", "Celu", "Conv", "ConvTranspose", "DeformConv", "Det",
+    "Einsum", "GRU", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample",
+    "InstanceNormalization", "LSTM", "LpNormalization", "LpPool", "MaxPool", "MaxRoiPool",
+    "MaxUnpool", "RNN", "RoiAlign", "ThresholdedRelu", "Where",
+)  # fmt: skip
+"""Operators that run in a wider type where theirs is one of real numbers."""
+
+_ANY = (
+    "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh",
+    "BitShift", "Ceil", "Clip", "Compress", "Cos", "Cosh", "CumSum", "Div", "Elu", "Equal", "Erf",
+    "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "MatMul", "Max", "Min",
+    "Mish", "Mod", "Mul", "Neg", "PRelu", "Pow", "Range", "ReduceL1", "ReduceL2", "ReduceMax",
+    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "ReverseSequence", "Round",
+    "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub",
+    "Swish", "Tan", "Tanh", "TopK", "Unique",
+)  # fmt: skip
+"""Operators that run in a wider type in any case."""
+
+
+def wider_types(b: Builder, node: Node) -> Result:
+    """Where ONNX's schema does not allow the element type in this operator set, the operator
+    runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
+    if node.op not in _ANY and node.op not in _REAL:
+        return None
+    assert b.target is not None
+    signature = type_signature(node.op, b.target.opset)
+    found = None if signature is None else _first_disallowed(node, signature)
+    if signature is None or found is None:
+        return None
+    variable, element = found
+    if element.is_integer and node.op in _EXACT_ON_INTEGERS:
+        return b.op("Identity", node.inputs[0])
+    wide = _wider(element, allowed_elements(node.op, b.target.opset, variable))
+    if wide is None or (node.op in _REAL and not element.is_float):
+        return None
+    inputs: list[Value | None] = [
+        cast(b, value, wide) if value is not None and signature.input(i) == variable else value
+        for i, value in enumerate(node.inputs)
+    ]
+    results = []
+    outputs = b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
+    for i, output in enumerate(outputs):
+        if signature.output(i) == variable:
+            if element.is_integer and wide.is_float:
+                output = b.op("Round", output)
+            output = cast(b, output, node.outputs[i].element or element)
+        results.append(output)
+    return results
+
+
+def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Element] | None:
+    """The type variable of the first input whose element it cannot stand for, and that element."""
+    for index, value in enumerate(node.inputs):
+        variable = signature.input(index)
+        if value is None or value.element is None or variable is None:
+            continue
+        if schema_type(value.type) not in signature.allowed[variable]:
+            return variable, value.element
+    return None
+
+
+ALWAYS_I64 = {
+    "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Unsqueeze": (1,), "Squeeze": (1,),
+    "Split": (1,), "Pad": (1, 3), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
+    "Resize": (3,), "Col2Im": (1, 2), "AffineGrid": (1,), "ReverseSequence": (1,),
+}  # fmt: skip
+I32_OR_I64 = {
+    "Gather": (1,),
+    "GatherElements": (1,),
+    "ScatterElements": (1,),
+    "Slice": (1, 2, 3, 4),
+}
+"""Inputs that may be i32 or i64 in ONNX, but all of the same type."""
+
+I64_RESULT = ("NonZero", "Shape")
+"""Operators that give i64 alone in ONNX."""
+
+
+def integer_types(b: Builder, node: Node) -> Result:
+    """Integer types of shapes, axes and indices: IR takes any, ONNX i64, or i32 and i64 but all of
+    the same type."""
+    if node.op in ALWAYS_I64:
+        return _i64_alone(b, node)
+    if node.op in I32_OR_I64:
+        return _same_type(b, node)
+    return _i64_result(b, node) if node.op in I64_RESULT else None
+
+
+def _i64_alone(b: Builder, node: Node) -> list[Value] | None:
+    return _recast(b, node, [i for i in ALWAYS_I64[node.op] if _element(node, i) is not I64])
+
+
+def _same_type(b: Builder, node: Node) -> list[Value] | None:
+    elements = {_element(node, i) for i in I32_OR_I64[node.op] if node.input(i) is not None}
+    if elements <= {I32} or elements <= {I64}:
+        return None
+    return _recast(b, node, [i for i in I32_OR_I64[node.op] if _element(node, i) is not I64])
+
+
+def _i64_result(b: Builder, node: Node) -> Value | None:
+    wanted = node.attributes["output_type"]
+    if wanted is I64:
+        return None
+    return cast(b, b.op(node.op, *node.inputs, **node.attributes | {"output_type": I64}), wanted)
+
+
+def _element(node: Node, index: int) -> object:
+    value = node.input(index)
+    return I64 if value is None else value.element
+
+
+def _recast(b: Builder, node: Node, indices: list[int]) -> list[Value] | None:
+    if not indices:
+        return None
+    inputs = list(node.inputs)
+    for index in indices:
+        value = inputs[index]
+        assert value is not None
+        inputs[index] = as_i64(b, value)
+    return b.node(node.op, inputs, len(node.outputs), node.attributes).outputs

@@ -1,0 +1,230 @@
+"""Arithmetic that the formats cut differently: Sum and Mean, Div, Mod, Pow, Reciprocal, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import (
+    F32,
+    TensorType,
+    broadcast,
+)
+from bridge.operators import Result, expands
+from bridge.operators.elementwise.content import (
+    ARITHMETIC,
+    Number,
+    each_number,
+    elementwise,
+    maximum,
+    minimum,
+    on_integers,
+)
+from bridge.operators.idioms import cast
+
+
+@expands("Max", "Min", target="ir")
+def extremum(b: Builder, node: Node) -> Result:
+    """IR's Maximum and Minimum take two inputs."""
+    return None if len(node.inputs) == 2 else _chain(b, node.op, node.inputs)
+
+
+@expands("Sum", target="ir")
+def sum_(b: Builder, node: Node) -> Result:
+    """Sum as additions."""
+    return _chain(b, "Add", node.inputs)
+
+
+@expands("Mean", target="ir")
+def mean(b: Builder, node: Node) -> Result:
+    """Mean as additions and a division."""
+    total = _chain(b, "Add", node.inputs)
+    return b.op("Div", total, b.like(len(node.inputs), total))
+
+
+def _chain(b: Builder, op: str, values: list[Value | None]) -> Value:
+    result = values[0]
+    assert result is not None
+    if len(values) == 1:
+        return b.op("Identity", result)
+    for value in values[1:]:
+        result = b.op(op, result, value)
+    return result
+
+
+@expands("Div", target="onnx")
+def floor_division(b: Builder, node: Node) -> Result:
+    """IR's Divide with `m_pythondiv` on signed integers rounds towards negative infinity
+    (Divide-1); ONNX's Div rounds towards zero."""
+    if not node.attributes["floor"]:
+        return None
+    x, y = node.inputs
+    assert x is not None and y is not None
+    signed = x.element is not None and x.element.kind == "int"
+    if signed and not (is_not_negative(x) and is_not_negative(y)):
+        x = b.op("Sub", x, b.op("Mod", x, y))
+    return b.op("Div", x, y)
+
+
+@expands("Mod", target="ir")
+def fmod(b: Builder, node: Node) -> Result:
+    """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod. Of floating point, ONNX
+    defines what an infinite divisor gives (Mod-28): the dividend, or the divisor where the signs
+    differ."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if node.attributes["fmod"]:
+        return b.op("ir::Mod", x, y)
+    if x.element is None or not x.element.is_float:
+        return None
+    opposite = b.op("Less", b.op("Mul", b.op("Sign", x), b.op("Sign", y)), b.like(0, x))
+    infinite = b.op("And", b.op("IsInf", y), b.op("IsFinite", x))
+    return b.op("Where", infinite, b.op("Where", opposite, y, x), _remainder(b, x, y))
+
+
+def _remainder(b: Builder, x: Value, y: Value) -> Value:
+    return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
+
+
+@expands("ir::Mod", target="onnx")
+def ir_mod(b: Builder, node: Node) -> Result:
+    """IR's Mod is ONNX's with `fmod`."""
+    return b.op("Mod", *node.inputs, fmod=True)
+
+
+@expands("Mod", target="onnx")
+def floating_mod(b: Builder, node: Node) -> Result:
+    """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
+    x, y = node.inputs
+    assert x is not None and y is not None and b.target is not None
+    if node.attributes["fmod"] or x.element is None or not x.element.is_float:
+        return None
+    if b.target.opset >= 28:
+        return None
+    return _remainder(b, x, y)
+
+
+@expands("Pow", target="ir")
+def mixed_power(b: Builder, node: Node) -> Result:
+    """ONNX's Pow takes an exponent of another type; its result has the type of the base. IR's
+    Power takes one type."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element is y.element or x.element is None or y.element is None:
+        return None
+    if x.element.is_integer and y.element.is_float:
+        return cast(b, b.op("Pow", cast(b, x, F32), cast(b, y, F32)), x.element)
+    known = values_of(y)
+    return b.op("Pow", x, cast(b, y, x.element) if known is None else b.like(known, x))
+
+
+@expands("Reciprocal", target="ir")
+def reciprocal(b: Builder, node: Node) -> Result:
+    """1 / x."""
+    (x,) = node.inputs
+    assert x is not None
+    return b.op("Div", b.like(1, x), x)
+
+
+@expands("SquaredDifference", target="onnx")
+def squared_difference(b: Builder, node: Node) -> Result:
+    """(a - b)²."""
+    difference = b.op("Sub", *node.inputs)
+    return b.op("Mul", difference, difference)
+
+
+def quotient(a: int, b: int) -> int | None:
+    """`a / b` rounded towards zero; None where b is 0."""
+    if b == 0:
+        return None
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _div(floor: bool) -> Callable[..., Number]:
+    def divide(a: Number, b: Number) -> Number:
+        if b == 1:
+            return a
+        if isinstance(a, int) and isinstance(b, int):
+            return quotient(a, b) if not floor else a // b if b else None
+        return None
+
+    return divide
+
+
+def _mod(fmod: bool) -> Callable[..., Number]:
+    def remainder(a: int, b: int) -> int | None:
+        if b == 0:
+            return None
+        return a - b * (quotient(a, b) or 0) if fmod else a % b
+
+    return on_integers(remainder)
+
+
+@knows(*ARITHMETIC)
+def content_of_arithmetic(node: Node) -> tuple[Number, ...] | None:
+    return elementwise(node, ARITHMETIC[node.op], *node.inputs)
+
+
+@knows("Div")
+def content_of_div(node: Node) -> tuple[Number, ...] | None:
+    return elementwise(node, _div(node.attributes["floor"]), *node.inputs)
+
+
+@knows("Mod")
+def content_of_mod(node: Node) -> tuple[Number, ...] | None:
+    return elementwise(node, _mod(node.attributes["fmod"]), *node.inputs)
+
+
+@knows("ir::Mod")
+def content_of_ir_mod(node: Node) -> tuple[Number, ...] | None:
+    return elementwise(node, _mod(True), *node.inputs)
+
+
+@knows("Max", "Min")
+def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
+    function = maximum if node.op == "Max" else minimum
+
+    def fold(*items: Number) -> Number:
+        result = items[0]
+        for item in items[1:]:
+            result = function(result, item)
+        return result
+
+    return elementwise(node, fold, *node.inputs)
+
+
+_UNARY: dict[str, Callable[[Number], Number]] = {
+    "Neg": lambda a: -a if isinstance(a, int) else None,
+    "Abs": lambda a: abs(a) if isinstance(a, int) else a,
+    "Not": lambda a: 1 - a if isinstance(a, int) else None,
+    "Sign": lambda a: (a > 0) - (a < 0) if isinstance(a, int) else None,
+    "Floor": lambda a: a,
+    "Ceil": lambda a: a,
+    "Round": lambda a: a,
+}
+
+
+@knows(*_UNARY)
+def content_of_unary(node: Node) -> tuple[Number, ...] | None:
+    return each_number(node, _UNARY[node.op])
+
+
+@infers(
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift",
+    "BitwiseXor", "Div", "Mod", "Mul", "Or", "Pow", "SquaredDifference", "Sub", "Xor", "ir::Mod",
+)  # fmt: skip
+def infer_binary(node: Node) -> list[TensorType]:
+    a, b = first(node), first(node, 1)
+    if a.shape == b.shape and a.element is not None:
+        return [a]
+    return [TensorType(a.element or b.element, broadcast(a.shape, b.shape))]
+
+
+@infers("Max", "Mean", "Min", "Sum")
+def infer_variadic(node: Node) -> list[TensorType]:
+    types = [first(node, i) for i in range(len(node.inputs))]
+    element = next((t.element for t in types if t.element is not None), None)
+    return [TensorType(element, broadcast(*(t.shape for t in types)))]

@@ -1,0 +1,73 @@
+"""Shifts, which the formats name differently, and bitwise operators on booleans and in old ONNX."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node
+from bridge.neutral.types import BOOL, ELEMENTS
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast
+
+_LOGICAL = {
+    "BitwiseAnd": "And",
+    "BitwiseNot": "Not",
+    "BitwiseOr": "Or",
+    "BitwiseXor": "Xor",
+}
+
+
+@expands(*_LOGICAL, target="onnx")
+def on_booleans(b: Builder, node: Node) -> Result:
+    """IR's bitwise operators take booleans, for which ONNX has operators of their own."""
+    first = node.inputs[0]
+    assert first is not None
+    return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
+
+
+@expands("BitShift", target="ir")
+def bit_shift(b: Builder, node: Node) -> Result:
+    """One operator of IR for each direction. By as many bits as the type has, or by a negative
+    number, all bits are shifted out; OpenVINO would shift by the remainder."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    left = node.attributes["direction"] == "LEFT"
+    op = "BitwiseLeftShift" if left else "BitwiseRightShift"
+    if x.element is None:
+        return b.op(op, x, y)
+    bits = x.element.bits
+    known = values_of(y)
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return b.op(op, x, y)
+    out = b.op("GreaterOrEqual", y, b.like(bits, y))
+    if x.element.is_signed:
+        out = b.op("Or", out, b.op("Less", y, b.like(0, y)))
+    if not left and x.element.is_signed:
+        return b.op(op, x, b.op("Where", out, b.like(bits - 1, y), y))
+    zero = b.like(0, x)
+    return b.op("Where", out, zero, b.op(op, x, b.op("Where", out, b.like(0, y), y)))
+
+
+@expands("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
+def bitwise_shift(b: Builder, node: Node) -> Result:
+    """ONNX's BitShift; of signed integers only since operator set 28. Before, a left shift runs
+    on the same bits without a sign, a right shift is a division by a power of two that rounds
+    down."""
+    x, y = node.inputs
+    assert x is not None and y is not None and b.target is not None
+    left = node.op == "BitwiseLeftShift"
+    direction = "LEFT" if left else "RIGHT"
+    if x.element is None or x.element.kind == "uint" or b.target.opset >= 28:
+        return b.op("BitShift", x, y, direction=direction)
+    if x.element.kind != "int":
+        raise Refused(f"ONNX shifts no {x.element}")
+    unsigned = ELEMENTS[x.element.name.replace("i", "u")]
+    if left:
+        shifted = b.op("BitShift", cast(b, x, unsigned), cast(b, y, unsigned), direction="LEFT")
+        return cast(b, shifted, x.element)
+    negative = b.op("Less", x, b.like(0, x))
+    # The complement of a negative number is not negative, and shifts as an unsigned one does.
+    ones = b.op("Sub", b.op("Neg", x), b.like(1, x))
+    magnitude = cast(b, b.op("Where", negative, ones, x), unsigned)
+    shifted = b.op("BitShift", magnitude, cast(b, y, unsigned), direction="RIGHT")
+    result = cast(b, shifted, x.element)
+    return b.op("Where", negative, b.op("Sub", b.op("Neg", result), b.like(1, result)), result)

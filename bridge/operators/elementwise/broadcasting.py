@@ -1,0 +1,62 @@
+"""Broadcasting other than numpy's: ONNX before operator set 7, and IR's `none` and `pdpd`."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Refused, Result, reads
+from bridge.operators.idioms import unsqueeze
+from bridge.operators.ir_texts import parse_bool
+from bridge.vocabulary import Operator, operators
+
+
+def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
+    """`narrow` with axes of size 1 behind its own, so that its first axis is `axis` of `wide`."""
+    if wide.rank is None or narrow.rank is None:
+        raise Refused("broadcasting from an axis needs the ranks of both inputs; declare shapes")
+    missing = wide.rank - axis % max(wide.rank, 1) - narrow.rank
+    return (
+        unsqueeze(b, narrow, *range(narrow.rank, narrow.rank + missing)) if missing > 0 else narrow
+    )
+
+
+@reads(
+    "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor",
+    format="onnx", until=6,
+)  # fmt: skip
+def onnx_broadcast(b: Builder, node: Node) -> Result:
+    """ONNX's attributes `broadcast` and `axis` (Add-1, Add-6): the second input's shape is a part
+    of the first one's, from `axis` on; without `axis` it is the end of it."""
+    if not node.attributes.get("broadcast") or "axis" not in node.attributes:
+        return None
+    wide, narrow = node.inputs
+    assert wide is not None and narrow is not None
+    return b.op(node.op, wide, aligned(b, wide, narrow, node.attributes["axis"]))
+
+
+_BROADCASTING: dict[str, Operator] = {
+    spelling.type: operator
+    for operator in operators().values()
+    for spelling in operator.ir
+    if "auto_broadcast" in spelling.fixed
+}
+
+
+@reads(*_BROADCASTING, format="ir")
+def auto_broadcast(b: Builder, node: Node) -> Result:
+    """IR's `auto_broadcast`: `none` is numpy's rule for shapes that are equal; with `pdpd` the
+    other inputs start at axis 0 of the first data input (as OpenVINO reads it from a file)."""
+    mode = node.attributes.get("auto_broadcast", "numpy").lower()
+    if mode == "numpy":
+        return None
+    if mode not in ("none", "explicit", "pdpd"):
+        raise ValueError(f'auto_broadcast "{mode}" is none of numpy, none, explicit and pdpd')
+    operator = _BROADCASTING[node.op]
+    inputs = [value for value in node.inputs if value is not None]
+    if mode == "pdpd":
+        wide = inputs[1 if operator.name == "Where" else 0]
+        inputs = [value if value is wide else aligned(b, wide, value, 0) for value in inputs]
+    attributes = {}
+    if operator.name == "Div":
+        attributes["floor"] = parse_bool(node.attributes.get("m_pythondiv", "true"))
+    return b.op(operator.name, *inputs, **attributes)

@@ -1,0 +1,217 @@
+"""Conversions between element types."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.types import (
+    BOOL,
+    BY_IR,
+    BY_ONNX,
+    F16,
+    F32,
+    STRING,
+    Element,
+    TensorType,
+)
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.element_types import allowed_elements
+from bridge.operators.elementwise.bits import converted_constant
+from bridge.operators.elementwise.content import Number, holds, numbers_of
+from bridge.operators.idioms import cast
+
+_LARGEST = {"f8e4m3fn": 448.0, "f8e5m2": 57344.0}
+"""The largest finite numbers of the types of 8 bits that saturate (ONNX, Float 8)."""
+
+
+@reads("Cast", format="onnx", until=5)
+def named_type(b: Builder, node: Node) -> Result:
+    """Cast-1 names the type with a string."""
+    import onnx
+
+    name = node.attributes["to"]
+    to = BY_ONNX.get(dict(onnx.TensorProto.DataType.items()).get(name, 0))
+    if to is None:
+        raise Refused(f'there is no element type "{name}"; ONNX names them FLOAT, INT64, ...')
+    return b.op("Cast", node.inputs[0], to=to)
+
+
+@reads("Convert", format="ir")
+def read_convert(b: Builder, node: Node) -> Result:
+    """Convert-1 does not saturate to types of 8 bits, and rounds to the nearest f8e8m0."""
+    return _without_saturation(b, node, BY_IR.get(node.attributes["destination_type"]))
+
+
+@reads("ConvertLike", format="ir")
+def read_convert_like(b: Builder, node: Node) -> Result:
+    """As Convert-1."""
+    like = node.inputs[1]
+    assert like is not None
+    return _without_saturation(b, node, like.element)
+
+
+def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
+    if to is not None and to.name == "f8e8m0":
+        return b.op("Cast", node.inputs[0], to=to, round_mode="nearest")
+    if to is not None and to.name in _LARGEST:
+        return b.op("Cast", node.inputs[0], to=to, saturate=False)
+    return None
+
+
+@expands("CastLike", target="ir")
+def cast_like(b: Builder, node: Node) -> Result:
+    """Cast, where saturation or the direction of rounding matter."""
+    x, like = node.inputs
+    assert like is not None
+    if like.element is None or like.element.name not in (*_LARGEST, "f8e8m0"):
+        return None
+    return b.op("Cast", x, to=like.element, **node.attributes)
+
+
+def to_bool(b: Builder, node: Node) -> Result:
+    """OpenVINO (2026.4) converts the first output of a node with several to boolean, whichever of
+    them it was asked to convert."""
+    (x,) = node.inputs
+    assert x is not None
+    producer = x.producer
+    if node.attributes["to"] is not BOOL or producer is None or producer.outputs[0] is x:
+        return None
+    return b.op("NotEqual", x, b.like(0, x))
+
+
+@expands("Cast", target="ir")
+def convert(b: Builder, node: Node) -> Result:
+    """IR's Convert takes no strings, does not saturate, and rounds to the nearest f8e8m0."""
+    if (made := to_bool(b, node)) is not None:
+        return made
+    x, to = node.inputs[0], node.attributes["to"]
+    assert x is not None
+    for element in (x.element, to):
+        if element is STRING:
+            raise Refused("OpenVINO converts neither from nor to strings")
+        if element is not None and element.ir is None:
+            raise Refused(f"OpenVINO has no element type {element}")
+    if to.name == "f8e8m0":
+        return _power_of_two(b, cast(b, x, F32), to, node.attributes["round_mode"])
+    if to.name not in _LARGEST:
+        defaults = node.attributes["saturate"] and node.attributes["round_mode"] == "up"
+        return None if defaults else b.op("Cast", x, to=to)
+    if node.attributes["saturate"]:
+        wide = cast(b, x, F32)
+        most = b.constant(_LARGEST[to.name])
+        inside = b.op("Clip", wide, b.op("Neg", most), most)
+        x = b.op("Where", b.op("IsNaN", wide), wide, inside)
+    return b.op("ir::Convert", x, to=to)
+
+
+def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
+    nearest = b.op("ir::Convert", x, to=to)
+    if mode == "nearest":
+        return nearest
+    power = cast(b, nearest, F32)
+    beyond = b.op("Less" if mode == "up" else "Greater", power, x)
+    other = b.op("Mul", power, b.constant(2.0 if mode == "up" else 0.5))
+    return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
+
+
+@expands("Cast", target="onnx")
+def known_types(b: Builder, node: Node) -> Result:
+    """The operator set must have both types; constants of those that none has are written out."""
+    if (made := converted_constant(b, node)) is not None:
+        return made
+    x = node.inputs[0]
+    assert x is not None and b.target is not None
+    allowed = allowed_elements("Cast", b.target.opset)
+    for element in (x.element, node.attributes["to"]):
+        if element is None or element.onnx is None:
+            continue
+        if element.name not in allowed:
+            raise Refused(f"{b.target} has no element type {element}; write a newer operator set")
+    return None
+
+
+@expands("ConvertPromoteTypes", target="onnx")
+def convert_promote_types(b: Builder, node: Node) -> Result:
+    """Both inputs, converted to their common type."""
+    element = promoted(node)
+    if element is None:
+        raise Refused("the element types of both inputs must be known")
+    return [cast(b, value, element) for value in node.inputs if value is not None]
+
+
+@expands("BitCast", target="ir")
+def bit_cast(b: Builder, node: Node) -> Result:
+    """IR cannot take bits for those of another type; integers of one width wrap around."""
+    x, to = node.inputs[0], node.attributes["to"]
+    assert x is not None
+    if x.element is to:
+        return b.op("Identity", x)
+    if x.element is not None and to.is_integer and (x.element.is_integer or x.element is BOOL):
+        return b.op("Cast", x, to=to)
+    raise Refused(f"OpenVINO cannot take the bits of {x.element} for those of {to}")
+
+
+@knows("Cast")
+def content_of_cast(node: Node) -> tuple[Number, ...] | None:
+    content, to = numbers_of(node.inputs[0]), node.attributes["to"]
+    if content is None:
+        return None
+    if to is BOOL:
+        return tuple(int(x != 0) if isinstance(x, int) else None for x in content)
+    return content if holds(to, content) else None
+
+
+@knows("CastLike")
+def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
+    content, to = numbers_of(node.inputs[0]), first(node, 1).element
+    return content if content is not None and holds(to, content) else None
+
+
+@infers("BitCast", "Cast", "ir::Convert")
+def infer_cast(node: Node) -> list[TensorType]:
+    return [TensorType(node.attributes["to"], first(node).shape)]
+
+
+@infers("CastLike")
+def infer_cast_like(node: Node) -> list[TensorType]:
+    return [TensorType(first(node, 1).element, first(node).shape)]
+
+
+@infers("ConvertPromoteTypes")
+def infer_convert_promote_types(node: Node) -> list[TensorType]:
+    element = promoted(node)
+    return [TensorType(element, first(node, i).shape) for i in range(2)]
+
+
+_SIGNIFICAND = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
+
+
+def promoted(node: Node) -> Element | None:
+    """The common type of ConvertPromoteTypes-14's inputs (its specification's promotion rules)."""
+    from bridge.neutral.types import ELEMENTS
+
+    a, b = first(node), first(node, 1)
+    x, y = a.element, b.element
+    if x is None or y is None or x is y:
+        return x if x is y else None
+    order = {"bool": 0, "uint": 1, "int": 1, "float": 2}
+    if order[x.kind] != order[y.kind]:
+        return x if order[x.kind] > order[y.kind] else y
+    if node.attributes["pytorch_scalar_promotion"] and (a.rank == 0) != (b.rank == 0):
+        return y if a.rank == 0 else x
+    if x.is_float:
+        if x.bits == y.bits == 8:
+            return F16
+        if x.name not in _SIGNIFICAND or y.name not in _SIGNIFICAND:
+            return max(x, y, key=lambda e: e.bits)
+        need = [max(pair) for pair in zip(_SIGNIFICAND[x.name], _SIGNIFICAND[y.name], strict=True)]
+        fitting = (n for n, has in _SIGNIFICAND.items() if has[0] >= need[0] and has[1] >= need[1])
+        return ELEMENTS[next(fitting)]
+    if x.is_signed == y.is_signed:
+        return x if x.bits > y.bits else y
+    signed, unsigned = (x, y) if x.is_signed else (y, x)
+    bits = max(signed.bits, 2 * unsigned.bits)
+    if bits > 64:
+        return node.attributes["u64_integer_promotion_target"]
+    return ELEMENTS[f"i{bits}"]

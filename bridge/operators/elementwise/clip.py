@@ -1,0 +1,78 @@
+"""Clip and Clamp: bounds as inputs, in ONNX of the type of the data, or as real attributes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import knows
+from bridge.neutral.types import Element
+from bridge.operators import Result, expands, reads
+from bridge.operators.elementwise.content import Number, maximum, minimum, numbers_of
+
+
+def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
+    """A real bound in the type of `x`; for integers rounded up or down, into its range."""
+    element: Element | None = x.element
+    if element is None or not element.is_integer:
+        with np.errstate(over="ignore"):
+            return b.like(value, x) if element is not None else b.constant(np.float32(value))
+    limits = np.iinfo(element.dtype)
+    rounded = limits.min if value < limits.min else limits.max if value > limits.max else (
+        math.ceil(value) if up else math.floor(value)
+    )  # fmt: skip
+    return b.constant(np.array(rounded, element.dtype))
+
+
+@reads("Clip", format="onnx", until=10)
+def attributes(b: Builder, node: Node) -> Result:
+    """Clip-1 and Clip-6 have the bounds as attributes."""
+    (x,) = node.inputs
+    assert x is not None
+    low, high = (node.attributes.get(key) for key in ("min", "max"))
+    return b.op(
+        "Clip", x, None if low is None else bound(b, low, x, True),
+        None if high is None else bound(b, high, x, False),
+    )  # fmt: skip
+
+
+@reads("Clamp", format="ir")
+def clamp(b: Builder, node: Node) -> Result:
+    """Clamp-1: for integers, the lower bound is rounded up and the upper one down."""
+    (x,) = node.inputs
+    assert x is not None
+    low, high = (float(node.attributes[key]) for key in ("min", "max"))
+    return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
+
+
+@expands("Clip", target="ir")
+def clip(b: Builder, node: Node) -> Result:
+    """Clamp takes two finite constants in order; else it is a Maximum and a Minimum."""
+    x, low, high = (node.input(i) for i in range(3))
+    assert x is not None
+    bounds = [values_of(value) for value in (low, high)]
+    if x.element is not None and x.element.is_float and all(a is not None for a in bounds):
+        least, most = (float(np.asarray(a).reshape(-1)[0]) for a in bounds)
+        if math.isfinite(least) and math.isfinite(most) and least <= most:
+            return None
+    if low is not None:
+        x = b.op("Max", x, low)
+    if high is not None:
+        x = b.op("Min", x, high)
+    return x if x is not node.inputs[0] else b.op("Identity", x)
+
+
+@knows("Clip")
+def content_of_clip(node: Node) -> tuple[Number, ...] | None:
+    low, high = node.input(1), node.input(2)
+    content = numbers_of(node.inputs[0])
+    if content is not None and low is not None:
+        lows = numbers_of(low)
+        content = None if lows is None else tuple(maximum(x, lows[0]) for x in content)
+    if content is not None and high is not None:
+        highs = numbers_of(high)
+        content = None if highs is None else tuple(minimum(x, highs[0]) for x in content)
+    return content

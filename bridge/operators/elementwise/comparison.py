@@ -1,0 +1,111 @@
+"""Comparisons and predicates that only one format has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.types import (
+    BOOL,
+    STRING,
+    TensorType,
+    broadcast,
+)
+from bridge.operators import Refused, Result, expands
+from bridge.operators.elementwise.content import Number, elementwise
+from bridge.operators.elementwise.minus_infinity import all_minus_infinity
+
+
+@expands("NotEqual", target="onnx")
+def not_equal(b: Builder, node: Node) -> Result:
+    """Not equal."""
+    return b.op("Not", b.op("Equal", *node.inputs))
+
+
+@expands("Equal", "Where", target="ir")
+def strings(b: Builder, node: Node) -> Result:
+    """OpenVINO neither compares nor selects strings."""
+    last = node.inputs[-1]
+    if last is not None and last.element is STRING:
+        raise Refused("OpenVINO neither compares nor selects strings")
+    return all_minus_infinity(b, node) if node.op == "Equal" else None
+
+
+@expands("IsFinite", target="onnx")
+def is_finite(b: Builder, node: Node) -> Result:
+    """Neither infinite nor NaN."""
+    (x,) = node.inputs
+    return b.op("Not", b.op("Or", b.op("IsInf", x), b.op("IsNaN", x)))
+
+
+@expands("Greater", "GreaterOrEqual", target="ir")
+def greater(b: Builder, node: Node) -> Result:
+    """The other comparison with the operands exchanged: OpenVINO's CPU plugin (2026.4) takes NaN
+    to be greater than anything, but not to be less."""
+    x, y = node.inputs
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    return b.op("Less" if node.op == "Greater" else "LessOrEqual", y, x)
+
+
+def _compare(
+    function: Callable[[int, int], bool], same: bool, below: bool, above: bool
+) -> Callable[..., Number]:
+    """A comparison; `same` is its result for equal symbols, `below` that of a negative number
+    with a symbol, `above` the other way around."""
+
+    def compare(a: Number, b: Number) -> Number:
+        if a is None or b is None:
+            return None
+        if isinstance(a, int) and isinstance(b, int):
+            return int(function(a, b))
+        if a == b:
+            return int(same)
+        if isinstance(a, int) and a < 0:
+            return int(below)
+        return int(above) if isinstance(b, int) and b < 0 else None
+
+    return compare
+
+
+_COMPARISONS = {
+    "Equal": _compare(lambda a, b: a == b, True, False, False),
+    "NotEqual": _compare(lambda a, b: a != b, False, True, True),
+    "Greater": _compare(lambda a, b: a > b, False, False, True),
+    "GreaterOrEqual": _compare(lambda a, b: a >= b, True, False, True),
+    "Less": _compare(lambda a, b: a < b, False, True, False),
+    "LessOrEqual": _compare(lambda a, b: a <= b, True, True, False),
+}
+
+
+@knows(*_COMPARISONS)
+def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
+    return elementwise(node, _COMPARISONS[node.op], *node.inputs)
+
+
+@knows("Where")
+def content_of_where(node: Node) -> tuple[Number, ...] | None:
+    def pick(condition: Number, x: Number, y: Number) -> Number:
+        if isinstance(condition, int):
+            return x if condition else y
+        return x if x == y else None
+
+    return elementwise(node, pick, *node.inputs)
+
+
+@infers("IsFinite", "IsInf", "IsNaN")
+def infer_predicate(node: Node) -> list[TensorType]:
+    return [TensorType(BOOL, first(node).shape)]
+
+
+@infers("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual")
+def infer_comparison(node: Node) -> list[TensorType]:
+    return [TensorType(BOOL, broadcast(first(node).shape, first(node, 1).shape))]
+
+
+@infers("Where")
+def infer_where(node: Node) -> list[TensorType]:
+    condition, x, y = (first(node, i) for i in range(3))
+    return [TensorType(x.element or y.element, broadcast(condition.shape, x.shape, y.shape))]

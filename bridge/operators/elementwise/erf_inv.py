@@ -1,0 +1,42 @@
+"""ErfInv of IR, the inverse of the error function."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, F64
+from bridge.operators import expands
+from bridge.operators.idioms import cast
+
+CENTRE = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03,
+    -4.17768164e-03, 0.246640727, 1.50140941,
+)  # fmt: skip
+TAIL = (
+    -2.00214257e-04, 1.00950558e-04, 1.34934322e-03, -3.67342844e-03, 5.73950773e-03,
+    -7.6224613e-03, 9.43887047e-03, 1.00167406, 2.83297682,
+)  # fmt: skip
+"""Polynomials of M. Giles, "Approximating the erfinv function" (2010), exact to f32."""
+
+
+@expands("ErfInv", target="onnx")
+def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
+    """OpenVINO's CPU computes it in f32, too."""
+    given = node.inputs[0]
+    assert given is not None
+    x = given if given.element in (F32, F64) else cast(b, given, F32)
+
+    def polynomial(coefficients: tuple[float, ...], w: Value) -> Value:
+        start, *rest = (b.like(c, x) for c in coefficients)
+        return reduce(lambda p, c: b.op("Add", b.op("Mul", p, w), c), rest, start)
+
+    one = b.like(1.0, x)
+    far = b.op("Neg", b.op("Log", b.op("Mul", b.op("Sub", one, x), b.op("Add", one, x))))
+    near = polynomial(CENTRE, b.op("Sub", far, b.like(2.5, x)))
+    tail = polynomial(TAIL, b.op("Sub", b.op("Sqrt", far), b.like(3.0, x)))
+    y = b.op("Mul", x, b.op("Where", b.op("Less", far, b.like(5.0, x)), near, tail))
+    rest = b.op("Sub", one, b.op("Abs", x))
+    end = b.op("Equal", rest, b.like(0.0, x))
+    return cast(b, b.op("Where", end, b.op("Div", x, rest), y), given.element)

@@ -1,0 +1,28 @@
+"""Round."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Refused, Result, expands
+
+
+@expands("Round", target="onnx")
+def half_away_from_zero(b: Builder, node: Node) -> Result:
+    """Round-5's mode `half_away_from_zero`: down, and one more from a half on, with the sign."""
+    mode = node.attributes["mode"].lower()
+    (x,) = node.inputs
+    assert x is not None
+    if node.attributes["mode"] == "half_to_even":
+        return None
+    if mode == "half_to_even":
+        return b.op("Round", x)
+    if mode != "half_away_from_zero":
+        raise Refused(f"Bridge does not know the rounding mode {mode}")
+    if x.element is not None and not x.element.is_float:
+        return b.op("Identity", x)
+    size = b.op("Abs", x)
+    down = b.op("Floor", size)
+    reached = b.op("GreaterOrEqual", b.op("Sub", size, down), b.like(0.5, x))
+    rounded = b.op("Where", reached, b.op("Add", down, b.like(1, x)), down)
+    return b.op("Mul", b.op("Sign", x), rounded)

@@ -1,0 +1,1 @@
+"""Images: colour formats and decoding."""

@@ -1,0 +1,69 @@
+"""Pictures as cameras and decoders give them: brightness for each pixel, colours for each four.
+
+NV12 has the two colours beside one another, I420 has one plane of each; either may come as one
+tensor [N, H * 3 / 2, W, 1] whose last rows are the colours, or in parts (NV12toRGB-8, I420toRGB-8).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64_MAX, Dim, TensorType, Type
+from bridge.operators import expands
+from bridge.operators.idioms import cast, concat, cut, reshape, sizes, transpose
+
+OFFSET = (16.0, 128.0, 128.0)
+TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
+"""What brightness and the two colours, less `OFFSET`, add to red, green and blue (NV12toRGB-8)."""
+
+
+@expands("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", target="onnx")
+def colors_for_onnx(b: Builder, node: Node) -> Value:
+    planes = [value for value in node.inputs if value is not None]
+    element, together = planes[0].element, node.op.startswith("NV12")
+    luma, *chroma = [cast(b, plane, F32) for plane in planes]
+    if not chroma:
+        luma, joined = _parts(b, luma, together)
+        chroma = [joined]
+    # Each colour serves two rows and two columns.
+    wide = b.op(
+        "Resize", concat(b, 3, *chroma), None, b.constant(np.array([1, 2, 2, 1], np.float32)),
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+    )  # fmt: skip
+    picture = b.op("Sub", concat(b, 3, luma, wide), b.constant(OFFSET))
+    matrix = np.array(TO_RGB, np.float32)
+    if node.op.endswith("BGR"):
+        matrix = matrix[:, ::-1]
+    result = b.op(
+        "Clip", b.op("MatMul", picture, b.constant(matrix)), b.constant(0.0), b.constant(255.0)
+    )
+    if element is not None and not element.is_float:
+        result = b.op("Round", result)
+    return cast(b, result, element)
+
+
+def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
+    """Brightness [N, H, W, 1] and colours [N, H / 2, W / 2, 2] of one tensor."""
+    third = b.op("Div", sizes(b, whole, 1), b.constant([3]))
+    height = b.op("Mul", third, b.constant([2]))
+    luma = cut(b, whole, 1, 0, height)
+    rest = cut(b, whole, 1, height, I64_MAX)
+    if together:
+        return luma, reshape(b, rest, 0, third, -1, 2)
+    return luma, transpose(b, reshape(b, rest, 0, 2, third, -1), 0, 2, 3, 1)
+
+
+@infers("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB")
+def infer_from_planes(node: Node) -> list[Type]:
+    """[N, H, W, 3] from planes, or from one tensor with half as many rows of colours behind."""
+    luma = first(node)
+    if luma.shape is None or len(luma.shape) != 4:
+        return [TensorType(luma.element, (ANY, ANY, ANY, 3))]
+    batch, height, width, _ = luma.shape
+    if len(node.inputs) == 1:
+        rows: Dim = height * 2 // 3 if isinstance(height, int) else ANY
+        height = rows
+    return [TensorType(luma.element, (batch, height, width, 3))]

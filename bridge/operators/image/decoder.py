@@ -1,0 +1,12 @@
+"""ImageDecoder."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import infers
+from bridge.neutral.types import ANY, U8, TensorType, Type
+
+
+@infers("ImageDecoder")
+def infer_image_decoder(node: Node) -> list[Type]:
+    return [TensorType(U8, (ANY, ANY, 1 if node.attributes["pixel_format"] == "Grayscale" else 3))]

@@ -1,0 +1,1 @@
+"""Operators that pick, place or search elements by index."""

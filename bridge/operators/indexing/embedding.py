@@ -1,0 +1,186 @@
+"""EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: rows of bags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    content_of,
+    known_integers,
+)
+from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
+from bridge.operators import expands
+from bridge.operators.idioms import (
+    as_i64,
+    concat,
+    positions,
+    ranks,
+    reshape,
+    scalar,
+    take,
+    unsqueeze,
+)
+
+
+def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank: int) -> Value:
+    """The rows that the indices name, weighted."""
+    rows = b.op("Gather", table, as_i64(b, indices), b.constant(0))
+    if weights is None:
+        return rows
+    return b.op("Mul", rows, unsqueeze(b, weights, *range(-1, -rank, -1)))
+
+
+@expands("EmbeddingBagPacked", target="onnx")
+def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
+    """EmbeddingBagPacked-15: every row of indices is a bag."""
+    table, indices, weights = (node.input(i) for i in range(3))
+    assert table is not None and indices is not None
+    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
+    reduce = "ReduceMean" if node.attributes["reduction"] == "mean" else "ReduceSum"
+    return b.op(reduce, rows, b.constant([1]), keepdims=False)
+
+
+@expands("EmbeddingBagOffsets", target="onnx")
+def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
+    """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
+    table, indices, offsets, default, weights = (node.input(i) for i in range(5))
+    assert table is not None and indices is not None and offsets is not None
+    started = b.op("LessOrEqual", as_i64(b, offsets), unsqueeze(b, positions(b, indices, 0), 1))
+    bags = b.op("ReduceSum", b.op("Cast", started, to=I64), b.constant([1]), keepdims=False)
+    segments = b.op("Sub", bags, b.constant(1))
+    count = b.op("Shape", offsets)
+    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
+    mean = node.attributes["reduction"] == "mean"
+    return _segment_sum(b, table, rows, segments, count, default, mean)
+
+
+@expands("EmbeddingSegmentsSum", target="onnx")
+def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
+    """EmbeddingSegmentsSum-3: each index says which bag it belongs to."""
+    table, indices, segments, count, default, weights = (node.input(i) for i in range(6))
+    assert table is not None and indices is not None and segments is not None
+    segments = as_i64(b, segments)
+    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
+    return _segment_sum(b, table, rows, segments, _number(b, segments, count), default, False)
+
+
+def _number(b: Builder, segments: Value, count: Value | None) -> Value:
+    """The number of segments: as given, or one more than the last segment's; 1-D."""
+    if count is not None:
+        return reshape(b, as_i64(b, count), 1)
+    return b.op("Add", take(b, segments, 0, -1), b.constant([1]))
+
+
+def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
+    """How many rows each segment has, i64 [count, 1, …] of `rank`."""
+    zeros = b.op("Expand", b.constant([0]), count)
+    ones = b.op("Expand", b.constant([1]), b.op("Shape", segments))
+    counts = b.op("ScatterND", zeros, unsqueeze(b, segments, 1), ones, reduction="add")
+    return reshape(b, counts, -1, *[1] * (rank - 1))
+
+
+def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
+    """[count, …] like `rows`, all of one value."""
+    rest = b.op(
+        "Slice", b.op("Shape", rows), b.constant([1]), b.constant([1 << 62]), b.constant([0])
+    )
+    return b.op("Expand", b.like(value, rows), concat(b, 0, count, rest))
+
+
+def _segment_sum(
+    b: Builder,
+    table: Value,
+    rows: Value,
+    segments: Value,
+    count: Value,
+    default: Value | None,
+    mean: bool,
+) -> Value:
+    """The sum (or mean) of the rows of each segment; an empty one is the default row, or zeros."""
+    assert table.rank is not None
+    zeros = _filled(b, 0, rows, count)
+    total = b.op("ScatterND", zeros, unsqueeze(b, segments, 1), rows, reduction="add")
+    known = integers(default)
+    if not mean and (default is None or known == (-1,)):
+        return total
+    counts = _counts(b, segments, count, table.rank)
+    if mean:
+        total = b.op(
+            "Div", total, b.op("Cast", b.op("Max", counts, b.constant(1)), to=rows.element)
+        )
+        if default is None or known == (-1,):
+            return total
+    assert default is not None
+    row = b.op("Gather", table, scalar(b, as_i64(b, default)), b.constant(0))
+    if known is None:
+        absent = b.op("Less", scalar(b, as_i64(b, default)), b.constant(0))
+        row = b.op("Where", absent, b.like(0, table), row)
+    return b.op("Where", b.op("Equal", counts, b.constant(0)), row, total)
+
+
+@expands("SegmentMax", target="onnx")
+def segment_max_for_onnx(b: Builder, node: Node) -> Value:
+    """SegmentMax-16: the greatest of each segment; an empty one is zero or the lowest value."""
+    data, segments, count = (node.input(i) for i in range(3))
+    assert data is not None and segments is not None
+    (rank,) = ranks(node, 0)
+    segments = as_i64(b, segments)
+    number = _number(b, segments, count)
+    element = data.element
+    limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
+    start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
+    if count is not None:
+        kept = b.op("Less", segments, scalar(b, number))
+        places = b.op("Squeeze", b.op("NonZero", kept), b.constant([0]))
+        data = b.op("Gather", data, places, b.constant(0))
+        segments = b.op("Gather", segments, places, b.constant(0))
+    greatest = b.op("ScatterND", start, unsqueeze(b, segments, 1), data, reduction="max")
+    counts = _counts(b, segments, number, rank)
+    fill = b.like(0 if node.attributes["fill_mode"] == "zero" else limits.min, data)
+    return b.op("Where", b.op("Equal", counts, b.constant(0)), fill, greatest)
+
+
+@infers("EmbeddingBagOffsets")
+def infer_embedding_bag_offsets(node: Node) -> list[Type]:
+    table, offsets = first(node), first(node, 2)
+    if table.shape is None:
+        return [table]
+    count = ANY if offsets.shape is None else offsets.shape[0]
+    return [TensorType(table.element, (count, *table.shape[1:]))]
+
+
+@infers("EmbeddingBagPacked")
+def infer_embedding_bag_packed(node: Node) -> list[Type]:
+    table, indices = first(node), first(node, 1)
+    if table.shape is None:
+        return [table]
+    count = ANY if indices.shape is None else indices.shape[0]
+    return [TensorType(table.element, (count, *table.shape[1:]))]
+
+
+@infers("EmbeddingSegmentsSum")
+def infer_embedding_segments_sum(node: Node) -> list[Type]:
+    return [_segments(node, 3)]
+
+
+@infers("SegmentMax")
+def infer_segment_max(node: Node) -> list[Type]:
+    return [_segments(node, 2)]
+
+
+def _segments(node: Node, count_input: int) -> TensorType:
+    data = first(node)
+    if data.shape is None:
+        return data
+    count: Dim = ANY
+    known = content_of(node.input(count_input))
+    if known is not None and known[0] is not None:
+        count = known[0]
+    else:
+        segments = known_integers(node.inputs[2 if count_input == 3 else 1])
+        if node.input(count_input) is None and segments:
+            count = segments[-1] + 1
+    return TensorType(data.element, (count, *data.shape[1:]))

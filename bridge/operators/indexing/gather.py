@@ -1,0 +1,220 @@
+"""Gather, GatherND, GatherTree, Compress."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Graph,
+    Invariant,
+    Iteration,
+    Node,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import (
+    Content,
+    content_of,
+    known_integers,
+    rank_sum,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
+
+
+@expands("Gather", target="onnx")
+def gather_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
+    gives 0."""
+    data, indices, axis = node.inputs
+    assert data is not None and indices is not None
+    known = integers(axis)
+    if known is None:
+        raise Refused("its axis must be a constant")
+    batch = node.attributes["batch_dims"]
+    if batch == 0:
+        return _zero_out_of_range(b, data, indices, known[0])
+    rank, index_rank = ranks(node, 0, 1)
+    batch = batch % index_rank if batch < 0 else batch
+    at = known[0] % rank
+    if batch == 0:
+        return b.op("Gather", data, indices, axis)
+    between = at - batch
+    others = [i for i in range(rank) if i != at]
+    moved = transpose(b, data, *others[:batch], at, *others[batch:])
+    found = b.op("GatherND", moved, unsqueeze(b, indices, -1), batch_dims=batch)
+    # Now [batch, indices, between, behind]; the axes between belong in front of the indices.
+    middle = range(index_rank, index_rank + between)
+    behind = range(index_rank + between, rank + index_rank - batch - 1)
+    return transpose(b, found, *range(batch), *middle, *range(batch, index_rank), *behind)
+
+
+def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
+    """Gather with zeros for the indices that are known to be out of range; None without such."""
+    wanted = values_of(indices)
+    if wanted is None or data.shape is None or not isinstance(data.shape[axis], int):
+        return None
+    outside = (wanted < -data.shape[axis]) | (wanted >= data.shape[axis])
+    if not outside.any() or data.element is STRING:
+        return None
+    inside = b.like(np.where(outside, 0, wanted), indices)
+    behind = len(data.shape) - 1 - axis % len(data.shape)
+    absent = b.constant(outside.reshape(*outside.shape, *(1,) * behind))
+    return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
+
+
+@expands("GatherElements", target="ir")
+def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
+    """In IR data and indices agree on all axes but one; ONNX's indices may be fewer."""
+    data, indices = node.inputs
+    assert data is not None and indices is not None
+    if data.shape is None or indices.shape is None:
+        return None
+    axis = node.attributes["axis"] % len(data.shape)
+    larger = [
+        i
+        for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
+        if i != axis and isinstance(d, int) and isinstance(n, int) and d != n
+    ]
+    if not larger:
+        return None
+    for i in larger:
+        # Not by Slice: OpenVINO takes one in front of GatherElements away.
+        data = b.op("Gather", data, b.constant(np.arange(indices.shape[i])), b.constant(i))
+    return b.op("GatherElements", data, indices, axis=axis)
+
+
+@reads("GatherND", format="ir", until=7)
+def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
+    """GatherND-5 joins the batch dimensions into one."""
+    batch = int(node.attributes.get("batch_dims", "0"))
+    if batch < 2:
+        return b.op("GatherND", *node.inputs, batch_dims=batch)
+    found = b.op("GatherND", *node.inputs, batch_dims=batch)
+    shape = b.op("Shape", found)
+    rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, I64_MAX, 0, 1)))
+    return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
+
+
+@expands("Compress", target="ir")
+def compress_for_ir(b: Builder, node: Node) -> Value:
+    """The elements whose number NonZero gives."""
+    x, condition = node.inputs[0], node.inputs[1]
+    axis = node.attributes["axis"]
+    if axis is None:
+        x, axis = b.op("Reshape", x, b.constant([-1])), 0
+    chosen = b.op("Squeeze", b.op("NonZero", condition), b.constant([0]))
+    return b.op("Gather", x, chosen, b.constant(axis))
+
+
+@expands("GatherTree", target="onnx")
+def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
+    """GatherTree-1: from the last step back, each beam takes the token of its parent's parent.
+
+    The numbers of the parents go through a Loop; the tokens are gathered at the end. Steps behind
+    a batch's length, and those after its first end token, become the end token.
+    """
+    steps, parents, lengths, end = node.inputs
+    assert steps is not None and parents is not None and lengths is not None and end is not None
+    time, beams = size(b, steps, 0), size(b, steps, 2)
+    zero, one = b.constant(0), b.constant(1)
+    last = b.op("Sub", b.op("Min", as_i64(b, lengths), time), one)
+    times = b.op("Reshape", b.op("Range", zero, time, one), b.constant([-1, 1, 1]))
+    inside = b.op("LessOrEqual", times, b.op("Reshape", last, b.constant([1, -1, 1])))
+    # Behind the length of a batch every beam is its own parent.
+    own = b.op("Range", zero, beams, one)
+    shape = b.op("Shape", steps)
+    chain = b.op("Where", inside, as_i64(b, cast(b, parents, I64)), b.op("Expand", own, shape))
+    beam = b.op("Expand", own, b.op("Slice", shape, b.constant([1]), b.constant([3])))
+    beams_at = _beams(b, flip(b, chain, 0), beam, time)
+    tokens = b.op("GatherElements", steps, flip(b, beams_at, 0), axis=2)
+    end = cast(b, end, steps.element) if end.element is not steps.element else end
+    tokens = b.op("Where", inside, tokens, end)
+    ended = b.op("Cast", b.op("Equal", tokens, end), to=I64)
+    before = b.op("CumSum", ended, b.constant(0), exclusive=True, reverse=False)
+    return b.op("Where", b.op("Greater", before, zero), end, tokens)
+
+
+def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
+    """The beam that every path follows at each step, from the last one back: [time, batch,
+    beams]. `backward` holds the parents, last step first."""
+    nodes: list[Node] = []
+    inner = Builder(nodes, b.name, b.target)
+    at = Value(TensorType(I64, ()))
+    current = Value(beam.type)
+    parents = Value(backward.type)
+    row = inner.op("Gather", parents, at, inner.constant(0))
+    following = inner.op("GatherElements", row, current, axis=1)
+    same = inner.op("Identity", current)
+    body = Body(
+        Graph([at, current, parents], [following, same], nodes, "beams"),
+        [Iteration(), Carried(2, 0), Invariant(3)],
+        [Yield(None), Stacked(0, keepdims=False)],
+    )
+    return b.node("Loop", [time, None, beam, backward], 1, {}, (body,)).outputs[0]
+
+
+@infers("Gather")
+def infer_gather(node: Node) -> list[Type]:
+    data, indices = first(node, 0), first(node, 1)
+    axis = known_integers(node.inputs[2])
+    batch = node.attributes["batch_dims"]
+    if indices.rank is not None and batch < 0:
+        batch += indices.rank
+    if data.shape is None or indices.shape is None or axis is None:
+        return [TensorType(data.element, unknown(rank_sum(data.rank, indices.rank, -1 - batch)))]
+    at = axis[0] % len(data.shape)
+    dims = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
+    return [TensorType(data.element, dims)]
+
+
+@knows("Gather")
+def gather_content(node: Node) -> Content | None:
+    content, indices = content_of(node.inputs[0]), known_integers(node.inputs[1])
+    if content is None or indices is None or first(node).rank != 1:
+        return None
+    return tuple(content[i] for i in indices)
+
+
+@infers("GatherElements")
+def infer_gather_elements(node: Node) -> list[Type]:
+    return [TensorType(first(node).element, first(node, 1).shape)]
+
+
+@infers("GatherND")
+def infer_gather_nd(node: Node) -> list[Type]:
+    data, indices = first(node, 0), first(node, 1)
+    if data.shape is None or indices.shape is None or not isinstance(indices.shape[-1], int):
+        return [TensorType(data.element)]
+    depth, batch = indices.shape[-1], node.attributes["batch_dims"]
+    return [TensorType(data.element, (*indices.shape[:-1], *data.shape[batch + depth :]))]
+
+
+@infers("GatherTree")
+def infer_gather_tree(node: Node) -> list[Type]:
+    return [first(node)]
+
+
+@infers("NonZero")
+def infer_non_zero(node: Node) -> list[Type]:
+    rank = first(node).rank
+    return [TensorType(node.attributes["output_type"], (ANY if rank is None else rank, ANY))]
+
+
+@infers("Compress")
+def infer_compress(node: Node) -> list[Type]:
+    data = first(node)
+    axis = node.attributes.get("axis")
+    if axis is None:
+        return [TensorType(data.element, (ANY,))]
+    if data.shape is None:
+        return [data]
+    return [TensorType(data.element, with_dim(data.shape, axis % len(data.shape), ANY))]

@@ -1,0 +1,112 @@
+"""OneHot: ONNX has the two values in one input, IR in two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    axis_of,
+    content_of,
+)
+from bridge.neutral.types import (
+    ANY,
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    STRING,
+    Dim,
+    TensorType,
+    Type,
+)
+from bridge.operators import expands
+from bridge.operators.idioms import as_i64, cast, concat, reshape, scalar
+
+
+@expands("OneHot", target="ir")
+def one_hot_for_ir(b: Builder, node: Node) -> Value:
+    """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
+    indices, depth, values = node.inputs
+    assert indices is not None and depth is not None and values is not None
+    indices = indices if indices.element in (I32, I64) else cast(b, indices, I64)
+    known = values_of(values)
+    if known is not None:
+        off, on = (b.constant(known[i]) for i in (0, 1))
+    else:
+        off, on = (b.op("Gather", values, b.constant(i), b.constant(0)) for i in (0, 1))
+    known = values_of(indices)
+    mode = "ignore_negative" if known is not None and (known >= 0).all() else "normalize"
+    return b.op(
+        "ir::OneHot",
+        indices,
+        scalar(b, as_i64(b, depth)),
+        on,
+        off,
+        axis=node.attributes["axis"],
+        negative_indices_mode=mode,
+    )
+
+
+@expands("OneHot", target="onnx")
+def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
+    """OneHot takes no bf16 before operator set 28."""
+    indices, depth, values = node.inputs
+    assert values is not None and b.target is not None
+    if values.element is not BF16 or b.target.opset >= 28:
+        return None
+    hot = b.op("OneHot", indices, depth, cast(b, values, F32), axis=node.attributes["axis"])
+    return cast(b, hot, BF16)
+
+
+@expands("ir::OneHot", target="onnx")
+def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
+    """In ONNX negative indices count from the end: those that IR ignores become too large."""
+    indices, depth, on, off = node.inputs
+    assert indices is not None and depth is not None and on is not None and off is not None
+    indices, depth = as_i64(b, indices), scalar(b, as_i64(b, depth))
+    if node.attributes["negative_indices_mode"] == "ignore_negative":
+        known = values_of(indices)
+        if known is None or (known < 0).any():
+            indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
+    on, off = scalar(b, on), scalar(b, off)
+    axis = node.attributes["axis"]
+    element = on.element
+    if element is F64:
+        hot = b.op("OneHot", indices, depth, b.constant([0, 1]), axis=axis)
+        return b.op("Where", cast(b, hot, BOOL), on, off)
+    if element not in (F16, F32, I64, STRING):
+        # onnxruntime has no OneHot of other types.
+        wide = F32 if element.is_float else I64
+        on, off = cast(b, on, wide), cast(b, off, wide)
+    ends = [values_of(off), values_of(on)]
+    if ends[0] is not None and ends[1] is not None:
+        values = b.constant(np.stack([ends[0], ends[1]]))
+    else:
+        values = concat(b, 0, reshape(b, off, 1), reshape(b, on, 1))
+    return cast(b, b.op("OneHot", indices, depth, values, axis=axis), element)
+
+
+@infers("OneHot")
+def infer_one_hot(node: Node) -> list[Type]:
+    return [_one_hot(node, first(node, 2).element)]
+
+
+@infers("ir::OneHot")
+def infer_ir_one_hot(node: Node) -> list[Type]:
+    return [_one_hot(node, first(node, 2).element)]
+
+
+def _one_hot(node: Node, element: object) -> TensorType:
+    indices = first(node)
+    if indices.shape is None:
+        return TensorType(element)  # type: ignore[arg-type]
+    depth = content_of(node.inputs[1])
+    dim: Dim = ANY if depth is None or depth[0] is None else depth[0]
+    axis = axis_of(node, len(indices.shape) + 1)
+    return TensorType(element, (*indices.shape[:axis], dim, *indices.shape[axis:]))  # type: ignore[arg-type]

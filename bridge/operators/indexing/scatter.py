@@ -1,0 +1,138 @@
+"""Scatter in all forms: elements, slices, N-d indices, updates of a cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference.dims import (
+    Content,
+    content_of,
+    known_integers,
+)
+from bridge.neutral.types import BOOL, Element, Type
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import as_i64, concat, ranks, reshape, size, sizes, unsqueeze
+
+
+@expands("ScatterUpdate", target="onnx")
+def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
+    """ScatterUpdate-3: updates[..., indices, ...] along one axis."""
+    data, indices, updates, axis = node.inputs
+    assert data is not None and indices is not None and updates is not None
+    known = integers(axis)
+    if known is None:
+        raise Refused("its axis must be a constant")
+    indices = as_i64(b, indices)
+    if known[0] == 0:
+        return b.op("ScatterND", data, unsqueeze(b, indices, -1), updates)
+    rank, index_rank = ranks(node, 0, 1)
+    at = known[0] % rank
+    if index_rank != 1:
+        before, after = sizes(b, data, *range(at)), sizes(b, data, *range(at + 1, rank))
+        dims = [before] * bool(at) + [b.constant([-1])] + [after] * (at + 1 < rank)
+        updates = b.op("Reshape", updates, concat(b, 0, *dims))
+    column = reshape(b, indices, -1, *[1] * (rank - 1 - at))
+    places = b.op("Expand", column, b.op("Shape", updates))
+    return b.op("ScatterElements", data, places, updates, axis)
+
+
+@expands("ScatterElements", target="onnx")
+def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
+    """`use_init_val = false` and the mean are ScatterElementsUpdate-12's own."""
+    data, indices, updates, axis = node.inputs
+    reduction = node.attributes["reduction"]
+    assert data is not None and updates is not None and axis is not None
+    if integers(axis) is None:
+        raise Refused("its axis must be a constant")
+    if reduction == "none":
+        return None if node.attributes["use_init_val"] else b.op("ScatterElements", *node.inputs)
+    if reduction == "mean":
+        return _mean(b, node)
+    if node.attributes["use_init_val"]:
+        return None
+    neutral = b.like(_neutral(reduction, data.element), data)
+    start = b.op("Expand", neutral, b.op("Shape", updates))
+    cleared = b.op("ScatterElements", data, indices, start, axis)
+    return b.op("ScatterElements", cleared, indices, updates, axis, reduction=reduction)
+
+
+def _neutral(reduction: str, element: Element) -> object:
+    """What changes nothing in a reduction."""
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    if element.is_float:
+        return -np.inf if reduction == "max" else np.inf
+    if element is BOOL:
+        return reduction == "min"
+    limits = np.iinfo(element.dtype)
+    return limits.min if reduction == "max" else limits.max
+
+
+def _mean(b: Builder, node: Node) -> Value:
+    """The sum, divided by how many values went into it; OpenVINO rounds that of integers towards
+    zero, as ONNX's division does."""
+    data, indices, updates, axis = node.inputs
+    assert data is not None and updates is not None
+    counted = node.attributes["use_init_val"]
+    total = b.op("ScatterElements", *node.inputs, reduction="add", use_init_val=counted)
+    ones = b.op("Expand", b.like(1, data), b.op("Shape", updates))
+    start = b.op("Expand", b.like(1 if counted else 0, data), b.op("Shape", data))
+    count = b.op("ScatterElements", start, indices, ones, axis, reduction="add")
+    count = count if counted else b.op("Max", count, b.like(1, data))
+    return b.op("Div", total, count)
+
+
+@expands("ScatterND", target="onnx")
+def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ScatterNDUpdate-15's `sub` adds the negative."""
+    if node.attributes["reduction"] != "sub":
+        return None
+    data, indices, updates = node.inputs
+    return b.op("ScatterND", data, indices, b.op("Neg", updates), reduction="add")
+
+
+@expands("TensorScatter", target="ir")
+@expands("TensorScatter", target="onnx")
+def tensor_scatter(b: Builder, node: Node) -> Value | None:
+    """Writes a run of steps into a cache: from an index per batch on, round its end if circular.
+    ONNX has it since operator set 24."""
+    assert b.target is not None
+    if b.target.format == "onnx" and b.target.opset >= 24:
+        return None
+    cache, update, start = node.inputs[0], node.inputs[1], node.input(2)
+    assert cache is not None and update is not None
+    (rank,) = ranks(node, 0)
+    axis = node.attributes["axis"] % rank
+    steps = b.op("Range", b.constant(0), size(b, update, axis), b.constant(1))
+    places = reshape(b, steps, -1, *[1] * (rank - 1 - axis))
+    if start is not None:
+        places = b.op("Add", places, reshape(b, start, -1, *[1] * (rank - 1)))
+    if node.attributes["mode"] == "circular":
+        places = b.op("Mod", places, sizes(b, cache, axis))
+    places = b.op("Expand", places, b.op("Shape", update))
+    return b.op("ScatterElements", cache, places, update, b.constant(axis))
+
+
+@infers("ScatterElements", "ScatterND", "ScatterUpdate")
+def infer_scatter(node: Node) -> list[Type]:
+    return [first(node)]
+
+
+@knows("ScatterElements", "ScatterND", "ScatterUpdate")
+def scatter_content(node: Node) -> Content | None:
+    content, updates = content_of(node.inputs[0]), content_of(node.inputs[2])
+    indices = known_integers(node.inputs[1])
+    if content is None or indices is None or first(node).rank != 1:
+        return None
+    if node.attributes.get("reduction", "none") != "none":
+        return None
+    result = list(content)
+    for at, index in enumerate(indices):
+        result[index] = updates[at] if updates is not None else None
+    return tuple(result)
+
+
+infers("TensorScatter")(same)

@@ -1,0 +1,378 @@
+"""Slice, StridedSlice, SliceScatter, Reverse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference.dims import (
+    Content,
+    content_of,
+    known_axes,
+    known_integers,
+    length_of,
+    rearranged,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    I64_MAX,
+    Dim,
+    TensorType,
+    Type,
+    high,
+    interval,
+    is_static,
+    low,
+)
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import as_i64, vector
+
+FIRST = -I64_MAX
+"""The end of a backward slice down to the first element."""
+
+
+@expands("Slice", target="ir")
+def slice_for_ir(b: Builder, node: Node) -> Value | None:
+    """IR's Slice-8 must be given its steps; OpenVINO's CPU crashes where the axes are computed."""
+    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
+    assert data is not None and starts is not None and ends is not None
+    if axes is not None and values_of(axes) is None and data.rank:
+        return _of_all_axes(b, data.rank, node)
+    if steps is not None:
+        return None
+    count = length_of(starts)
+    if count is not None:
+        steps = b.like([1] * count, starts)
+    else:
+        steps = b.op("Expand", b.like([1], starts), b.op("Shape", starts))
+    return b.op("Slice", data, starts, ends, axes, steps)
+
+
+def _of_all_axes(b: Builder, rank: int, node: Node) -> Value:
+    """A Slice of computed axes as one of all axes, the others whole."""
+    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
+    assert axes is not None
+    places = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    full = [
+        b.constant([whole] * rank)
+        if bound is None
+        else b.op(
+            "ScatterElements", b.constant([whole] * rank), places, as_i64(b, bound), b.constant(0)
+        )
+        for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1))
+    ]
+    return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
+
+
+@expands("StridedSlice", target="onnx")
+def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
+    """StridedSlice-1: Slice for the axes it cuts, Gather for those it shrinks, Unsqueeze for new
+    ones."""
+    plan = strided_slice_plan(node)
+    if plan is None:
+        raise Refused(
+            "the rank of the input or the number of slices is not known; "
+            "declare the shapes of the graph's inputs"
+        )
+    x = node.inputs[0]
+    cuts = [(axis, position) for kind, axis, position in plan if kind == "slice"]
+    cuts = [(axis, at) for axis, at in cuts if not _whole(node, at)]
+    if cuts:
+        axes = [axis for axis, _ in cuts]
+        starts, ends, steps = _bounds(b, node, [at for _, at in cuts])
+        x = b.op("Slice", x, starts, ends, b.constant(axes), steps)
+    for kind, axis, at in reversed(plan):
+        if kind == "shrink":
+            index = b.constant(0) if masked(node, "begin_mask", at) else _scalar_at(b, node, at)
+            x = b.op("Gather", x, index, b.constant(axis))
+    left = [kind for kind, _, _ in plan if kind != "shrink"]
+    new = [axis for axis, kind in enumerate(left) if kind == "new"]
+    if new:
+        x = b.op("Unsqueeze", x, b.constant(new))
+    assert x is not None
+    return x if x is not node.inputs[0] else b.op("Identity", x)
+
+
+def _whole(node: Node, at: int) -> bool:
+    """Whether position `at` takes all of its axis."""
+    stride = content_of(node.input(3))
+    forward = node.input(3) is None or (stride is not None and stride[at] == 1)
+    begin = content_of(node.inputs[1])
+    from_start = masked(node, "begin_mask", at) or (begin is not None and begin[at] == 0)
+    return forward and from_start and masked(node, "end_mask", at)
+
+
+def _scalar_at(b: Builder, node: Node, at: int) -> Value:
+    begin = node.inputs[1]
+    assert begin is not None
+    known = content_of(begin)
+    if known is not None and isinstance(known[at], int):
+        return b.constant(known[at])
+    return b.op("Gather", as_i64(b, begin), b.constant(at), b.constant(0))
+
+
+def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
+    """Starts, ends and steps of the positions `at`, the masks applied."""
+    begin, end, stride = (_at(b, node.input(i), at) for i in (1, 2, 3))
+    assert begin is not None and end is not None
+    steps = b.constant([1] * len(at)) if stride is None else stride
+    known = values_of(steps)
+    result = []
+    for name, bounds, ahead, back in (
+        ("begin_mask", begin, 0, I64_MAX), ("end_mask", end, I64_MAX, FIRST)
+    ):  # fmt: skip
+        mask = np.array([masked(node, name, position) for position in at])
+        if mask.any() and known is not None:
+            far = b.constant(np.where(known < 0, back, ahead))
+            bounds = _where(b, mask, far, bounds)
+        elif mask.any():
+            backward = b.op("Less", steps, b.constant(0))
+            far = b.op("Where", backward, b.constant(back), b.constant(ahead))
+            bounds = _where(b, mask, far, bounds)
+        result.append(bounds)
+    return result[0], result[1], steps
+
+
+def _at(b: Builder, vector: Value | None, at: list[int]) -> Value | None:
+    if vector is None:
+        return None
+    known = values_of(vector)
+    if known is not None:
+        return b.constant(known[at], I64)
+    return b.op("Gather", as_i64(b, vector), b.constant(at), b.constant(0))
+
+
+def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
+    known = [values_of(yes), values_of(no)]
+    if known[0] is not None and (known[1] is not None or mask.all()):
+        return b.constant(np.where(mask, known[0], 0 if known[1] is None else known[1]), I64)
+    return b.op("Where", b.constant(mask), yes, no)
+
+
+@expands("Reverse", target="onnx")
+def reverse_for_onnx(b: Builder, node: Node) -> Value:
+    """Reverse-1: axes as numbers, or as a mask."""
+    x, axes = node.inputs[0], node.inputs[1]
+    assert axes is not None
+    known = values_of(axes)
+    if node.attributes["mode"] == "mask":
+        if known is not None:
+            axes = b.constant(np.flatnonzero(known))
+        else:
+            axes = b.op("Squeeze", b.op("NonZero", axes), b.constant([0]))
+    axes = vector(b, as_i64(b, axes))
+    count = length_of(axes)
+    if count == 0:
+        return b.op("Identity", x)
+    if count is not None:
+        starts, ends = b.constant([-1] * count), b.constant([FIRST] * count)
+    else:
+        shape = b.op("Shape", axes)
+        starts = b.op("Expand", b.constant([-1]), shape)
+        ends = b.op("Expand", b.constant([FIRST]), shape)
+    return b.op("Slice", x, starts, ends, axes, starts)
+
+
+@expands("SliceScatter", target="onnx")
+def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
+    """SliceScatter-15: slice the numbers of the elements, and scatter to those."""
+    data, updates, start, stop, step, axes = (node.input(i) for i in range(6))
+    flat, shape = b.constant([-1]), b.op("Shape", data)
+    count = b.op("Size", data)
+    numbers = b.op("Reshape", b.op("Range", b.constant(0), count, b.constant(1)), shape)
+    places = b.op("Slice", numbers, start, stop, axes, step)
+    scattered = b.op(
+        "ScatterElements",
+        b.op("Reshape", data, flat),
+        b.op("Reshape", places, flat),
+        b.op("Reshape", updates, flat),
+        b.constant(0),
+    )
+    return b.op("Reshape", scattered, shape)
+
+
+FAR = 1 << 30
+"""A bound at least this large means the end of the axis, in whatever integer type."""
+
+
+def sliced(dim: Dim, start: int | None, end: int | None, step: int | None) -> Dim:
+    """What is left of a dimension by `start:end:step` with ONNX's clamping."""
+    if start is None or end is None or not step:
+        return interval(0, high(dim)) if high(dim) is not None else ANY
+    if isinstance(dim, int):
+        return len(range(*_clamped(dim, start, end, step)))
+    if (start == 0 and end >= FAR and step == 1) or (
+        start in (-1, FAR) and end <= -FAR and step == -1
+    ):
+        return dim
+    if step == 1 and start < 0 and end >= FAR:
+        return interval(min(low(dim), -start), -start)
+    if step > 0 and start >= 0 and 0 <= end < FAR:
+        most = len(range(start, end, step))
+        least = len(range(*_clamped(low(dim), start, end, step)))
+        return interval(least, most)
+    return interval(0, high(dim))
+
+
+def _clamped(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+    start += dim if start < 0 else 0
+    end += dim if end < 0 else 0
+    if step > 0:
+        return min(max(start, 0), dim), min(max(end, 0), dim), step
+    return min(max(start, 0), dim - 1), min(max(end, -1), dim - 1), step
+
+
+def element_of(content: Content | None, index: int) -> int | None:
+    value = content[index] if content is not None and index < len(content) else None
+    return value if isinstance(value, int) else None
+
+
+@infers("Slice")
+def infer_slice(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    starts, ends, steps = (content_of(node.input(i)) for i in (1, 2, 4))
+    count = length_of(node.input(1)) or length_of(node.input(2))
+    rank = len(data.shape)
+    if node.input(3) is not None:
+        axes = known_axes(node.inputs[3], rank)
+    else:
+        axes = None if count is None else tuple(range(count))
+    if axes is None:
+        return [TensorType(data.element, unknown(rank))]
+    dims: tuple[Dim, ...] = data.shape
+    for index, axis in enumerate(axes):
+        step = 1 if node.input(4) is None else element_of(steps, index)
+        start, end = element_of(starts, index), element_of(ends, index)
+        dim = data.shape[axis]
+        if start == 0 and step == 1 and ends is not None and isinstance(ends[index], str):
+            # Up to a symbol: the whole of that dimension, or as much of another as there is.
+            kept = dim if ends[index] == dim else interval(0, high(dim))
+        else:
+            kept = sliced(dim, start, end, step)
+        dims = with_dim(dims, axis, kept)
+    return [TensorType(data.element, dims)]
+
+
+@knows("Slice")
+def slice_content(node: Node) -> Content | None:
+    content, shape = content_of(node.inputs[0]), first(node).shape
+    starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
+    if content is None or shape is None or starts is None or ends is None:
+        return None
+    steps = (1,) * len(starts) if node.input(4) is None else known_integers(node.inputs[4])
+    axes = tuple(range(len(starts)))
+    if node.input(3) is not None:
+        axes = known_axes(node.inputs[3], len(shape)) or ()
+    if steps is None or len(axes) != len(starts) or not is_static(shape):
+        return None
+    windows = list(zip(axes, starts, ends, steps, strict=True))
+
+    def cut(places: np.ndarray) -> np.ndarray:
+        for axis, start, end, step in windows:
+            places = places.take(range(*_clamped(places.shape[axis], start, end, step)), axis)
+        return places
+
+    return rearranged(content, shape, cut)
+
+
+def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
+    """What each position of a StridedSlice's begin does, in order: ("slice" | "shrink", axis,
+    position), ("new", -1, position), and ("keep", axis, -1) for axes that no position reaches.
+
+    None where the input's rank or the number of positions is not known and matters; of an input
+    of unknown rank the plan ends with the last position.
+    """
+    rank = first(node).rank
+    count = length_of(node.inputs[1])
+    if count is None:
+        count = length_of(node.inputs[2])
+    if count is None or (rank is None and any(node.attributes["ellipsis_mask"])):
+        return None
+
+    def mask(name: str) -> tuple[int, ...]:
+        given = tuple(node.attributes[name])
+        return (given + (0,) * count)[:count]
+
+    ellipsis, new, shrink = (
+        mask(n) for n in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    )  # fmt: skip
+    consumed = sum(1 for e, n in zip(ellipsis, new, strict=True) if not e and not n)
+    if rank is None:
+        rank = consumed  # The axes behind stay as they are, however many there are.
+    plan: list[tuple[str, int, int]] = []
+    axis = 0
+    for position in range(count):
+        if ellipsis[position]:
+            for _ in range(rank - consumed):
+                plan.append(("keep", axis, -1))
+                axis += 1
+        elif new[position]:
+            plan.append(("new", -1, position))
+        else:
+            plan.append(("shrink" if shrink[position] else "slice", axis, position))
+            axis += 1
+    plan.extend(("keep", a, -1) for a in range(axis, rank))
+    return plan
+
+
+def masked(node: Node, name: str, position: int) -> bool:
+    """Whether bit `position` of a mask of a StridedSlice is set."""
+    mask = node.attributes[name]
+    return position < len(mask) and bool(mask[position])
+
+
+@infers("StridedSlice")
+def infer_strided_slice(node: Node) -> list[Type]:
+    data = first(node)
+    plan = strided_slice_plan(node)
+    if plan is None or data.shape is None:
+        return [TensorType(data.element)]
+    begin, end, stride = (content_of(node.input(i)) for i in (1, 2, 3))
+    dims: list[Dim] = []
+    for kind, axis, position in plan:
+        if kind == "keep":
+            dims.append(data.shape[axis])
+        elif kind == "new":
+            dims.append(1)
+        elif kind == "slice":
+            step = 1 if node.input(3) is None else element_of(stride, position)
+            start, stop = element_of(begin, position), element_of(end, position)
+            forward = (step or 1) > 0
+            if masked(node, "begin_mask", position):
+                start = 0 if forward else FAR
+            if masked(node, "end_mask", position):
+                stop = FAR if forward else -FAR
+            dims.append(sliced(data.shape[axis], start, stop, step))
+    return [TensorType(data.element, tuple(dims))]
+
+
+@knows("StridedSlice")
+def strided_slice_content(node: Node) -> Content | None:
+    content = content_of(node.inputs[0])
+    plan = strided_slice_plan(node)
+    begin, end = known_integers(node.inputs[1]), known_integers(node.inputs[2])
+    stride = (1,) * 8 if node.input(3) is None else known_integers(node.inputs[3])
+    if content is None or plan is None or begin is None or end is None or stride is None:
+        return None
+    for kind, _, position in plan:
+        if kind == "shrink":
+            return (content[begin[position]],)
+        if kind == "slice":
+            step = stride[position]
+            start, stop = begin[position], end[position]
+            if masked(node, "begin_mask", position):
+                start = 0 if step > 0 else FAR
+            if masked(node, "end_mask", position):
+                stop = FAR if step > 0 else -FAR
+            return tuple(content[i] for i in range(*_clamped(len(content), start, stop, step)))
+    return content
+
+
+infers("SliceScatter")(same)

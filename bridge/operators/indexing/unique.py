@@ -1,0 +1,62 @@
+"""Unique and NonZero."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    dim_product,
+    known_integers,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import cast, scalar
+
+
+@expands("Unique", target="ir")
+def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
+    """Unique-10 has all four outputs."""
+    if len(node.outputs) == 4:
+        return None
+    return b.ops("Unique", 4, *node.inputs, **node.attributes)[: len(node.outputs)]
+
+
+@expands("Unique", target="onnx")
+def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
+    """ONNX counts in i64."""
+    axis = node.input(1)
+    if axis is not None and integers(axis) is None:
+        raise Refused("its axis must be a constant")
+    names = ("index_element_type", "count_element_type")
+    indices, counts = (node.attributes[name] for name in names)
+    if indices is I64 and counts is I64:
+        return None
+    axis = None if axis is None else scalar(b, axis)
+    made = b.ops("Unique", 4, node.inputs[0], axis, sorted=node.attributes["sorted"])
+    wanted = (None, indices, indices, counts)
+    return [
+        value if element is None else cast(b, value, element)
+        for value, element in zip(made, wanted, strict=True)
+    ]
+
+
+@infers("Unique")
+def infer_unique(node: Node) -> list[Type]:
+    data = first(node)
+    indices = TensorType(node.attributes["index_element_type"], (ANY,))
+    counts = TensorType(node.attributes["count_element_type"], (ANY,))
+    axis = known_integers(node.input(1))
+    inverse = indices
+    if node.input(1) is None:
+        values: Shape = (ANY,)
+        if data.shape is not None:
+            inverse = TensorType(indices.element, (dim_product(data.shape),))
+    elif data.shape is None or axis is None:
+        values = unknown(data.rank)
+    else:
+        values = with_dim(data.shape, axis[0] % len(data.shape), ANY)
+        inverse = TensorType(indices.element, (data.shape[axis[0]],))
+    return [TensorType(data.element, values), indices, inverse, counts]

@@ -1,0 +1,76 @@
+"""Building a Loop that goes along axis 0 of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import (
+    Body,
+    Carried,
+    Graph,
+    InputPort,
+    Invariant,
+    OutputPort,
+    Sliced,
+    Stacked,
+    Value,
+    Yield,
+)
+from bridge.neutral.types import TensorType, Type
+from bridge.operators.idioms import squeeze
+
+Values = list[Value]
+Step = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]
+"""The body: (builder, parts, states, fixed values) to the new states and what is to be stacked."""
+
+
+def along(
+    b: Builder,
+    step: Step,
+    sliced: Sequence[Value],
+    states: Sequence[Value],
+    fixed: Sequence[Value] = (),
+    reverse: bool = False,
+) -> tuple[Values, Values]:
+    """A Loop with one iteration per element along axis 0 of `sliced` (backwards with `reverse`).
+
+    The body sees the elements without that axis, the states, and `fixed`. Gives the last states,
+    and what the iterations stacked, along a new axis 0 in the order of `sliced`.
+    """
+    graph = Graph()
+    inner = Builder(graph.nodes, b.name, b.target)
+    inputs: list[Value | None] = [None, None]
+    ports: list[InputPort] = []
+    start, stride, end = (-1, -1, 0) if reverse else (0, 1, -1)
+
+    def enter(outer: Value, type: Type, port: Callable[[int], InputPort]) -> Value:
+        value = Value(type)
+        ports.append(port(len(inputs)))
+        inputs.append(outer)
+        graph.inputs.append(value)
+        return value
+
+    def part(outer: Value) -> Value:
+        known = outer.tensor
+        shape = None if known.shape is None else (1, *known.shape[1:])
+        value = enter(
+            outer, TensorType(known.element, shape), lambda i: Sliced(i, 0, start, stride, end)
+        )
+        return squeeze(inner, value, 0)
+
+    def invariant(outer: Value) -> Value:
+        tensor = outer.constant
+        return enter(outer, outer.type, Invariant) if tensor is None else inner.tensor(tensor)
+
+    before = [enter(s, s.type, partial(Carried, output=k)) for k, s in enumerate(states)]
+    parts = [part(s) for s in sliced]
+    after, stacked = step(inner, parts, before, [invariant(f) for f in fixed])
+    count = len(after)
+    graph.outputs = [*after, *(inner.op("Unsqueeze", s, inner.constant([0])) for s in stacked)]
+    outputs: list[OutputPort] = [Yield(k) for k in range(count)]
+    outputs += [Stacked(count + k, 0, start, stride, end) for k in range(len(stacked))]
+    body = Body(graph, ports, outputs)
+    results = b.node("Loop", inputs, count + len(stacked), bodies=(body,)).outputs
+    return results[:count], results[count:]

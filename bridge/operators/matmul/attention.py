@@ -1,0 +1,278 @@
+"""Attention of ONNX and ScaledDotProductAttention of IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import BF16, BOOL, F32, I32, Element, TensorType, broadcast
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    as_i64,
+    cast,
+    concat,
+    expand,
+    positions,
+    reshape,
+    shape,
+    sizes,
+    softmax,
+    swap_last,
+    transpose,
+    unsqueeze,
+)
+
+MINUS_INFINITY = float("-inf")
+
+# Into IR ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What is added to the scores (`bias`), what is left of them (`allowed`), and whether a query
+    may be left without a key (such rows give zeros, not NaN). All broadcast to [batch, heads,
+    queries, keys]."""
+
+    bias: Value | None
+    allowed: Value | None
+    may_be_empty: bool
+
+
+@expands("Attention", target="ir")
+def attention_to_ir(b: Builder, node: Node) -> Result:
+    """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
+    themselves are asked for. The standard's function body is no good here: OpenVINO's ReduceMax
+    of -inf alone is no -inf, so that its test for masked rows fails."""
+    query, key, value = (node.input(i) for i in range(3))
+    assert query is not None and key is not None and value is not None
+    attributes = node.attributes
+    # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
+    heads = query.rank == 3 if query.rank is not None else bool(attributes.get("q_num_heads"))
+    if heads:
+        query = by_heads(b, query, attributes["q_num_heads"])
+        key = by_heads(b, key, attributes["kv_num_heads"])
+        value = by_heads(b, value, attributes["kv_num_heads"])
+    past_key, past_value = node.input(4), node.input(5)
+    if past_key is not None and past_value is not None:
+        key = b.op("Concat", past_key, key, axis=2)
+        value = b.op("Concat", past_value, value, axis=2)
+    present = [key, value]
+    mask = _mask(b, node, query, key)
+    scale, softcap = attributes.get("scale"), attributes["softcap"]
+    precision = attributes.get("softmax_precision") or query.element
+    scores = None
+    if len(node.outputs) < 4 and precision is query.element:
+        y = attend(b, query, key, value, mask, scale, softcap)
+    else:
+        y, stages = attend_in_parts(b, query, key, value, mask, scale, softcap, precision)
+        scores = stages[attributes["qk_matmul_output_mode"]]
+    if heads:
+        y = joined_heads(b, y)
+    return [y, *present, scores][: len(node.outputs)]
+
+
+def attend(
+    b: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Mask,
+    scale: float | None = None,
+    softcap: float = 0.0,
+) -> Value:
+    """Attention over [batch, heads, length, size], with fewer heads of keys and values if need be:
+    ScaledDotProductAttention where that says it, else its parts. Without a `scale` it is one by
+    the root of the size; a `softcap` of 0 is none."""
+    if softcap:
+        return attend_in_parts(b, query, key, value, mask, scale, softcap)[0]
+    key, value = (_repeated(b, x, query) for x in (key, value))
+    return _fused(b, query, key, value, mask, scale)
+
+
+def by_heads(b: Builder, x: Value, count: int) -> Value:
+    """[batch, length, count * size] as [batch, count, length, size]."""
+    return transpose(b, reshape(b, x, 0, 0, count, -1), 0, 2, 1, 3)
+
+
+def joined_heads(b: Builder, x: Value) -> Value:
+    """[batch, count, length, size] as [batch, length, count * size]."""
+    return reshape(b, transpose(b, x, 0, 2, 1, 3), 0, 0, -1)
+
+
+def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> Value:
+    """How far each key lies ahead of each query, whose first stands at `start` among the keys."""
+    place = unsqueeze(b, positions(b, query, 2), 1)
+    if start is not None:
+        place = b.op("Add", place, start)
+    return b.op("Sub", positions(b, key, 2), place)
+
+
+def _repeated(b: Builder, x: Value, query: Value) -> Value:
+    """Each head of keys or values as often as there are heads of queries for it."""
+    if x.shape is not None and query.shape is not None and x.shape[1] == query.shape[1]:
+        return x
+    times = b.op("Div", sizes(b, query, 1), sizes(b, x, 1))
+    many = expand(b, unsqueeze(b, x, 2), 1, 1, times, 1, 1)
+    return reshape(b, many, shape(b, 0, sizes(b, query, 1), sizes(b, x, 2), sizes(b, x, 3)))
+
+
+def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
+    """The mask, the causal frontier, the window and the padding of an ONNX Attention."""
+    given, past, lengths = node.input(3), node.input(4), node.input(6)
+    attributes = node.attributes
+    bias = None
+    allowed: list[Value] = []
+    may_be_empty = given is not None or lengths is not None
+    if given is not None:
+        given = _padded(b, given, key)
+        if given.element is BOOL:
+            allowed.append(given)
+        else:
+            bias = given
+    keys = positions(b, key, 2)
+    left, right = attributes["left_window_size"], attributes["right_window_size"]
+    if attributes["is_causal"] or left >= 0 or right >= 0:
+        start = None
+        if past is not None:
+            start = sizes(b, past, 2)
+        elif lengths is not None:
+            offset = b.op("Sub", as_i64(b, lengths), sizes(b, query, 2))
+            start = unsqueeze(b, offset, 1, 2, 3)
+        distance = ahead(b, query, key, start)
+        if attributes["is_causal"]:
+            allowed.append(b.op("LessOrEqual", distance, b.constant(0)))
+        if left >= 0:
+            allowed.append(b.op("GreaterOrEqual", distance, b.constant(-left)))
+            may_be_empty = True
+        if right >= 0:
+            allowed.append(b.op("LessOrEqual", distance, b.constant(right)))
+    if lengths is not None:
+        allowed.append(b.op("Less", keys, unsqueeze(b, as_i64(b, lengths), 1, 2, 3)))
+    together = allowed[0] if allowed else None
+    for other in allowed[1:]:
+        together = b.op("And", together, other)
+    return Mask(bias, together, may_be_empty)
+
+
+def _padded(b: Builder, mask: Value, key: Value) -> Value:
+    """A mask for fewer keys than there are, with the others masked."""
+    if mask.shape is None:
+        raise Refused("the rank of its mask is unknown; declare the shapes of the graph's inputs")
+    last = mask.shape[-1]
+    if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
+        return mask
+    missing = b.op("Sub", sizes(b, key, 2), sizes(b, mask, -1))
+    masked = b.constant(False, BOOL) if mask.element is BOOL else b.like(MINUS_INFINITY, mask)
+    dims = [sizes(b, mask, axis) for axis in range(len(mask.shape) - 1)]
+    return concat(b, -1, mask, expand(b, masked, *dims, missing))
+
+
+def _bias(b: Builder, mask: Mask, like: Value) -> Value | None:
+    """The mask as numbers to add."""
+    if mask.allowed is None:
+        return mask.bias
+    open_bias = b.like(0.0, like) if mask.bias is None else mask.bias
+    return b.op("Where", mask.allowed, open_bias, b.like(MINUS_INFINITY, like))
+
+
+def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
+    """Whether a query sees any key: [..., queries, 1]."""
+    seen = mask.allowed
+    if mask.bias is not None or seen is None:
+        seen = b.op("Not", b.op("Equal", bias, b.like(MINUS_INFINITY, bias)))
+    most = b.op("ReduceMax", cast(b, seen, I32), b.constant([-1]), keepdims=True)
+    return cast(b, most, BOOL)
+
+
+def _fused(
+    b: Builder, query: Value, key: Value, value: Value, mask: Mask, scale: float | None
+) -> Value:
+    bias = _bias(b, mask, query)
+    factor = None if scale is None else b.like(scale, query)
+    given = b.like(0.0, query) if bias is None and factor is not None else bias
+    y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=False)
+    if not mask.may_be_empty:
+        return y
+    assert bias is not None
+    return b.op("Where", _seen(b, mask, bias), y, b.like(0.0, y))
+
+
+def attend_in_parts(
+    b: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Mask,
+    scale: float | None,
+    softcap: float,
+    precision: Element | None = None,
+) -> tuple[Value, list[Value]]:
+    """The attention, and the scores after each stage: scaled, tamed by `softcap`, masked, and
+    through Softmax, which is computed in `precision`."""
+    key, value = (_repeated(b, x, query) for x in (key, value))
+    factor = _default_scale(b, query) if scale is None else b.like(scale, query)
+    root = b.op("Sqrt", factor)
+    stages = [b.op("MatMul", b.op("Mul", query, root), b.op("Mul", key, root), transpose_b=True)]
+    if softcap:
+        tamed = b.op("Tanh", b.op("Div", stages[0], b.like(softcap, query)))
+        stages.append(b.op("Mul", tamed, b.like(softcap, query)))
+    else:
+        stages.append(stages[0])
+    bias = _bias(b, mask, query)
+    stages.append(stages[1] if bias is None else b.op("Add", stages[1], bias))
+    weights = softmax(b, cast(b, stages[2], precision or query.element))
+    if mask.may_be_empty:
+        assert bias is not None
+        weights = b.op("Where", _seen(b, mask, bias), weights, b.like(0.0, weights))
+    weights = cast(b, weights, query.element)
+    stages.append(weights)
+    return b.op("MatMul", weights, value), stages
+
+
+def _default_scale(b: Builder, query: Value) -> Value:
+    """One by the root of the size of a head."""
+    return b.op("Reciprocal", b.op("Sqrt", cast(b, sizes(b, query, -1), query.element)))
+
+
+# Into ONNX --------------------------------------------------------------------------------------
+
+
+@expands("ScaledDotProductAttention", target="onnx")
+def attention_to_onnx(b: Builder, node: Node) -> Result:
+    """Its definition: Softmax(query * key' * scale + bias) * value
+    (ScaledDotProductAttention-13)."""
+    query, key, value, mask, scale = (node.input(i) for i in range(5))
+    assert query is not None and key is not None and value is not None
+    if key.rank is None:
+        raise Refused("the rank of its key is unknown; give the model's inputs shapes")
+    element, rank = query.element, key.rank
+    if element is BF16:
+        # Softmax and the products in 32 bits, as OpenVINO has them.
+        query, key, value = (cast(b, x, F32) for x in (query, key, value))
+        mask = mask if mask is None or mask.element is BOOL else cast(b, mask, F32)
+        scale = None if scale is None else cast(b, scale, F32)
+    if scale is None:
+        scale = _default_scale(b, query)
+    scores = b.op("Mul", b.op("MatMul", query, swap_last(b, key, rank)), scale)
+    if node.attributes["causal"]:
+        later = b.op("Less", unsqueeze(b, positions(b, query, -2), 1), positions(b, key, -2))
+        zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
+        scores = b.op("Add", scores, b.op("Where", later, minus, zero))
+    elif mask is not None and mask.element is BOOL:
+        zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
+        scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
+    elif mask is not None:
+        scores = b.op("Add", scores, mask)
+    return cast(b, b.op("MatMul", softmax(b, scores), value), element)
+
+
+@infers("ScaledDotProductAttention")
+def infer_attention(node: Node) -> list[TensorType]:
+    query, value = first(node), first(node, 2)
+    if query.shape is None or value.shape is None:
+        return [TensorType(query.element)]
+    batch = broadcast(query.shape[:-2], first(node, 1).shape[:-2], value.shape[:-2])  # type: ignore[index]
+    assert batch is not None
+    return [TensorType(query.element, (*batch, query.shape[-2], value.shape[-1]))]

@@ -1,0 +1,86 @@
+"""Einsum: both formats have it; OpenVINO takes no blanks in the equation."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
+from bridge.operators import Result, expands
+from bridge.operators.idioms import cast, unsqueeze
+
+
+@expands("Einsum", target="ir")
+def einsum_to_ir(b: Builder, node: Node) -> Result:
+    """The equation without blanks."""
+    equation = node.attributes["equation"]
+    if " " not in equation:
+        return None
+    return b.op("Einsum", *node.inputs, equation=equation.replace(" ", ""))
+
+
+@expands("Einsum", target="onnx")
+def einsum_to_onnx(b: Builder, node: Node) -> Result:
+    """Every ellipsis covers as many axes as the others, and bfloat16, which Einsum takes from
+    operator set 28 on, goes by way of f32."""
+    equation = node.attributes["equation"].replace(" ", "")
+    inputs = [x for x in node.inputs if x is not None]
+    aligned = _aligned(b, equation, inputs)
+    element = inputs[0].element
+    assert b.target is not None
+    if element is BF16 and b.target.opset < 28:
+        wide = [cast(b, x, F32) for x in aligned]
+        return cast(b, b.op("Einsum", *wide, equation=equation), BF16)
+    return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
+
+
+def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
+    """The inputs, with axes of size 1 where their ellipsis covers fewer axes than another's."""
+    covered: dict[int, int] = {}
+    starts: dict[int, int] = {}
+    for index, term in enumerate(equation.split("->")[0].split(",")):
+        before, dots, after = term.partition("...")
+        if not dots:
+            continue
+        rank = inputs[index].rank
+        if rank is None:
+            return inputs
+        covered[index] = rank - len(before) - len(after)
+        starts[index] = len(before)
+    most = max(covered.values(), default=0)
+    return [
+        x if covered.get(i, most) == most
+        else unsqueeze(b, x, *range(starts[i], starts[i] + most - covered[i]))
+        for i, x in enumerate(inputs)
+    ]  # fmt: skip
+
+
+@infers("Einsum")
+def infer_einsum(node: Node) -> list[TensorType]:
+    """Dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts as numpy does."""
+    element = first(node).element
+    equation = node.attributes["equation"].replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    sizes: dict[str, Dim] = {}
+    dots: tuple[Dim, ...] = ()
+    for index, term in enumerate(terms):
+        shape = first(node, index).shape
+        before, ellipsis, after = term.partition("...")
+        if shape is None:
+            return [TensorType(element)]
+        end = len(shape) - len(after)
+        if ellipsis:
+            joined = broadcast(dots, shape[len(before) : end])
+            assert joined is not None
+            dots = joined
+        for label, dim in zip(before + after, (*shape[: len(before)], *shape[end:]), strict=True):
+            known = sizes.get(label, 1)
+            sizes[label] = dim if known == 1 or not isinstance(known, int) else known
+    if not arrow:
+        letters = left.replace(",", "").replace(".", "")
+        right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+        right = ("..." if "..." in left else "") + right
+    before, ellipsis, after = right.partition("...")
+    middle = dots if ellipsis else ()
+    return [TensorType(element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after)))]

@@ -1,0 +1,139 @@
+"""Det of ONNX and Inverse of IR: Gaussian elimination with partial pivoting, as a Loop."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import BF16, F16, F32, Element, TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    cast,
+    concat,
+    cut,
+    positions,
+    sizes,
+    squeeze,
+    swap_last,
+    unsqueeze,
+)
+from bridge.operators.loops import along
+
+
+@expands("Det", target="ir")
+def det_to_ir(b: Builder, node: Node) -> Result:
+    """The product of the pivots; its sign that of the permutation of rows."""
+    (x,) = node.inputs
+    assert x is not None and x.element is not None
+    matrix = cast(b, x, _computed(x.element))
+    rows = positions(b, matrix, -1)
+    unused = _ones(b, matrix)
+
+    def step(
+        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        matrix, unused, det = states
+        column = b.op("Gather", matrix, parts[0], b.constant(-1))
+        index, chosen = _pivot(b, column, unused, fixed[0])
+        pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
+        row = _row(b, matrix, chosen)
+        earlier = cast(b, b.op("Less", fixed[0], index), unused.element)
+        skipped = _sum(b, b.op("Mul", unused, earlier), keepdims=False)
+        odd = b.op("Mod", skipped, b.like(2, skipped), fmod=True)
+        sign = b.op("Sub", b.like(1, odd), b.op("Mul", odd, b.like(2, odd)))
+        det = b.op("Mul", det, b.op("Mul", squeeze(b, pivot, -1), sign))
+        unused = b.op("Sub", unused, chosen)
+        factors = b.op("Mul", _divided(b, column, pivot), unused)
+        return [b.op("Sub", matrix, _outer(b, factors, row)), unused, det], []
+
+    start = b.op("ReduceProd", unused, b.constant([-1]), keepdims=False)
+    (_, _, det), _ = along(b, step, [rows], [matrix, unused, start], [rows])
+    return cast(b, det, x.element)
+
+
+@expands("Inverse", target="onnx")
+def inverse_to_onnx(b: Builder, node: Node) -> Result:
+    """The right half of [A | I] once the left one is a permuted identity."""
+    (x,) = node.inputs
+    assert x is not None and x.element is not None
+    if x.rank is None:
+        raise Refused("the rank of its input is unknown; declare the shapes of the graph's inputs")
+    matrix = cast(b, x, _computed(x.element))
+    size = sizes(b, matrix, -1)
+    rows = positions(b, matrix, -1)
+    identity = cast(b, b.op("Equal", unsqueeze(b, rows, 1), rows), matrix.element)
+    identity = b.op("Expand", identity, b.op("Shape", matrix))
+    nothing = b.op("Sub", identity, identity)
+
+    def step(
+        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        matrix, unused, order = states
+        column = b.op("Gather", matrix, parts[0], b.constant(-1))
+        _, chosen = _pivot(b, column, unused, fixed[0])
+        pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
+        row = _divided(b, _row(b, matrix, chosen), pivot)
+        # The pivot's row becomes `row`; the others lose their multiple of it.
+        factors = b.op("Sub", column, chosen)
+        matrix = b.op("Sub", matrix, _outer(b, factors, row))
+        place = cast(b, b.op("Equal", fixed[0], parts[0]), unused.element)
+        order = b.op("Add", order, _outer(b, place, chosen))
+        return [matrix, b.op("Sub", unused, chosen), order], []
+
+    states = [concat(b, -1, matrix, identity), _ones(b, matrix), nothing]
+    (matrix, _, order), _ = along(b, step, [rows], states, [rows])
+    right = cut(b, matrix, -1, size, b.op("Add", size, size))
+    inverse = b.op("MatMul", order, right)
+    if node.attributes["adjoint"]:
+        inverse = swap_last(b, inverse, x.rank)
+    return cast(b, inverse, x.element)
+
+
+def _computed(element: Element) -> Element:
+    return F32 if element in (F16, BF16) else element
+
+
+def _ones(b: Builder, matrix: Value) -> Value:
+    """[..., n] ones for matrices [..., n, n]: the rows that have not been a pivot's."""
+    dims = b.op("Shape", matrix, end=-1)
+    return b.op("Expand", b.like(1, matrix), dims)
+
+
+def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value, Value]:
+    """The unused row [..., 1] with the largest element of a column [..., n], and a one there
+    among zeros [..., n]."""
+    magnitude = b.op("Mul", b.op("Abs", column), unused)
+    rated = b.op("Sub", magnitude, b.op("Sub", b.like(1, unused), unused))
+    index = b.op("ArgMax", rated, axis=-1, keepdims=True)
+    return index, cast(b, b.op("Equal", rows, index), column.element)
+
+
+def _row(b: Builder, matrix: Value, chosen: Value) -> Value:
+    marked = b.op("Mul", matrix, unsqueeze(b, chosen, -1))
+    return b.op("ReduceSum", marked, b.constant([-2]), keepdims=False)
+
+
+def _sum(b: Builder, x: Value, keepdims: bool) -> Value:
+    return b.op("ReduceSum", x, b.constant([-1]), keepdims=keepdims)
+
+
+def _divided(b: Builder, x: Value, pivot: Value) -> Value:
+    """`x` by the pivot; a singular matrix has a pivot 0, by which nothing is divided."""
+    zero = b.op("Equal", pivot, b.like(0, pivot))
+    return b.op("Div", x, b.op("Where", zero, b.like(1, pivot), pivot))
+
+
+def _outer(b: Builder, column: Value, row: Value) -> Value:
+    """[..., n, m] products of [..., n] and [..., m]."""
+    return b.op("Mul", unsqueeze(b, column, -1), unsqueeze(b, row, -2))
+
+
+@infers("Inverse")
+def infer_inverse(node: Node) -> list[TensorType]:
+    return [first(node)]
+
+
+@infers("Det")
+def infer_det(node: Node) -> list[TensorType]:
+    x = first(node)
+    return [TensorType(x.element, None if x.shape is None else x.shape[:-2])]

@@ -1,0 +1,41 @@
+"""Gemm: alpha * A' * B' + beta * C. IR has MatMul, Multiply and Add."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, TensorType
+from bridge.operators import Result, expands
+from bridge.operators.matmul.matmul import swapped
+
+
+@expands("Gemm", target="ir")
+def gemm_to_ir(b: Builder, node: Node) -> Result:
+    """MatMul, scaled, and C added, scaled."""
+    x, y, c = (node.input(i) for i in range(3))
+    assert x is not None and y is not None
+    flags = node.attributes
+    product = b.op("MatMul", x, y, transpose_a=flags["transA"], transpose_b=flags["transB"])
+    product = _scaled(b, product, flags["alpha"])
+    if c is None or flags["beta"] == 0:
+        return product
+    return b.op("Add", product, _scaled(b, c, flags["beta"]))
+
+
+def _scaled(b: Builder, x: Value, factor: float) -> Value:
+    if factor == 1:
+        return x
+    if x.element is not None and x.element.is_integer and factor != int(factor):
+        exact = b.op("Mul", b.op("Cast", x, to=F32), b.constant(float(factor)))
+        return b.op("Cast", exact, to=x.element)
+    return b.op("Mul", x, b.like(factor, x))
+
+
+@infers("Gemm")
+def infer_gemm(node: Node) -> list[TensorType]:
+    a, b = first(node), first(node, 1)
+    left = swapped(a.shape, node.attributes["transA"])
+    right = swapped(b.shape, node.attributes["transB"])
+    shape = (left[0] if left else ANY, right[1] if right else ANY)
+    return [TensorType(a.element or b.element, shape)]

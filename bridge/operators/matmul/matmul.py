@@ -1,0 +1,82 @@
+"""MatMul, MatMulInteger: ONNX has no transposing MatMul, IR no integer one with zero points."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, swap_last, unsqueeze
+
+GEMM = (F32, F16, F64, BF16)
+
+
+@expands("MatMul", target="onnx")
+def transposing_matmul_to_onnx(b: Builder, node: Node) -> Result:
+    """Gemm for two float matrices, else Transpose in front of MatMul. 1-D operands are not
+    transposed (MatMul-1 of IR)."""
+    flags = node.attributes
+    transpose_a, transpose_b = flags["transpose_a"], flags["transpose_b"]
+    if not transpose_a and not transpose_b:
+        return None
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.rank == 2 and y.rank == 2 and x.element in GEMM:
+        return b.op("Gemm", x, y, transA=transpose_a, transB=transpose_b)
+    left = _transposed(b, x) if transpose_a else x
+    right = _transposed(b, y) if transpose_b else y
+    return b.op("MatMul", left, right)
+
+
+def _transposed(b: Builder, x: Value) -> Value:
+    if x.rank is None:
+        raise Refused("it transposes an operand of unknown rank; give the model's inputs shapes")
+    return x if x.rank < 2 else swap_last(b, x, x.rank)
+
+
+@expands("MatMulInteger", target="ir")
+def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
+    """MatMul of 32-bit integers less their zero points. A vector of zero points has one per row
+    of A, or one per column of B."""
+    a, c, a_zero, c_zero = (node.input(i) for i in range(4))
+    assert a is not None and c is not None
+    left, right = cast(b, a, I32), cast(b, c, I32)
+    if a_zero is not None:
+        zero = unsqueeze(b, a_zero, 1) if a_zero.rank == 1 else a_zero
+        left = b.op("Sub", left, cast(b, zero, I32))
+    if c_zero is not None:
+        right = b.op("Sub", right, cast(b, c_zero, I32))
+    return b.op("MatMul", left, right)
+
+
+def product(a: Shape, b: Shape) -> Shape:
+    """The shape of a matrix product (numpy's matmul)."""
+    if a is None or b is None:
+        return None
+    left = (1, *a) if len(a) == 1 else a
+    right = (*b, 1) if len(b) == 1 else b
+    batch = broadcast(left[:-2], right[:-2])
+    if batch is None:
+        return None
+    rows = () if len(a) == 1 else (left[-2],)
+    columns = () if len(b) == 1 else (right[-1],)
+    return (*batch, *rows, *columns)
+
+
+def swapped(shape: Shape, swap: bool) -> Shape:
+    """A shape with its last two axes exchanged, where `swap` and it has two."""
+    if not swap or shape is None or len(shape) < 2:
+        return shape
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+@infers("MatMul")
+def infer_matmul(node: Node) -> list[TensorType]:
+    a, b = first(node), first(node, 1)
+    flags = node.attributes
+    shape = product(
+        swapped(a.shape, flags.get("transpose_a", False)),
+        swapped(b.shape, flags.get("transpose_b", False)),
+    )
+    return [TensorType(a.element or b.element, shape)]

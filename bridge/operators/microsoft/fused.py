@@ -1,0 +1,139 @@
+"""Operators that onnxruntime fuses: activations with a bias, products and convolutions with a scale
+and an activation (onnxruntime's ContribOperators). Attributes are as in the file."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import channels_first, channels_last, given, ranks, softmax, transpose
+
+# Activations ------------------------------------------------------------------------------------
+
+
+@expands("com.microsoft::Gelu", "com.microsoft::BiasGelu", target="ir")
+def gelu(b: Builder, node: Node) -> Result:
+    return b.op("Gelu", _biased(b, node))
+
+
+@expands("com.microsoft::FastGelu", target="ir")
+def fast_gelu(b: Builder, node: Node) -> Result:
+    return b.op("Gelu", _biased(b, node), approximate="tanh")
+
+
+@expands("com.microsoft::QuickGelu", target="ir")
+def quick_gelu(b: Builder, node: Node) -> Result:
+    (x,) = given(node, 0)
+    return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
+
+
+@expands("com.microsoft::BiasSplitGelu", target="ir")
+def bias_split_gelu(b: Builder, node: Node) -> Result:
+    """The left half of the sum times the Gelu of the right one."""
+    left, right = b.ops("Split", 2, _biased(b, node), axis=-1)
+    return b.op("Mul", left, b.op("Gelu", right))
+
+
+@expands("com.microsoft::BiasAdd", target="ir")
+def bias_add(b: Builder, node: Node) -> Result:
+    return b.op("Add", _biased(b, node), node.input(2))
+
+
+@expands("com.microsoft::BiasSoftmax", target="ir")
+def bias_softmax(b: Builder, node: Node) -> Result:
+    """Along the last axis; others are taken together with those behind them."""
+    axis = node.attributes.get("axis", 1)
+    if axis not in (-1, ranks(node, 0)[0] - 1):
+        raise Refused("it is supported along the last axis only")
+    return softmax(b, _biased(b, node))
+
+
+def _biased(b: Builder, node: Node) -> Value:
+    (x,) = given(node, 0)
+    bias = node.input(1)
+    return x if bias is None else b.op("Add", x, bias)
+
+
+def _activated(b: Builder, x: Value, name: str, *parameters: float) -> Value:
+    """An activation by its name in ONNX, with its parameters in the order alpha, beta."""
+    match name, parameters:
+        case "", _:
+            return x
+        case (("Relu" | "Sigmoid" | "Tanh" | "Softplus" | "Softsign" | "HardSwish"), _):
+            return b.op(name, x)
+        case (("LeakyRelu" | "Elu" | "ThresholdedRelu"), (alpha, *_)):
+            return b.op(name, x, alpha=alpha)
+        case (("HardSigmoid" | "Clip"), (first, second, *_)):
+            return b.op(name, x, b.like(first, x), b.like(second, x))
+    raise Refused(f"the activation {name} with {len(parameters)} parameters is not known")
+
+
+# Products ---------------------------------------------------------------------------------------
+
+
+@expands(
+    "com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul",
+    "com.microsoft::FusedMatMulActivation",
+    target="ir",
+)  # fmt: skip
+def fused_matmul(b: Builder, node: Node) -> Result:
+    """alpha times the product; transBatch moves the first axis behind the batch, before trans
+    exchanges the last two."""
+    attributes = node.attributes
+    sides = given(node, 0, 1)
+    for i, name in enumerate(("transBatchA", "transBatchB")):
+        if attributes.get(name, 0):
+            (rank,) = ranks(node, i)
+            sides[i] = transpose(b, sides[i], *range(1, rank - 1), 0, rank - 1)
+    flags = {f"transpose_{x}": bool(attributes.get(f"trans{x.upper()}", 0)) for x in "ab"}
+    y = b.op("MatMul", *sides, **flags)
+    alpha = attributes.get("alpha", 1.0)
+    if alpha != 1:
+        y = b.op("Mul", y, b.like(alpha, y))
+    return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
+
+
+@expands("com.microsoft::FusedGemm", target="ir")
+def fused_gemm(b: Builder, node: Node) -> Result:
+    attributes = node.attributes
+    flags = {name: bool(attributes.get(name, 0)) for name in ("transA", "transB")}
+    scales = {name: attributes.get(name, 1.0) for name in ("alpha", "beta")}
+    y = b.op("Gemm", *node.inputs, **flags, **scales)
+    return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
+
+
+@expands("com.microsoft::GemmFastGelu", target="ir")
+def gemm_fast_gelu(b: Builder, node: Node) -> Result:
+    left, right = given(node, 0, 1)
+    y, bias = b.op("MatMul", left, right), node.input(2)
+    return b.op("Gelu", y if bias is None else b.op("Add", y, bias), approximate="tanh")
+
+
+def _named_parameters(node: Node) -> list[float]:
+    names = ("activation_alpha", "activation_beta")
+    return [node.attributes[name] for name in names if name in node.attributes]
+
+
+# Convolutions -----------------------------------------------------------------------------------
+
+_CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+
+
+@expands("com.microsoft::FusedConv", "com.microsoft::NhwcFusedConv", target="ir")
+def fused_conv(b: Builder, node: Node) -> Result:
+    """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
+    result have their channels last."""
+    data, weights = given(node, 0, 1)
+    added = node.input(3)
+    attributes = node.attributes
+    last = node.op.endswith("NhwcFusedConv")
+    if last:
+        data = channels_first(b, data, ranks(node, 0)[0])
+    settings = {name: attributes[name] for name in _CONV if name in attributes}
+    y = b.op("Conv", data, weights, node.input(2), **settings)
+    if last:
+        y = channels_last(b, y, ranks(node, 0)[0])
+    if added is not None:
+        y = b.op("Add", y, added)
+    parameters = attributes.get("activation_params", ())
+    return _activated(b, y, attributes.get("activation", ""), *parameters)

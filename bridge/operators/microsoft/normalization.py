@@ -1,0 +1,116 @@
+"""Normalisations as onnxruntime writes them: in its own domain, and two in ONNX's that the standard
+lacks there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.types import BY_ONNX, F32, I32
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.idioms import (
+    cast,
+    channels_first,
+    channels_last,
+    given,
+    positions,
+    ranks,
+    reshape,
+    sizes,
+    zeros,
+)
+from bridge.operators.nn.normalization import axes_from, root_mean_square
+
+
+@reads("SimplifiedLayerNormalization", format="onnx")
+def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
+    """onnxruntime's SimplifiedLayerNormalization-1 is RMSNormalization, with the inverse of the
+    root as an optional output."""
+    data, scale = given(node, 0, 1)
+    settings = settings_of(node)
+    normal = b.node("RMSNormalization", [data, scale], attributes=settings)
+    if len(node.outputs) == 1:
+        return normal.outputs[0]
+    wide = cast(b, data, settings["stash_type"])
+    root = root_mean_square(b, wide, axes_from(normal), settings["epsilon"])
+    return [normal.outputs[0], b.op("Reciprocal", root)]
+
+
+def settings_of(node: Node) -> dict[str, Any]:
+    settings = {"axis": -1, "epsilon": 1e-5, "stash_type": 1, **node.attributes}
+    return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}
+
+
+@expands(
+    "com.microsoft::SkipLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization",
+    target="ir",
+)  # fmt: skip
+def skip_layer_normalization(b: Builder, node: Node) -> Result:
+    """The normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are
+    for training, and onnxruntime's CPU kernels leave them empty."""
+    if any(value.names for value in node.outputs[1:3]):
+        raise Refused("its outputs of mean and deviation are for training; export for inference")
+    simplified = node.op.endswith("SimplifiedLayerNormalization")
+    data, skip, scale = given(node, 0, 1, 2)
+    shift, bias = (None, node.input(3)) if simplified else (node.input(3), node.input(4))
+    total = b.op("Add", data, skip)
+    if bias is not None:
+        total = b.op("Add", total, bias)
+    epsilon = node.attributes.get("epsilon", 1e-12)
+    if simplified:
+        y = b.op("RMSNormalization", total, scale, epsilon=epsilon)
+    else:
+        y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
+    return [y, None, None, total][: len(node.outputs)]
+
+
+@expands("com.microsoft::EmbedLayerNormalization", target="ir")
+def embed_layer_normalization(b: Builder, node: Node) -> Result:
+    """The normalised sum of a word's, a position's and a segment's embedding; the mask's index is
+    how many ones it has in each row."""
+    words, word_table, position_table, scale, shift = given(node, 0, 2, 3, 5, 6)
+    segments, segment_table = node.input(1), node.input(4)
+    mask, places = node.input(7), node.input(8)
+    axis = b.constant(0)
+    total = b.op("Gather", word_table, words, axis)
+    where = positions(b, words, 1) if places is None else places
+    total = b.op("Add", total, b.op("Gather", position_table, where, axis))
+    if segments is not None and segment_table is not None:
+        total = b.op("Add", total, b.op("Gather", segment_table, segments, axis))
+    epsilon = node.attributes.get("epsilon", 1e-12)
+    y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
+    if mask is None:
+        index = zeros(b, b.constant(0, I32), sizes(b, words, 0))
+    else:
+        ones = cast(b, b.op("Equal", mask, b.like(1, mask)), I32)
+        index = b.op("ReduceSum", ones, b.constant([1]), keepdims=False)
+    return [y, index, total][: len(node.outputs)]
+
+
+@expands("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
+def group_norm(b: Builder, node: Node) -> Result:
+    """GroupNormalization, with the channels last by default, of a sum, and with SiLU after it."""
+    data, scale, shift = given(node, 0, 1, 2)
+    attributes = node.attributes
+    (rank,) = ranks(node, 0)
+    skip, bias = node.input(3), node.input(4)
+    last = attributes.get("channels_last", 1)
+    if skip is not None:
+        if skip.rank is None:
+            raise Refused("the rank of its skip is not known; declare the graph's input shapes")
+        if skip.rank == 2:
+            skip = reshape(b, skip, 0, *(1,) * (rank - 2), -1)
+        data = b.op("Add", data, skip)
+    if bias is not None:
+        data = b.op("Add", data, bias)
+    x = channels_first(b, data, rank) if last else data
+    wide = [cast(b, value, F32) for value in (x, scale, shift)]
+    y = b.op(
+        "GroupNormalization", *wide, num_groups=attributes["groups"],
+        epsilon=attributes.get("epsilon", 1e-5),
+    )  # fmt: skip
+    if attributes["activation"]:
+        y = b.op("Swish", y)
+    y = cast(b, channels_last(b, y, rank) if last else y, data.element)
+    return [y, data][: len(node.outputs)]

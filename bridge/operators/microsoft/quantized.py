@@ -1,0 +1,235 @@
+"""Quantised operators of onnxruntime's own domain, com.microsoft, for IR.
+
+All of them are a standard operator between DequantizeLinear and QuantizeLinear (onnxruntime's
+ContribOperators). Their attributes are as in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.tensor import FileRange, Tensor
+from bridge.neutral.types import F32, U2, U4, U8, Element
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, channels_first, channels_last, cut, given, ranks, reshape
+
+_BY_BITS = {2: U2, 4: U4, 8: U8}
+
+
+def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
+    """A tensor, its scale and its zero point in floats."""
+    return b.op("DequantizeLinear", *values)
+
+
+def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Registers an operator of one quantised input: X, its scale and zero point, Y's scale and
+    zero point."""
+
+    def register(function: Callable[[Builder, Node, Value], Value]) -> Callable[..., Value]:
+        @expands(f"com.microsoft::{name}", target="ir")
+        def rule(b: Builder, node: Node) -> Result:
+            result = function(b, node, _opened(b, node.inputs[:3]))
+            return b.op("QuantizeLinear", result, *node.inputs[3:5])
+
+        return function
+
+    return register
+
+
+@expands("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
+def qlinear_arithmetic(b: Builder, node: Node) -> Result:
+    sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
+    return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
+
+
+@expands("com.microsoft::QLinearWhere", target="ir")
+def qlinear_where(b: Builder, node: Node) -> Result:
+    sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
+    return b.op("QuantizeLinear", b.op("Where", node.inputs[0], *sides), *node.inputs[7:9])
+
+
+@expands("com.microsoft::QLinearConv", target="ir")
+def qlinear_conv(b: Builder, node: Node) -> Result:
+    """ONNX's, with channels that may come last."""
+    attributes = dict(node.attributes)
+    if not attributes.pop("channels_last", 0):
+        return b.op("QLinearConv", *node.inputs, **attributes)
+    (rank,) = ranks(node, 0)
+    (data,) = given(node, 0)
+    first = channels_first(b, data, rank)
+    return channels_last(b, b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
+
+
+@expands("com.microsoft::NhwcMaxPool", target="ir")
+def nhwc_max_pool(b: Builder, node: Node) -> Result:
+    (rank,) = ranks(node, 0)
+    (data,) = given(node, 0)
+    attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
+    y = b.op("MaxPool", channels_first(b, data, rank), **attributes)
+    return channels_last(b, y, rank)
+
+
+@expands("com.microsoft::QLinearConcat", target="ir")
+def qlinear_concat(b: Builder, node: Node) -> Result:
+    parts = [_opened(b, node.inputs[i : i + 3]) for i in range(2, len(node.inputs), 3)]
+    joined = b.op("Concat", *parts, axis=node.attributes["axis"])
+    return b.op("QuantizeLinear", joined, *node.inputs[:2])
+
+
+@_quantized("QLinearSigmoid")
+def qlinear_sigmoid(b: Builder, node: Node, x: Value) -> Value:
+    return b.op("Sigmoid", x)
+
+
+@_quantized("QLinearLeakyRelu")
+def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
+    return b.op("LeakyRelu", x, alpha=node.attributes.get("alpha", 0.01))
+
+
+@_quantized("QLinearSoftmax")
+def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
+    axis = node.attributes.get("axis", -1)
+    if node.attributes["opset"] >= 13 or axis in (-1, ranks(node, 0)[0] - 1):
+        return b.op("Softmax", x, axis=axis)
+    raise Refused("the softmax of operator sets before 13 is supported along the last axis only")
+
+
+@_quantized("QLinearReduceMean")
+def qlinear_reduce_mean(b: Builder, node: Node, x: Value) -> Value:
+    axes = node.attributes.get("axes")
+    keep = bool(node.attributes.get("keepdims", 1))
+    return b.op("ReduceMean", x, b.constant(list(axes)) if axes else None, keepdims=keep)
+
+
+@_quantized("QLinearGlobalAveragePool")
+def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
+    rank = ranks(node, 0)[0]
+    first = 1 if node.attributes.get("channels_last", 0) else 2
+    return b.op("ReduceMean", x, b.constant(list(range(first, first + rank - 2))), keepdims=True)
+
+
+@_quantized("QLinearAveragePool")
+def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
+    attributes = dict(node.attributes)
+    for name in ("ceil_mode", "count_include_pad"):
+        attributes[name] = bool(attributes.get(name, 0))
+    if not attributes.pop("channels_last", 0):
+        return b.op("AveragePool", x, **attributes)
+    rank = ranks(node, 0)[0]
+    return channels_last(b, b.op("AveragePool", channels_first(b, x, rank), **attributes), rank)
+
+
+def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
+    return y if bias is None else b.op("Add", y, bias)
+
+
+@expands("com.microsoft::QGemm", target="ir")
+def qgemm(b: Builder, node: Node) -> Result:
+    """The bias is of 32-bit integers, in units of the product of both scales."""
+    a_scale, b_scale, bias = node.inputs[1], node.inputs[4], node.input(6)
+    flags = {name: bool(node.attributes.get(name, 0)) for name in ("transA", "transB")}
+    right = b.op("DequantizeLinear", *node.inputs[3:6], axis=0 if flags["transB"] else 1)
+    alpha = node.attributes.get("alpha", 1.0)
+    y = b.op("Gemm", _opened(b, node.inputs[:3]), right, None, alpha=alpha, **flags)
+    if bias is not None:
+        unit = b.op("Mul", b.op("Mul", a_scale, b_scale), b.constant(alpha))
+        y = b.op("Add", y, b.op("Mul", cast(b, bias, F32), unit))
+    if node.input(7) is None:
+        return y
+    return b.op("QuantizeLinear", y, node.input(7), node.input(8))
+
+
+@expands("com.microsoft::MatMulIntegerToFloat", target="ir")
+def matmul_integer_to_float(b: Builder, node: Node) -> Result:
+    left, right, left_scale, right_scale = node.inputs[:4]
+    x = b.op("DequantizeLinear", left, left_scale, node.input(4), axis=-2)
+    y = b.op("DequantizeLinear", right, right_scale, node.input(5), axis=-1)
+    return _with_bias(b, b.op("MatMul", x, y), node.input(6))
+
+
+@expands("com.microsoft::DynamicQuantizeMatMul", target="ir")
+def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
+    x = _opened(b, b.ops("DynamicQuantizeLinear", 3, node.inputs[0]))
+    y = b.op("DequantizeLinear", *node.inputs[1:3], node.input(3), axis=-1)
+    return _with_bias(b, b.op("MatMul", x, y), node.input(4))
+
+
+@expands("com.microsoft::MatMulNBits", target="ir")
+def matmul_n_bits(b: Builder, node: Node) -> Result:
+    """A product with the transpose of a matrix [N, K] of few bits in blocks along K, whose bytes
+    both formats pack alike."""
+    data, packed, scales, zeros = node.inputs[0], node.inputs[1], node.inputs[2], node.input(3)
+    assert data is not None and packed is not None and scales is not None
+    attributes: dict[str, Any] = node.attributes
+    bits, size = attributes.get("bits", 4), attributes["block_size"]
+    element, weights = _BY_BITS.get(bits), packed.constant
+    if element is None or weights is None or node.input(4) is not None:
+        raise Refused("it needs constant weights of 2, 4 or 8 bits and no g_idx")
+    columns, length = attributes["N"], attributes["K"]
+    blocks = -(-length // size)
+    integers = _as_bits(b, weights, element, columns, blocks * size)
+    if zeros is None:
+        values = np.full((columns, blocks), 1 << bits - 1)
+    else:
+        values = _unpacked(zeros, bits, columns, blocks)
+    if not np.array_equal(values, np.round(values)):
+        raise Refused("its zero points are no whole numbers")
+    zero_point = b.constant(values.astype(element.dtype))
+    grid = reshape(b, cast(b, scales, F32), columns, blocks)
+    right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
+    if blocks * size != length:
+        right = cut(b, right, 1, 0, length)
+    y = b.op("MatMul", cast(b, data, F32), right, transpose_b=True)
+    bias = node.input(5)
+    return cast(b, _with_bias(b, y, None if bias is None else cast(b, bias, F32)), data.element)
+
+
+@expands("com.microsoft::GatherBlockQuantized", target="ir")
+def gather_block_quantized(b: Builder, node: Node) -> Result:
+    """Some slices of a tensor of integers in blocks; bytes hold 2, 4 or 8 bits along the last
+    axis, the first of them lowest."""
+    data, indices, scales = given(node, 0, 1, 2)
+    zeros, attributes = node.input(3), node.attributes
+    weights, size = data.constant, attributes.get("block_size", 128)
+    if weights is None or not weights.element.is_integer:
+        raise Refused("its data must be a constant of integers")
+    axis = attributes.get("quantize_axis", 1) % len(weights.shape)
+    if weights.element is U8:
+        bits = attributes.get("bits", 4)
+        element = _BY_BITS.get(bits)
+        if element is None:
+            raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
+        *outer, last = weights.shape
+        data = _as_bits(b, weights, element, *outer, last * 8 // bits)
+        if zeros is None:
+            grid = scales.shape
+            zeros = b.constant(np.full(grid, 1 << bits - 1), element)
+        elif zeros.constant is not None:
+            *outer, last = zeros.constant.shape
+            zeros = _as_bits(b, zeros.constant, element, *outer, last * 8 // bits)
+    values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
+    return b.op("Gather", values, indices, b.constant(attributes.get("gather_axis", 0)))
+
+
+def _as_bits(b: Builder, tensor: Tensor, element: Element, *shape: int) -> Value:
+    """Bytes taken for elements of fewer bits, which both formats pack alike."""
+    source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
+    return b.tensor(Tensor(element, shape, source))
+
+
+def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
+    """Zero points [columns, blocks]; packed ones fill whole bytes in each column."""
+    known = values_of(zeros)
+    if known is None:
+        raise Refused("its zero points must be constant")
+    if zeros.element is not U8:
+        return known.astype(np.float32).reshape(columns, blocks)
+    per_byte = 8 // bits
+    rows = known.reshape(columns, -1)
+    parts = [(rows >> bits * i) & ((1 << bits) - 1) for i in range(per_byte)]
+    return np.stack(parts, axis=-1).reshape(columns, -1)[:, :blocks]

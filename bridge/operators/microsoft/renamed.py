@@ -1,0 +1,98 @@
+"""Operators of onnxruntime's own domain, com.microsoft, that are one of ONNX's by another name or
+little more (onnxruntime's ContribOperators). Attributes are as in the file."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import given, scalar, vector
+
+
+@expands(
+    "com.microsoft::QuantizeLinear", "com.microsoft::DequantizeLinear", "com.microsoft::GatherND",
+    "com.microsoft::Inverse", target="ir",
+)  # fmt: skip
+def standard_one(b: Builder, node: Node) -> Result:
+    return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
+
+
+@expands("com.microsoft::Trilu", target="ir")
+def trilu(b: Builder, node: Node) -> Result:
+    return b.op("Trilu", *node.inputs, upper=bool(node.attributes.get("upper", 1)))
+
+
+@expands("com.microsoft::Range", target="ir")
+def range_(b: Builder, node: Node) -> Result:
+    """The bounds may be vectors of one element, and the step absent."""
+    start, limit = given(node, 0, 1)
+    delta = node.input(2)
+    step = b.like(1, start) if delta is None else scalar(b, delta)
+    return b.op("Range", scalar(b, start), scalar(b, limit), step)
+
+
+@expands("com.microsoft::Unique", target="ir")
+def unique(b: Builder, node: Node) -> Result:
+    """In order of occurrence, without the places of first occurrence."""
+    y, _, inverse, counts = b.ops("Unique", 4, node.inputs[0], sorted=False)
+    return [y, inverse, counts][: len(node.outputs)]
+
+
+@expands("com.microsoft::ExpandDims", target="ir")
+def expand_dims(b: Builder, node: Node) -> Result:
+    data, axis = given(node, 0, 1)
+    return b.op("Unsqueeze", data, vector(b, axis))
+
+
+@expands("com.microsoft::Pad", target="ir")
+def pad(b: Builder, node: Node) -> Result:
+    """The pads may be a matrix of one row, the value a vector of one element."""
+    data, pads = given(node, 0, 1)
+    value = node.input(2)
+    fill = None if value is None else scalar(b, value)
+    return b.op("Pad", data, vector(b, pads), fill, mode=node.attributes.get("mode", "constant"))
+
+
+@expands("com.microsoft::GridSample", target="ir")
+def grid_sample(b: Builder, node: Node) -> Result:
+    attributes = node.attributes
+    mode = attributes.get("mode", "bilinear")
+    return b.op(
+        "GridSample", *node.inputs,
+        align_corners=bool(attributes.get("align_corners", 0)),
+        mode={"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode),
+        padding_mode=attributes.get("padding_mode", "zeros"),
+    )  # fmt: skip
+
+
+@expands("com.microsoft::CDist", target="ir")
+def cdist(b: Builder, node: Node) -> Result:
+    """Distances between the rows of two matrices: |x - y|^2 = |x|^2 + |y|^2 - 2 x y."""
+    left, right = given(node, 0, 1)
+    metric = node.attributes.get("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise Refused(f"the metric {metric} is not supported, euclidean and sqeuclidean are")
+    last = b.constant([1])
+    lengths = b.op("ReduceSumSquare", left, last, keepdims=True)
+    others = b.op("ReduceSumSquare", right, last, keepdims=False)
+    product = b.op("MatMul", left, right, transpose_b=True)
+    product = b.op("Mul", product, b.like(-2, product))
+    squares = b.op("Relu", b.op("Add", b.op("Add", lengths, others), product))
+    return b.op("Sqrt", squares) if metric == "euclidean" else squares
+
+
+_BLOCKED = (
+    "com.microsoft.nchwc::AveragePool", "com.microsoft.nchwc::Conv",
+    "com.microsoft.nchwc::GlobalAveragePool", "com.microsoft.nchwc::GlobalMaxPool",
+    "com.microsoft.nchwc::MaxPool", "com.microsoft.nchwc::ReorderInput",
+    "com.microsoft.nchwc::ReorderOutput", "com.microsoft.nchwc::Upsample",
+)  # fmt: skip
+
+
+@expands(*_BLOCKED, target="ir")
+def blocked_channels(b: Builder, node: Node) -> Result:
+    """Channels in blocks as one processor likes them; the file does not say of how many."""
+    raise Refused(
+        "it is made for one kind of processor; save the model with onnxruntime's graph "
+        "optimisations up to ORT_ENABLE_EXTENDED"
+    )

@@ -1,0 +1,164 @@
+"""Operators of ai.onnx.ml on features: Binarizer, Scaler, Normalizer, Imputer, encoders, ..."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, I32, I64, STRING
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, concat, cut, reshape, unsqueeze
+from bridge.operators.ml.scores import numbers
+
+STRINGS = "OpenVINO does not compute with strings; encode them before the model"
+
+
+@expands("ai.onnx.ml::Binarizer", target="ir")
+def binarizer(b: Builder, node: Node) -> Result:
+    """1 above the threshold, else 0."""
+    (x,) = node.inputs
+    assert x is not None
+    return cast(b, b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
+
+
+@expands("ai.onnx.ml::Scaler", target="ir")
+def scaler(b: Builder, node: Node) -> Result:
+    """(x - offset) * scale, as f32."""
+    (x,) = node.inputs
+    assert x is not None
+    result = cast(b, x, F32)
+    for op, name in (("Sub", "offset"), ("Mul", "scale")):
+        values = numbers(node, name)
+        if values is not None:
+            result = b.op(op, result, b.constant(values, F32))
+    return result
+
+
+@expands("ai.onnx.ml::Normalizer", target="ir")
+def normalizer(b: Builder, node: Node) -> Result:
+    """Every row divided by its largest element, its sum of magnitudes, or its length."""
+    (x,) = node.inputs
+    assert x is not None
+    x = cast(b, x, F32)
+    axes = b.constant([-1])
+    norm = node.attributes["norm"]
+    if norm == "MAX":
+        size = b.op("ReduceMax", b.op("Abs", x), axes, keepdims=True)
+    elif norm == "L1":
+        size = b.op("ReduceSum", b.op("Abs", x), axes, keepdims=True)
+    else:
+        size = b.op("Sqrt", b.op("ReduceSum", b.op("Mul", x, x), axes, keepdims=True))
+    nothing = b.op("Equal", size, b.constant(0.0))
+    return b.op("Div", x, b.op("Where", nothing, b.constant(1.0), size))
+
+
+@expands("ai.onnx.ml::Imputer", target="ir")
+def imputer(b: Builder, node: Node) -> Result:
+    """The replaced value's places take the imputed one, of the column where there are several."""
+    (x,) = node.inputs
+    assert x is not None and x.element is not None
+    kind = "float" if x.element.is_float else "int64"
+    imputed = numbers(node, f"imputed_value_{kind}s")
+    if imputed is None:
+        raise Refused(f"it has no imputed_value_{kind}s for its input")
+    replaced = node.attributes[f"replaced_value_{kind}"]
+    nan = math.isnan(replaced)
+    missing = b.op("IsNaN", x) if nan else b.op("Equal", x, b.like(replaced, x))
+    return b.op("Where", missing, b.like(imputed, x), x)
+
+
+@expands("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
+def array_feature_extractor(b: Builder, node: Node) -> Result:
+    """The features at the given places of the last axis; a vector becomes a row."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element is STRING:
+        raise Refused(STRINGS)
+    if x.rank == 1:
+        x = unsqueeze(b, x, 0)
+    return b.op("Gather", x, reshape(b, y, -1), b.constant(-1))
+
+
+@expands("ai.onnx.ml::FeatureVectorizer", target="ir")
+def feature_vectorizer(b: Builder, node: Node) -> Result:
+    """The first `inputdimensions` columns of every input side by side, as f32."""
+    widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
+    parts: list[Value] = []
+    for x, width in zip(node.inputs, widths, strict=True):
+        assert x is not None
+        rows = reshape(b, cast(b, x, F32), 1, -1) if x.rank == 1 else cast(b, x, F32)
+        parts.append(rows if width is None else cut(b, rows, 1, 0, width))
+    return concat(b, 1, *parts)
+
+
+@expands("ai.onnx.ml::OneHotEncoder", target="ir")
+def one_hot_encoder(b: Builder, node: Node) -> Result:
+    """A new last axis with a 1 at the category's place."""
+    (x,) = node.inputs
+    assert x is not None
+    categories = numbers(node, "cats_int64s")
+    if categories is None or x.element is STRING:
+        raise Refused(STRINGS)
+    same = b.op("Equal", unsqueeze(b, cast(b, x, I64), -1), b.constant(categories))
+    return cast(b, same, F32)
+
+
+@expands("ai.onnx.ml::LabelEncoder", target="ir")
+def label_encoder(b: Builder, node: Node) -> Result:
+    """The value beside the key that equals the element, the default where there is none."""
+    (x,) = node.inputs
+    assert x is not None
+    keys, values, default = _mapping(node)
+    if x.element is STRING or keys is None or values is None:
+        raise Refused(STRINGS)
+    element = unsqueeze(b, x, -1)
+    same = b.op("Equal", element, b.like(keys, x))
+    if keys.dtype.kind == "f" and np.isnan(keys).any():
+        same = b.op("Or", same, b.op("And", b.op("IsNaN", element), b.constant(np.isnan(keys))))
+    hits = cast(b, same, I32)
+    known = b.op("ReduceMax", hits, b.constant([-1]), keepdims=False)
+    place = b.op("ArgMax", hits, axis=-1, keepdims=False)
+    found = b.op("Gather", b.constant(values), place, b.constant(0))
+    missing = b.op("Equal", known, b.constant(0, I32))
+    return b.op("Where", missing, b.constant(default), found)
+
+
+def _mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """Keys, values, and the default; None for keys or values that are strings."""
+    attributes = node.attributes
+
+    def listed(prefix: str) -> np.ndarray | None:
+        tensor = attributes.get(f"{prefix}_tensor")
+        if tensor is not None:
+            return None if tensor.element is STRING else tensor.array().reshape(-1)
+        for kind, dtype in (("floats", np.float32), ("int64s", np.int64)):
+            if attributes.get(f"{prefix}_{kind}"):
+                return np.array(attributes[f"{prefix}_{kind}"], dtype)
+        return None
+
+    values = listed("values")
+    tensor = attributes.get("default_tensor")
+    if values is None:
+        default = np.zeros((), np.int64)
+    elif tensor is not None:
+        default = tensor.array().reshape(()).astype(values.dtype)
+    elif values.dtype == np.float32:
+        default = np.array(attributes["default_float"], np.float32)
+    else:
+        default = np.array(attributes["default_int64"], values.dtype)
+    return listed("keys"), values, default
+
+
+@expands("ai.onnx.ml::CategoryMapper", target="ir")
+def category_mapper(b: Builder, node: Node) -> Result:
+    """Refused: one side of it are strings."""
+    raise Refused(STRINGS)
+
+
+@expands("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
+def maps(b: Builder, node: Node) -> Result:
+    """Refused: IR has no maps."""
+    raise Refused("OpenVINO IR has no maps; export the model without them (zipmap=False)")

@@ -1,0 +1,155 @@
+"""Linear models and support vector machines of ai.onnx.ml."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, concat
+from bridge.operators.ml.scores import (
+    as_float,
+    chosen,
+    labels_of,
+    numbers,
+    positive_or_not,
+    transformed,
+    with_second_class,
+)
+
+
+@expands("ai.onnx.ml::LinearRegressor", target="ir")
+def linear_regressor(b: Builder, node: Node) -> Result:
+    """x * coefficients' + intercepts."""
+    (x,) = node.inputs
+    assert x is not None
+    scores = _scores(b, node, as_float(b, x), node.attributes["targets"])
+    return cast(b, transformed(b, scores, node.attributes["post_transform"]), F32)
+
+
+@expands("ai.onnx.ml::LinearClassifier", target="ir")
+def linear_classifier(b: Builder, node: Node) -> Result:
+    """Labels and scores; a single row of coefficients decides between two labels."""
+    (x,) = node.inputs
+    assert x is not None
+    labels = labels_of(node, "classlabels_ints", "classlabels_strings")
+    intercepts = node.attributes.get("intercepts")
+    rows = len(intercepts) if intercepts else max(len(labels), 1)
+    if not intercepts and isinstance(x.shape[-1] if x.shape else None, int):
+        rows = len(node.attributes["coefficients"]) // x.shape[-1]
+    scores = cast(b, _scores(b, node, as_float(b, x), rows), F32)
+    name = node.attributes["post_transform"]
+    if rows > 1:
+        return [chosen(b, scores, labels), transformed(b, scores, name)]
+    if len(labels) == 2:
+        pair = concat(b, 1, b.op("Neg", scores), scores)
+        return [chosen(b, pair, labels), transformed(b, pair, name)]
+    positive = int(labels[0]) if len(labels) else 1
+    return [positive_or_not(b, scores, 0.0, (0, positive)), transformed(b, scores, name)]
+
+
+def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
+    coefficients = numbers(node, "coefficients").reshape(rows, -1)
+    scores = b.op("MatMul", x, b.like(coefficients, x), transpose_b=True)
+    intercepts = numbers(node, "intercepts")
+    return scores if intercepts is None else b.op("Add", scores, b.like(intercepts, x))
+
+
+@expands("ai.onnx.ml::SVMRegressor", target="ir")
+def svm_regressor(b: Builder, node: Node) -> Result:
+    """The sum of kernels with the support vectors, weighted; the sign of it for `one_class`."""
+    (x,) = node.inputs
+    assert x is not None
+    attributes = node.attributes
+    x = cast(b, x, F32)
+    coefficients = numbers(node, "coefficients").reshape(1, -1)
+    count = attributes["n_supports"]
+    values = x
+    if count:
+        vectors = numbers(node, "support_vectors").reshape(count, -1)
+        values = _kernel(b, node, x, vectors)
+    score = b.op("MatMul", values, b.constant(coefficients, F32), transpose_b=True)
+    score = b.op("Add", score, b.constant(numbers(node, "rho")[:1], F32))
+    if attributes["one_class"]:
+        over = b.op("Greater", score, b.constant(0.0))
+        return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
+    return transformed(b, score, attributes["post_transform"])
+
+
+def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
+    """The kernel of every row with every support vector: [rows, vectors]."""
+    gamma, offset, degree = (*(node.attributes.get("kernel_params") or ()), 0.0, 0.0, 0.0)[:3]
+    kind = node.attributes["kernel_type"]
+    product = b.op("MatMul", x, b.constant(vectors, F32), transpose_b=True)
+    if kind == "LINEAR":
+        return product
+    if kind == "RBF":
+        own = b.op("ReduceSum", b.op("Mul", x, x), b.constant([1]), keepdims=True)
+        theirs = b.constant((vectors.astype(np.float64) ** 2).sum(1), F32)
+        twice = b.op("Mul", product, b.constant(2.0))
+        distance = b.op("Sub", b.op("Add", own, theirs), twice)
+        return b.op("Exp", b.op("Mul", distance, b.constant(-float(gamma))))
+    line = b.op("Add", b.op("Mul", product, b.constant(float(gamma))), b.constant(float(offset)))
+    if kind == "POLY":
+        return b.op("Pow", line, b.constant(float(degree)))
+    if kind == "SIGMOID":
+        return b.op("Tanh", line)
+    raise Refused(f"its kernel_type {kind} is none that ONNX names")
+
+
+@expands("ai.onnx.ml::SVMClassifier", target="ir")
+def svm_classifier(b: Builder, node: Node) -> Result:
+    """Votes of the one-against-one machines, or the scores of linear ones."""
+    (x,) = node.inputs
+    assert x is not None
+    attributes = node.attributes
+    labels = labels_of(node, "classlabels_ints", "classlabels_strings")
+    per_class = attributes.get("vectors_per_class")
+    if attributes.get("prob_a"):
+        raise Refused("its class probabilities are found by iteration; export it without them")
+    x = cast(b, x, F32)
+    rho = numbers(node, "rho")
+    name = attributes["post_transform"]
+    if not per_class:
+        coefficients = numbers(node, "coefficients").reshape(len(labels), -1)
+        scores = b.op("MatMul", x, b.constant(coefficients, F32), transpose_b=True)
+        scores = b.op("Add", scores, b.constant(rho[:1], F32))
+        return [chosen(b, scores, labels), transformed(b, scores, name)]
+    total = sum(per_class)
+    kernels = _kernel(b, node, x, numbers(node, "support_vectors").reshape(total, -1))
+    duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
+    scores = b.op("MatMul", kernels, b.constant(duels, F32), transpose_b=True)
+    scores = b.op("Add", scores, b.constant(rho, F32))
+    won = cast(b, b.op("Greater", scores, b.constant(0.0)), F32)
+    lost = b.op("Sub", b.constant(1.0), won)
+    votes = b.op(
+        "Add",
+        b.op("MatMul", won, b.constant(votes_if, F32)),
+        b.op("MatMul", lost, b.constant(votes_else, F32)),
+    )
+    if len(labels) != 2:
+        return [chosen(b, votes, labels), transformed(b, scores, name)]
+    if min(attributes["coefficients"]) >= 0:
+        # As onnxruntime decides where no weight is negative.
+        labels = labels[[1, 1]]
+    return [chosen(b, votes, labels), with_second_class(b, scores, name, False)]
+
+
+def _duels(
+    coefficients: np.ndarray, per_class: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each pair of classes: the weights of all kernels, and who gets the vote."""
+    count, total = len(per_class), sum(per_class)
+    starts = np.concatenate([[0], np.cumsum(per_class)])
+    own = coefficients.reshape(-1, total)
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    weights = np.zeros((len(pairs), total))
+    winners, losers = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))
+    for row, (i, j) in enumerate(pairs):
+        mine, theirs = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+        weights[row, mine] = own[j - 1, mine]
+        weights[row, theirs] = own[i, theirs]
+        winners[row, i] = losers[row, j] = 1
+    return weights, winners, losers

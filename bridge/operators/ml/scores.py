@@ -1,0 +1,106 @@
+"""What the models of ai.onnx.ml do with their scores: transforms, the second class, labels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BOOL, F32
+from bridge.operators import Refused
+from bridge.operators.idioms import cast, concat, softmax, squeeze
+
+
+def transformed(b: Builder, scores: Value, name: str) -> Value:
+    """`post_transform` of scores [rows, classes]."""
+    match name:
+        case "NONE":
+            return scores
+        case "LOGISTIC":
+            return b.op("Sigmoid", scores)
+        case "SOFTMAX":
+            return softmax(b, scores, 1)
+        case "SOFTMAX_ZERO":
+            return _softmax_zero(b, scores)
+        case "PROBIT":
+            return _probit(b, scores)
+    raise Refused(f"its post_transform {name} is none that ONNX names")
+
+
+def _softmax_zero(b: Builder, scores: Value) -> Value:
+    """Softmax in which a score of 0 keeps the weight 0."""
+    most = b.op("ReduceMax", scores, b.constant([1]), keepdims=True)
+    zero = b.op("Less", b.op("Abs", scores), b.like(1e-7, scores))
+    weights = b.op("Exp", b.op("Sub", scores, most))
+    weights = b.op("Where", zero, b.op("Mul", scores, b.op("Exp", b.op("Neg", most))), weights)
+    total = b.op("ReduceSum", weights, b.constant([1]), keepdims=True)
+    return b.op("Div", weights, total)
+
+
+def _probit(b: Builder, scores: Value) -> Value:
+    """The quantile function of the normal distribution, by the approximation of the inverse error
+    function that onnxruntime and ONNX's reference share."""
+
+    def number(value: float) -> Value:
+        return b.like(value, scores)
+
+    x = b.op("Sub", b.op("Mul", scores, number(2.0)), number(1.0))
+    log = b.op("Log", b.op("Sub", number(1.0), b.op("Mul", x, x)))
+    v = b.op("Add", b.op("Mul", log, number(0.5)), number(2 / (math.pi * 0.147)))
+    inner = b.op("Sub", b.op("Mul", v, v), b.op("Mul", log, number(1 / 0.147)))
+    size = b.op("Sqrt", b.op("Sub", b.op("Sqrt", inner), v))
+    return b.op("Mul", b.op("Mul", b.op("Sign", x), size), number(1.41421356))
+
+
+def as_float(b: Builder, x: Value) -> Value:
+    """Features as f32, unless they are floats already."""
+    return x if x.element is not None and x.element.is_float else cast(b, x, F32)
+
+
+def labels_of(node: Node, ints: str, strings: str) -> np.ndarray:
+    """The class labels of a classifier; Refused where they are strings."""
+    if node.attributes.get(strings):
+        raise Refused(
+            "its labels are strings, which OpenVINO does not compute with; export integer labels"
+        )
+    return np.array(node.attributes.get(ints) or (), np.int64)
+
+
+def chosen(b: Builder, scores: Value, labels: np.ndarray) -> Value:
+    """The label [rows] of the largest score of each row."""
+    best = b.op("ArgMax", scores, axis=1, keepdims=False)
+    if np.array_equal(labels, np.arange(len(labels))):
+        return best
+    return b.op("Gather", b.constant(labels), best, b.constant(0))
+
+
+def positive_or_not(
+    b: Builder, scores: Value, threshold: float, labels: tuple[int, int], inclusive: bool = False
+) -> Value:
+    """One of two labels [rows] by a single score [rows, 1]."""
+    over = b.op(
+        "GreaterOrEqual" if inclusive else "Greater",
+        squeeze(b, scores, 1),
+        b.like(threshold, scores),
+    )
+    return b.op("Where", cast(b, over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
+
+
+def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
+    """Scores [rows, 2] of a classifier with a single score [rows, 1], as onnxruntime gives them:
+    the complement comes first, or the negative, which alone LOGISTIC transforms."""
+    if name == "PROBIT":
+        return transformed(b, score, name)
+    if name == "LOGISTIC":
+        return transformed(b, concat(b, 1, b.op("Neg", score), score), name)
+    other = b.op("Sub", b.like(1, score), score) if complement else b.op("Neg", score)
+    return concat(b, 1, other, score)
+
+
+def numbers(node: Node, name: str) -> Any:
+    """A list attribute as an array; None where it is absent or empty."""
+    values = node.attributes.get(name)
+    return np.array(values) if values else None

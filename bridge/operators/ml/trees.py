@@ -1,0 +1,298 @@
+"""Tree ensembles of ai.onnx.ml: all trees of all rows descend together, one level per step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BOOL, F32, F64
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, expand, reshape, sizes, unsqueeze
+from bridge.operators.loops import along
+from bridge.operators.ml.scores import (
+    as_float,
+    chosen,
+    labels_of,
+    positive_or_not,
+    transformed,
+    with_second_class,
+)
+
+MODES = {
+    "BRANCH_LEQ": ("LessOrEqual", False), "BRANCH_LT": ("Less", False),
+    "BRANCH_GTE": ("LessOrEqual", True), "BRANCH_GT": ("Less", True),
+    "BRANCH_EQ": ("Equal", False), "BRANCH_NEQ": ("Equal", False),
+}  # fmt: skip
+"""The comparison of a mode, and whether the operands change places: OpenVINO's CPU plugin takes
+NaN to be greater than anything. BRANCH_NEQ is the negation."""
+
+NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
+TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
+AGGREGATES = ["AVERAGE", "SUM", "MIN", "MAX"]
+
+
+@dataclass
+class Forest:
+    """Nodes of all trees, leaves among them. `yes` and `no` are the next nodes; a leaf's are the
+    leaf itself. `weights` [nodes, targets] are 0 but at leaves; `weighted` says where the file
+    gives one."""
+
+    modes: list[str]
+    features: np.ndarray
+    splits: np.ndarray
+    yes: np.ndarray
+    no: np.ndarray
+    missing: np.ndarray
+    roots: np.ndarray
+    weights: np.ndarray
+    weighted: np.ndarray
+    members: dict[int, list[float]] = field(default_factory=dict)
+
+    def depth(self) -> int:
+        """The longest way from a root to a leaf."""
+        level, steps = set(self.roots.tolist()), 0
+        while True:
+            below = {int(n) for i in level for n in (self.yes[i], self.no[i]) if n != i}
+            if not below:
+                return steps
+            if steps > len(self.yes):
+                raise Refused("a tree of it runs in a circle")
+            level, steps = below, steps + 1
+
+
+def _attribute(node: Node, name: str) -> Any:
+    """A list of numbers, from a list or a tensor attribute."""
+    tensor = node.attributes.get(f"{name}_as_tensor")
+    if tensor is not None:
+        return tensor.array().reshape(-1)
+    values = node.attributes.get(name)
+    return None if values is None else np.array(values)
+
+
+def _forest(node: Node, prefix: str, targets: int) -> Forest:
+    """The forest of TreeEnsembleRegressor (`target`) or TreeEnsembleClassifier (`class`)."""
+    attributes = node.attributes
+    trees, ids = attributes["nodes_treeids"], attributes["nodes_nodeids"]
+    place = {key: i for i, key in enumerate(zip(trees, ids, strict=True))}
+    count = len(place)
+    modes = list(attributes["nodes_modes"])
+    own = np.arange(count)
+
+    def next_nodes(name: str) -> np.ndarray:
+        ends = attributes[name]
+        return np.array(
+            [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in own.tolist()]
+        )
+
+    weights = np.zeros((count, targets))
+    weighted = np.zeros((count, targets), bool)
+    for tree, id, target, weight in zip(
+        attributes[f"{prefix}_treeids"],
+        attributes[f"{prefix}_nodeids"],
+        attributes[f"{prefix}_ids"],
+        _attribute(node, f"{prefix}_weights"),
+        strict=True,
+    ):
+        weights[place[tree, id], target] += weight
+        weighted[place[tree, id], target] = True
+    first: dict[int, int] = {}
+    yes, no = next_nodes("nodes_truenodeids"), next_nodes("nodes_falsenodeids")
+    inner = set(yes[yes != own].tolist()) | set(no[no != own].tolist())
+    for index, tree in enumerate(trees):
+        if index not in inner:
+            first.setdefault(tree, index)
+    missing = attributes.get("nodes_missing_value_tracks_true") or (0,) * count
+    return Forest(
+        modes,
+        np.array(attributes["nodes_featureids"]),
+        _attribute(node, "nodes_values"),
+        yes,
+        no,
+        np.array(missing, bool),
+        np.array(list(first.values())),
+        weights,
+        weighted,
+    )
+
+
+def _newer_forest(node: Node) -> Forest:
+    """The forest of TreeEnsemble 5: leaves are numbered apart; here they follow the nodes."""
+    attributes = node.attributes
+    splits = attributes["nodes_splits"].array()
+    count = len(splits)
+    targets, leaf_weights = attributes["leaf_targetids"], attributes["leaf_weights"].array()
+    leaves = len(targets)
+
+    def next_nodes(ends: str, leafs: str) -> np.ndarray:
+        ahead = np.array(attributes[ends]) + count * np.array(attributes[leafs])
+        return np.concatenate([ahead, count + np.arange(leaves)])
+
+    def padded(values: Any) -> np.ndarray:
+        return np.concatenate([np.array(values), np.zeros(leaves)])
+
+    modes = [NEWER_MODES[m] for m in attributes["nodes_modes"].array().tolist()] + ["LEAF"] * leaves
+    width = attributes.get("n_targets") or max(targets) + 1
+    weights = np.zeros((count + leaves, width))
+    weights[count + np.arange(leaves), list(targets)] = leaf_weights
+    weighted = np.zeros(weights.shape, bool)
+    weighted[count + np.arange(leaves), list(targets)] = True
+    missing = attributes.get("nodes_missing_value_tracks_true") or (0,) * count
+    forest = Forest(
+        modes,
+        padded(attributes["nodes_featureids"]).astype(np.int64),
+        padded(splits),
+        next_nodes("nodes_truenodeids", "nodes_trueleafs"),
+        next_nodes("nodes_falsenodeids", "nodes_falseleafs"),
+        padded(missing).astype(bool),
+        np.array(attributes["tree_roots"]),
+        weights,
+        weighted,
+    )
+    sets = attributes.get("membership_values")
+    if sets is not None:
+        # One set per member node, in order, each ended by NaN.
+        groups: list[list[float]] = [[]]
+        for value in sets.array().tolist():
+            if value != value:
+                groups.append([])
+            else:
+                groups[-1].append(value)
+        places = [i for i, mode in enumerate(modes) if mode == "BRANCH_MEMBER"]
+        forest.members = dict(zip(places, groups, strict=False))
+    return forest
+
+
+def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
+    """The leaf [rows, trees] that each row reaches in each tree."""
+    start = expand(b, unsqueeze(b, b.constant(forest.roots.astype(np.int64)), 0), sizes(b, x, 0), 1)
+    depth = forest.depth()
+    if depth == 0:
+        return start
+
+    def step(
+        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        (at,), (x,) = states, fixed
+
+        def of_node(values: np.ndarray, element: Any = None) -> Value:
+            return b.op("Gather", b.constant(values, element), at, b.constant(0))
+
+        value = b.op("GatherElements", x, of_node(forest.features.astype(np.int64)), axis=1)
+        takes = _condition(b, forest, value, of_node)
+        if forest.missing.any():
+            absent = b.op("And", b.op("IsNaN", value), of_node(forest.missing, BOOL))
+            takes = b.op("Or", takes, absent)
+        yes, no = (of_node(way.astype(np.int64)) for way in (forest.yes, forest.no))
+        return [b.op("Where", takes, yes, no)], []
+
+    levels = b.constant(np.arange(depth))
+    (at,), _ = along(b, step, [levels], [start], [x])
+    return at
+
+
+def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
+    """Whether the nodes' conditions hold."""
+    used = sorted({m for m in forest.modes if m != "LEAF"})
+    unknown = [m for m in used if m not in MODES and m != "BRANCH_MEMBER"]
+    if unknown:
+        raise Refused(f"its mode {unknown[0]} is none that ONNX names")
+    total: Value | None = None
+    for mode in used:
+        if mode == "BRANCH_MEMBER":
+            holds = _membership(b, forest, value, of_node)
+        else:
+            op, swap = MODES[mode]
+            sides = [value, of_node(forest.splits, value.element)]
+            holds = b.op(op, *(reversed(sides) if swap else sides))
+            if mode == "BRANCH_NEQ":
+                holds = b.op("Not", holds)
+        if len(used) > 1:
+            here = np.array([m == mode for m in forest.modes])
+            holds = b.op("And", holds, of_node(here, BOOL))
+        total = holds if total is None else b.op("Or", total, holds)
+    assert total is not None
+    return total
+
+
+def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
+    width = max((len(m) for m in forest.members.values()), default=1)
+    table = np.full((len(forest.modes), width), np.nan)
+    for index, members in forest.members.items():
+        table[index, : len(members)] = members
+    same = b.op("Equal", unsqueeze(b, value, 2), of_node(table, value.element))
+    hits = b.op("ReduceMax", cast(b, same, F32), b.constant([2]), keepdims=False)
+    return b.op("Greater", hits, b.constant(0.0))
+
+
+def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
+    """The weights of the reached leaves over all trees: [rows, targets]."""
+    weights = forest.weights
+    if how in ("MIN", "MAX"):
+        limit = np.finfo(np.float32).max
+        weights = np.where(forest.weighted, weights, limit if how == "MIN" else -limit)
+    reached = b.op("Gather", b.like(weights, x), _leaves(b, forest, x), b.constant(0))
+    op = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}[how]
+    total = b.op(op, reached, b.constant([1]), keepdims=False)
+    return b.op("Div", total, b.like(len(forest.roots), x)) if how == "AVERAGE" else total
+
+
+def _features(b: Builder, x: Value) -> Value:
+    """Rows of features; a vector is one row."""
+    x = as_float(b, x)
+    return reshape(b, x, 1, -1) if x.rank == 1 else x
+
+
+@expands("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
+def regressor(b: Builder, node: Node) -> Result:
+    """The aggregated weights, plus the base values."""
+    (x,) = node.inputs
+    assert x is not None
+    attributes = node.attributes
+    targets = attributes.get("n_targets") or max(attributes["target_ids"]) + 1
+    forest = _forest(node, "target", targets)
+    scores = _aggregated(b, forest, _features(b, x), attributes["aggregate_function"])
+    base = _attribute(node, "base_values")
+    if base is not None and len(base):
+        scores = b.op("Add", scores, b.like(base, scores))
+    return cast(b, transformed(b, scores, attributes["post_transform"]), F32)
+
+
+@expands("ai.onnx.ml::TreeEnsemble", target="ir")
+def ensemble(b: Builder, node: Node) -> Result:
+    """The aggregated weights."""
+    (x,) = node.inputs
+    assert x is not None
+    how = AGGREGATES[node.attributes["aggregate_function"]]
+    scores = _aggregated(b, _newer_forest(node), _features(b, x), how)
+    result = transformed(b, scores, TRANSFORMS[node.attributes["post_transform"]])
+    return cast(b, result, F64 if x.element is F64 else x.element or F32)
+
+
+@expands("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
+def classifier(b: Builder, node: Node) -> Result:
+    """Labels and scores. With weights for one class only, that one decides between two labels."""
+    (x,) = node.inputs
+    assert x is not None
+    attributes = node.attributes
+    labels = labels_of(node, "classlabels_int64s", "classlabels_strings")
+    ids = attributes["class_ids"]
+    forest = _forest(node, "class", max(len(labels), max(ids) + 1))
+    single = len(set(ids)) == 1 and len(labels) <= 2
+    if single:
+        forest.weights = forest.weights[:, [ids[0]]]
+    scores = cast(b, _aggregated(b, forest, _features(b, x), "SUM"), F32)
+    base = _attribute(node, "base_values")
+    if base is not None and len(base):
+        base = base[-1:] if single else base
+        scores = b.op("Add", scores, b.constant(base, F32))
+    name = attributes["post_transform"]
+    if not single:
+        return [chosen(b, scores, labels), transformed(b, scores, name)]
+    positive = bool((_attribute(node, "class_weights") >= 0).all())
+    pair = (int(labels[0]), int(labels[1])) if len(labels) == 2 else (0, int(labels[0]))
+    label = positive_or_not(b, scores, 0.5 if positive else 0.0, pair)
+    return [label, with_second_class(b, scores, name, positive)]

@@ -1,0 +1,1 @@
+"""Convolutions, poolings and normalisations."""

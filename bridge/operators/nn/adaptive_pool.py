@@ -1,0 +1,116 @@
+"""IR's adaptive pooling: a given number of windows, which cover the input and may overlap."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    I64,
+    Shape,
+    TensorType,
+    Type,
+)
+from bridge.operators import Result, expands
+from bridge.operators.idioms import (
+    as_i64,
+    cast,
+    positions,
+    ranks,
+    scalar,
+    size,
+    squeeze,
+    take,
+    transpose,
+    unsqueeze,
+)
+from bridge.operators.nn.shapes import sizes_in
+
+
+def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The sizes of the windows, where each axis divides evenly among its windows."""
+    if outputs is None or data.shape is None:
+        return None
+    spatial = data.shape[2:]
+    if len(spatial) != len(outputs) or not all(isinstance(dim, int) for dim in spatial):
+        return None
+    if any(dim % count for dim, count in zip(spatial, outputs, strict=True)):
+        return None
+    return tuple(dim // count for dim, count in zip(spatial, outputs, strict=True))
+
+
+def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
+    """Which positions (columns) along `axis` each window (row) covers: window i from
+    floor(i * size / count) up to ceil((i + 1) * size / count)."""
+    length, one = size(b, data, axis), b.constant(1)
+    window = b.op("Range", b.constant(0), count, one)
+    start = b.op("Div", b.op("Mul", window, length), count)
+    reach = b.op("Mul", b.op("Add", window, one), length)
+    end = b.op("Div", b.op("Add", reach, b.op("Sub", count, one)), count)
+    place = positions(b, data, axis)
+    after = b.op("GreaterOrEqual", place, unsqueeze(b, start, 1))
+    return b.op("And", after, b.op("Less", place, unsqueeze(b, end, 1)))
+
+
+@expands("AdaptiveAvgPool", target="onnx")
+def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
+    """Over uneven windows a product with a matrix for each axis."""
+    data, output = node.inputs
+    assert data is not None and output is not None
+    outputs, rank = integers(output), ranks(node, 0)[0]
+    if outputs is not None and all(count == 1 for count in outputs):
+        return b.op("ReduceMean", data, b.constant(list(range(2, rank))), keepdims=True)
+    window = _whole_windows(data, outputs)
+    if window is not None:
+        return b.op("AveragePool", data, kernel_shape=window, strides=window)
+    element, y = data.element, cast(b, data, F32)
+    for axis in range(2, rank):
+        covered = _membership(b, data, axis, scalar(b, take(b, as_i64(b, output), 0, axis - 2)))
+        weights = cast(b, covered, F32)
+        weights = b.op("Div", weights, b.op("ReduceSum", weights, b.constant([1]), keepdims=True))
+        order = [i for i in range(rank) if i != axis]
+        y = b.op("MatMul", transpose(b, y, *order, axis), transpose(b, weights, 1, 0))
+        y = transpose(b, y, *range(axis), rank - 1, *range(axis, rank - 1))
+    return cast(b, y, element)
+
+
+@expands("AdaptiveMaxPool", target="onnx")
+def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
+    """Indices count within one channel. Over uneven windows the maxima of one axis after the
+    other, each among the windows in a new axis."""
+    data, output = node.inputs
+    assert data is not None and output is not None
+    outputs, rank = integers(output), ranks(node, 0)[0]
+    index_element = node.attributes["index_element_type"]
+    window = _whole_windows(data, outputs)
+    if window is not None:
+        return b.ops(
+            "MaxPool", 2, data, kernel_shape=window, strides=window, axis=2,
+            index_element_type=index_element,
+        )  # fmt: skip
+    y, indices = data, b.op("Expand", b.constant(0), b.op("Shape", data))
+    stride = b.constant(1)
+    for axis in reversed(range(2, rank)):
+        covered = _membership(b, data, axis, scalar(b, take(b, as_i64(b, output), 0, axis - 2)))
+        covered = unsqueeze(b, covered, *range(2, rank - axis + 1)) if axis + 1 < rank else covered
+        masked = b.op("Where", covered, unsqueeze(b, y, axis), b.like(float("-inf"), data))
+        y = b.op("ReduceMax", masked, b.constant([axis + 1]), keepdims=False)
+        best = b.op("ArgMax", masked, axis=axis + 1, keepdims=True)
+        wide = b.op("Expand", unsqueeze(b, indices, axis), b.op("Shape", masked))
+        inner = squeeze(b, b.op("GatherElements", wide, best, axis=axis + 1), axis + 1)
+        indices = b.op("Add", inner, b.op("Mul", squeeze(b, best, axis + 1), stride))
+        stride = b.op("Mul", stride, size(b, data, axis))
+    return y, cast(b, indices, index_element)
+
+
+@infers("AdaptiveAvgPool", "AdaptiveMaxPool")
+def infer_adaptive_pool(node: Node) -> list[Type]:
+    data = first(node)
+    shape: Shape = None
+    if data.shape is not None:
+        spatial = sizes_in(node.input(1)) or (ANY,) * (len(data.shape) - 2)
+        shape = (*data.shape[: -len(spatial)], *spatial) if spatial else data.shape
+    indices = node.attributes.get("index_element_type", I64)
+    return [TensorType(data.element, shape), TensorType(indices, shape)]

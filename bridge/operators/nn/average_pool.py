@@ -1,0 +1,108 @@
+"""ONNX's AveragePool, IR's AvgPool.
+
+Where sizes round up, an average that counts the padding divides by the window's part inside the
+padded input in ONNX, by all of the window in IR unless there is no padding (AvgPool-14; tried).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers
+from bridge.neutral.types import (
+    Type,
+)
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast
+from bridge.operators.nn.shapes import pooled
+from bridge.operators.nn.windows import (
+    average_of_full_windows,
+    computable,
+    counts,
+    lean,
+    onnx_pads,
+    padded,
+    rounded_down,
+    same_either_way,
+    window_for_onnx,
+    window_of,
+    without_late_windows,
+)
+
+
+@expands("AveragePool", target="ir")
+def average_pool_to_ir(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, include = window_of(node), node.attributes["count_include_pad"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    up = node.attributes["ceil_mode"] and explicit
+    if not (up and include and any(attributes["pads"])):
+        rounding = "ceil_torch" if up else "floor"
+        window = lean(attributes)
+        return b.op("AvgPool", data, **window, exclude_pad=not include, rounding_type=rounding)
+    room, inner = _with_padding(b, data, attributes)
+    y = b.op("AvgPool", room, **inner, exclude_pad=True, rounding_type="ceil_torch")
+    return without_late_windows(b, y, data, attributes)
+
+
+def _with_padding(
+    b: Builder, data: Value, attributes: dict[str, Any]
+) -> tuple[Value, dict[str, Any]]:
+    """The data with its padding, and the attributes of a window without."""
+    without = {**lean(attributes), "pads": (0,) * len(attributes["pads"])}
+    return padded(b, data, attributes["pads"], 0.0), without
+
+
+@expands("AveragePool", target="onnx")
+def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
+    """Before operator set 19 there are no dilations, not even of 1; before 22 the last window may
+    start in the padding where sizes round up."""
+    data, window = node.inputs[0], window_of(node)
+    assert b.target is not None and data is not None
+    up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
+    if up and (exact := rounded_down(b, data, window)):
+        if not node.attributes["count_include_pad"]:
+            return b.op("AveragePool", data, **lean(exact))
+        room, inner = _with_padding(b, data, window)
+        y = b.op("AveragePool", room, **inner, ceil_mode=True)
+        return without_late_windows(b, y, data, window)
+    if b.target.opset >= 19 or lean(window)["dilations"] or not node.attributes.get("dilations"):
+        return None
+    return b.op("AveragePool", data, **{**node.attributes, "dilations": None})
+
+
+@expands("AvgPool", target="onnx")
+def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, rounding = window_for_onnx(node)
+    include = not node.attributes["exclude_pad"]
+    data, element = computable(b, data)
+    if rounding != "floor":
+        if include and any(attributes["pads"]):
+            y = average_of_full_windows(b, data, attributes, "AveragePool")
+            if rounding == "ceil_torch":
+                y = without_late_windows(b, y, data, attributes)
+            return cast(b, y, element)
+        if rounding == "ceil" and not same_either_way(data, attributes):
+            advice = "; give the input a static shape"
+            raise Refused(
+                'a window of rounding type "ceil" may start in the padding, which ONNX has not'
+                + (advice if counts(data, attributes, rounding) is None else "")
+            )
+        exact = rounded_down(b, data, attributes)
+        if exact:
+            return cast(b, b.op("AveragePool", data, **lean(exact)), element)
+    y = b.op(
+        "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
+        ceil_mode=rounding != "floor",
+    )  # fmt: skip
+    return cast(b, y, element)
+
+
+@infers("AveragePool", "AvgPool", "LpPool")
+def infer_pool(node: Node) -> list[Type]:
+    return [pooled(node)]

@@ -1,0 +1,382 @@
+"""Convolutions, transposed and deformable ones too.
+
+IR has groups as a dimension of the filters, no bias, and takes every attribute in full. With an
+output shape a transposed convolution places its padding otherwise in IR: ONNX's SAME_UPPER is IR's
+same_lower, and whatever else ONNX says is IR's same_upper (ConvTranspose's specification; tried).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    Dim,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, positions, reshape, sizes
+from bridge.operators.nn.shapes import convolved
+
+
+def full_attributes(node: Node, rank: int) -> dict[str, Any]:
+    """auto_pad, dilations, pads and strides of a node with `rank` spatial dimensions, spelled out;
+    pads are 0 where auto_pad makes them."""
+    attributes = node.attributes
+    auto_pad = attributes.get("auto_pad", "NOTSET")
+    pads = attributes.get("pads") if auto_pad == "NOTSET" else None
+    return {
+        "auto_pad": auto_pad,
+        "dilations": attributes.get("dilations") or (1,) * rank,
+        "pads": pads or (0,) * (2 * rank),
+        "strides": attributes.get("strides") or (1,) * rank,
+    }
+
+
+def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
+    """How many spatial dimensions a convolution has; Refused where nothing tells."""
+    if filters.rank is not None:
+        return filters.rank - leading
+    for name, per_axis in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
+        if node.attributes.get(name):
+            return len(node.attributes[name]) // per_axis
+    raise Refused("the rank of its filters is not known; declare the shapes of the graph's inputs")
+
+
+def split_groups(b: Builder, filters: Value, group: int, rank: int) -> Value:
+    """Filters with their first dimension split into (group, rest)."""
+    rest = [sizes(b, filters, i) for i in range(1, rank)]
+    known = [integers(size) for size in rest]
+    dims = [k[0] if k else size for k, size in zip(known, rest, strict=True)]
+    return reshape(b, filters, group, -1, *dims)
+
+
+def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
+    """Filters with their first two dimensions joined, and the number of groups."""
+    shape: Sequence[Dim] | None = filters.shape
+    if shape is None or not isinstance(shape[0], int):
+        raise Refused("the number of groups is not known; give the filters a static shape")
+    rest = [sizes(b, filters, i) for i in range(2, len(shape))]
+    dims = [d if isinstance(d, int) else s for d, s in zip(shape[2:], rest, strict=True)]
+    return reshape(b, filters, -1, *dims), shape[0]
+
+
+def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
+    """`y` plus a vector along its channels; `rank` counts spatial dimensions."""
+    return y if bias is None else b.op("Add", y, reshape(b, bias, 1, -1, *(1,) * rank))
+
+
+@expands("Conv", target="ir")
+def conv_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    rank = spatial_rank(node, filters)
+    group = node.attributes["group"]
+    attributes = full_attributes(node, rank)
+    if group != 1:
+        filters = split_groups(b, filters, group, rank + 2)
+        y = b.op("GroupConvolution", data, filters, **attributes)
+    elif bias is None and node.attributes == {**attributes, "group": 1, "kernel_shape": None}:
+        return None
+    else:
+        y = b.op("Conv", data, filters, **attributes)
+    return add_bias(b, y, bias, rank)
+
+
+@expands("Conv", target="onnx")
+def conv_to_onnx(b: Builder, node: Node) -> Result:
+    """onnxruntime takes no dilations beside auto_pad."""
+    attributes = dict(node.attributes)
+    data, filters = node.inputs[:2]
+    assert data is not None and filters is not None
+    if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
+        full = full_attributes(node, spatial_rank(node, filters))
+        if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
+            kernel = filters.shape[2:] if filters.shape else attributes.get("kernel_shape")
+            attributes |= explicitly_padded(data, kernel or (), full)
+        else:
+            attributes["pads"] = None
+        return b.op("Conv", *node.inputs, **attributes)
+    element = data.element
+    if element is None or element.is_float:
+        return None
+    wide = [None if v is None else cast(b, v, F32) for v in node.inputs]
+    return cast(b, b.op("Conv", *wide, **attributes), element)
+
+
+@expands("GroupConvolution", target="onnx")
+def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    data, filters = node.inputs
+    assert filters is not None
+    joined, group = join_groups(b, filters)
+    return b.op("Conv", data, joined, **node.attributes, group=group)
+
+
+@expands("ConvTranspose", target="ir")
+def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    rank = spatial_rank(node, filters)
+    attributes = full_attributes(node, rank)
+    extra = list(node.attributes.get("output_padding") or (0,) * rank)
+    auto_pad = attributes["auto_pad"]
+    output = None
+    if node.attributes.get("output_shape"):
+        output = b.constant(list(node.attributes["output_shape"][-rank:]))
+        attributes["auto_pad"] = "SAME_LOWER" if auto_pad == "SAME_UPPER" else "SAME_UPPER"
+        attributes["pads"] = (0,) * (2 * rank)
+    elif auto_pad != "NOTSET":
+        attributes["auto_pad"] = "NOTSET"
+        if auto_pad != "VALID":
+            attributes["pads"] = _same_pads(node, filters, attributes, extra, auto_pad)
+    group = node.attributes["group"]
+    attributes["output_padding"] = tuple(extra)
+    if group == 1:
+        y = b.op("ConvolutionBackpropData", data, filters, output, **attributes)
+    else:
+        filters = split_groups(b, filters, group, rank + 2)
+        y = b.op("GroupConvolutionBackpropData", data, filters, output, **attributes)
+    return add_bias(b, y, bias, rank)
+
+
+def _same_pads(
+    node: Node, filters: Value, attributes: dict[str, Any], extra: list[int], auto_pad: str
+) -> tuple[int, ...]:
+    """The pads that make a transposed convolution's output stride times its input; where they
+    would be negative, `extra` grows instead."""
+    rank = len(extra)
+    kernel = filters.shape[2:] if filters.shape else node.attributes.get("kernel_shape")
+    if kernel is None or not all(isinstance(k, int) for k in kernel):
+        raise Refused(f"auto_pad {auto_pad} needs the size of the kernel; give kernel_shape")
+    begins, ends = [], []
+    for i in range(rank):
+        reach = (kernel[i] - 1) * attributes["dilations"][i] + 1
+        total = extra[i] + reach - attributes["strides"][i]
+        extra[i] += max(-total, 0)
+        total = max(total, 0)
+        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return (*begins, *ends)
+
+
+@expands("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
+def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
+    data, filters, output = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and filters is not None
+    group = 1
+    if node.op == "GroupConvolutionBackpropData":
+        filters, group = join_groups(b, filters)
+    rank = spatial_rank(node, filters)
+    attributes = full_attributes(node, rank)
+    extra = tuple(node.attributes.get("output_padding") or (0,) * rank)
+    auto_pad = attributes.pop("auto_pad")
+    attributes |= {"group": group, "output_padding": extra if any(extra) else None}
+    if output is None:
+        return b.op("ConvTranspose", data, filters, **attributes)
+    known = integers(output)
+    if known is not None and auto_pad.startswith("SAME"):
+        attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
+        attributes |= {"output_shape": known, "pads": None}
+        return b.op("ConvTranspose", data, filters, **attributes)
+    begins = attributes.pop("pads")[:rank]
+    y = b.op("ConvTranspose", data, filters, **attributes)
+    excess = b.op("Sub", sizes(b, y, *range(2, rank + 2)), output)
+    if auto_pad.startswith("SAME"):
+        half = b.op("Div", b.op("Max", excess, b.constant([0])), b.constant([2]))
+        begin = half if auto_pad == "SAME_LOWER" else b.op("Sub", excess, half)
+    else:
+        begin = b.constant(list(begins))
+    none = b.constant([0, 0])
+    pads = b.op("Concat", none, begin, none, b.op("Sub", excess, begin), axis=0)
+    return b.op("Pad", y, b.op("Neg", pads), mode="constant")
+
+
+@expands("DeformConv", target="ir")
+def deform_conv_to_ir(b: Builder, node: Node) -> Result:
+    data, filters, offset = node.inputs[:3]
+    assert filters is not None
+    rank = spatial_rank(node, filters)
+    y = b.op(
+        "DeformableConvolution", data, offset, filters, node.input(4),
+        **full_attributes(node, rank), group=node.attributes["group"],
+        deformable_group=node.attributes["offset_group"], bilinear_interpolation_pad=True,
+    )  # fmt: skip
+    return add_bias(b, y, node.input(3), rank)
+
+
+@expands("DeformableConvolution", target="onnx")
+def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    data, offset, filters = node.inputs[:3]
+    assert data is not None and offset is not None and filters is not None
+    attributes = full_attributes(node, spatial_rank(node, filters))
+    attributes = explicitly_padded(data, filters.shape[2:] if filters.shape else (), attributes)
+    del attributes["auto_pad"]
+    groups = node.attributes["deformable_group"]
+    if not node.attributes["bilinear_interpolation_pad"]:
+        offset = _clamped_offsets(b, data, offset, filters, groups, attributes)
+    return b.op(
+        "DeformConv", data, filters, offset, None, node.input(3), **attributes,
+        group=node.attributes["group"], offset_group=groups,
+    )  # fmt: skip
+
+
+def _clamped_offsets(
+    b: Builder, data: Value, offset: Value, filters: Value, groups: int, attributes: dict[str, Any]
+) -> Value:
+    """Offsets with which ONNX's sampling, which fades to 0 across the border, takes what IR takes
+    without bilinear_interpolation_pad: the last row or column up to the border, 0 beyond it."""
+    kernel = filters.shape and filters.shape[2:]
+    if not kernel or not all(isinstance(k, int) for k in kernel):
+        raise Refused("the size of its kernel is not known; give the filters a static shape")
+    taps = np.array(list(np.ndindex(*kernel))) * attributes["dilations"] - attributes["pads"][:2]
+    axis_of = np.tile([0, 1], groups * len(taps))
+
+    def channels(values: Any) -> Value:
+        return b.like(np.reshape(values, (1, -1, 1, 1)), offset)
+
+    place = channels(np.tile(taps.reshape(-1), groups))
+    limits = []
+    for axis, stride in enumerate(attributes["strides"]):
+        steps = b.op("Mul", positions(b, offset, axis + 2), b.constant(stride))
+        steps = reshape(b, cast(b, steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
+        place = b.op("Add", place, b.op("Mul", channels(axis_of == axis), steps))
+        size = cast(b, sizes(b, data, axis + 2), offset.element)
+        limits.append(b.op("Mul", channels(axis_of == axis), size))
+    limit = b.op("Add", *limits)
+    sampled = b.op("Add", offset, place)
+    inside = b.op("GreaterOrEqual", sampled, b.like(0.0, offset))
+    inside = b.op("And", inside, b.op("Less", sampled, limit))
+    last = b.op("Sub", limit, b.like(1.0, offset))
+    sampled = b.op("Where", inside, b.op("Min", sampled, last), b.like(-2.0, offset))
+    return b.op("Sub", sampled, place)
+
+
+def explicitly_padded(
+    data: Value, kernel: Sequence[Dim], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """A window's attributes (spelled out) with the pads that auto_pad makes in its place; Refused
+    where these depend on sizes that are not known."""
+    auto_pad, rank = attributes["auto_pad"], len(attributes["strides"])
+    if not auto_pad.startswith("SAME"):
+        return {**attributes, "auto_pad": "NOTSET"}
+    spatial = data.shape[2:] if data.shape else (None,) * rank
+    begins, ends = [], []
+    for size, length, stride, dilation in zip(
+        spatial, kernel or (None,) * rank, attributes["strides"], attributes["dilations"],
+        strict=True,
+    ):  # fmt: skip
+        if not isinstance(length, int) or not (isinstance(size, int) or stride == 1):
+            raise Refused(
+                f"the pads of auto_pad {auto_pad} need the size of the input and of the kernel "
+                "here; give the input a static shape"
+            )
+        # How far the windows, as many as ceil(size / stride), reach beyond the input.
+        beyond = -size % stride if isinstance(size, int) else 0
+        total = max((length - 1) * dilation + 1 - stride + beyond, 0)
+        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return {**attributes, "auto_pad": "NOTSET", "pads": (*begins, *ends)}
+
+
+@infers("Conv", "BinaryConvolution", "DeformConv")
+def infer_conv(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 1, 2))]
+
+
+@infers("DeformableConvolution")
+def infer_deformable_convolution(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(data.element, convolved(node, data.shape, first(node, 2).shape, 1, 2))]
+
+
+@infers("GroupConvolution")
+def infer_group_convolution(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 2, 3))]
+
+
+def _backprop(
+    node: Node,
+    channels: Dim,
+    kernel: Sequence[Dim] | None,
+    output: Sequence[Dim] | None,
+    same: bool,
+) -> list[Type]:
+    """A transposed convolution; `same`: auto_pad SAME makes the size stride times the input's."""
+    data = first(node)
+    if kernel is None and data.shape is None:
+        return [TensorType(data.element)]
+    rank = len(kernel) if kernel is not None else len(data.shape or ()) - 2
+    attributes = node.attributes
+    auto_pad = attributes["auto_pad"]
+    strides = attributes.get("strides") or (1,) * rank
+    dilations = attributes.get("dilations") or (1,) * rank
+    extra = attributes.get("output_padding") or (0,) * rank
+    pads = (attributes.get("pads") if auto_pad == "NOTSET" else None) or (0,) * (2 * rank)
+    batch = data.shape[0] if data.shape else ANY
+    spatial: list[Dim] = []
+    for i in range(rank):
+        dim = data.shape[i + 2] if data.shape else ANY
+        k = kernel[i] if kernel is not None else ANY
+        if output is not None:
+            spatial.append(output[i])
+        elif not isinstance(dim, int):
+            spatial.append(ANY)
+        elif same and auto_pad.startswith("SAME"):
+            spatial.append(dim * strides[i])
+        elif isinstance(k, int):
+            full = (dim - 1) * strides[i] + (k - 1) * dilations[i] + 1
+            spatial.append(full + extra[i] - pads[i] - pads[i + rank])
+        else:
+            spatial.append(ANY)
+    return [TensorType(data.element, (batch, channels, *spatial))]
+
+
+@infers("ConvTranspose")
+def infer_conv_transpose(node: Node) -> list[Type]:
+    filters = first(node, 1).shape
+    kernel = filters[2:] if filters else node.attributes.get("kernel_shape")
+    out = filters[1] if filters else ANY
+    output = node.attributes.get("output_shape")
+    if output and kernel is not None:
+        output = output[-len(kernel) :]
+    group = node.attributes["group"]
+    return _backprop(
+        node, out * group if isinstance(out, int) else ANY, kernel, output or None, True
+    )
+
+
+@infers("ConvolutionBackpropData")
+def infer_convolution_backprop_data(node: Node) -> list[Type]:
+    filters = first(node, 1).shape
+    kernel = filters[2:] if filters else None
+    return _backprop(node, filters[1] if filters else ANY, kernel, _output_shape(node), False)
+
+
+@infers("GroupConvolutionBackpropData")
+def infer_group_convolution_backprop_data(node: Node) -> list[Type]:
+    filters = first(node, 1).shape
+    out: Dim = ANY
+    if filters and isinstance(filters[0], int) and isinstance(filters[2], int):
+        out = filters[0] * filters[2]
+    return _backprop(node, out, filters[3:] if filters else None, _output_shape(node), False)
+
+
+def _output_shape(node: Node) -> Sequence[Dim] | None:
+    value = node.input(2)
+    if value is None:
+        return None
+    if value.content is not None:
+        return tuple(ANY if dim is None else dim for dim in value.content)
+    return integers(value) or (ANY,) * 3

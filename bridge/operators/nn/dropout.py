@@ -1,0 +1,35 @@
+"""Dropout, which does nothing but in training."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    BOOL,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, Result, expands
+
+
+@expands("Dropout", target="ir")
+def dropout_to_ir(b: Builder, node: Node) -> Result:
+    data, training = node.inputs[0], values_of(node.input(2))
+    assert data is not None
+    if node.input(2) is not None and (training is None or training.item()):
+        ratio = values_of(node.input(1))
+        if ratio is None or ratio.item() != 0:
+            raise Refused("training drops elements at random; set training_mode to false")
+    output = b.op("Identity", data)
+    if len(node.outputs) == 1:
+        return output
+    return output, b.op("Expand", b.constant(np.array(True)), b.op("Shape", data))
+
+
+@infers("Dropout")
+def infer_dropout(node: Node) -> list[Type]:
+    data = first(node)
+    return [data, TensorType(BOOL, data.shape)]

@@ -1,0 +1,33 @@
+"""Global pooling: reductions over all spatial axes."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    TensorType,
+    Type,
+)
+from bridge.operators import Result, expands
+from bridge.operators.idioms import ranks
+from bridge.operators.nn.lp_pool import power_of, root_of
+
+
+@expands("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
+def global_pool_to_ir(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    axes = b.constant(list(range(2, ranks(node, 0)[0])))
+    if node.op == "GlobalLpPool":
+        p = node.attributes["p"]
+        return root_of(b, b.op("ReduceSum", power_of(b, data, p), axes), p)
+    return b.op("ReduceMean" if node.op == "GlobalAveragePool" else "ReduceMax", data, axes)
+
+
+@infers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def infer_global_pool(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    return [TensorType(data.element, (*data.shape[:2], *(1,) * (len(data.shape) - 2)))]

@@ -1,0 +1,76 @@
+"""LpPool: a root of a sum of powers, which is an average of powers times the window's size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.nn.windows import (
+    average_of_full_windows,
+    lean,
+    window_of,
+    without_late_windows,
+)
+
+
+@reads("LpPool", "GlobalLpPool", format="onnx", until=1)
+def read_lp_pool(b: Builder, node: Node) -> Result:
+    """Operator set 1 has `p` as a float, and LpPool without a kernel over everything."""
+    power = node.attributes.get("p", 2.0)
+    if power != int(power):
+        raise Refused(f"p = {power} is no whole number, which newer operator sets ask for")
+    given = {**node.attributes, "p": int(power)}
+    op = node.op if "kernel_shape" in given else "GlobalLpPool"
+    return b.op(op, node.inputs[0], **given)
+
+
+def power_of(b: Builder, data: Value, p: int) -> Value:
+    """|x|^p."""
+    if p == 1:
+        return b.op("Abs", data)
+    if p == 2:
+        return b.op("Mul", data, data)
+    return b.op("Pow", b.op("Abs", data), b.like(float(p), data))
+
+
+def root_of(b: Builder, total: Value, p: int) -> Value:
+    """The p-th root of a total that is not negative."""
+    if p == 1:
+        return total
+    if p == 2:
+        return b.op("Sqrt", total)
+    return b.op("Pow", total, b.like(1.0 / p, total))
+
+
+@expands("LpPool", target="ir")
+def lp_pool_to_ir(b: Builder, node: Node) -> Result:
+    return _lp_pool(b, node, "AvgPool", exclude_pad=False)
+
+
+@expands("LpPool", target="onnx")
+def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
+    """Before operator set 18 sizes do not round up, and there are no dilations, not even of 1."""
+    assert b.target is not None
+    if b.target.opset >= 18:
+        return None
+    if node.attributes["ceil_mode"]:
+        return _lp_pool(b, node, "AveragePool", count_include_pad=True)
+    if lean(window_of(node))["dilations"] or not node.attributes.get("dilations"):
+        return None
+    return b.op("LpPool", node.inputs[0], **{**node.attributes, "dilations": None})
+
+
+def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, p = window_of(node), node.attributes["p"]
+    mean = power_of(b, data, p)
+    if node.attributes["ceil_mode"] and attributes["auto_pad"] == "NOTSET":
+        mean = average_of_full_windows(b, mean, attributes, average, **include)
+        mean = without_late_windows(b, mean, data, attributes)
+    else:
+        mean = b.op(average, mean, **lean(attributes), **include)
+    count = float(np.prod(attributes["kernel_shape"]))
+    return root_of(b, b.op("Mul", mean, b.like(count, mean)), p)

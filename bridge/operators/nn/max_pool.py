@@ -1,0 +1,130 @@
+"""MaxPool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers
+from bridge.neutral.types import (
+    F32,
+    I8,
+    I64,
+    U8,
+    TensorType,
+    Type,
+    is_static,
+)
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, ranks, sizes
+from bridge.operators.nn.conv import explicitly_padded
+from bridge.operators.nn.shapes import pooled
+from bridge.operators.nn.windows import (
+    computable,
+    lean,
+    onnx_pads,
+    padded,
+    rounded_down,
+    same_either_way,
+    window_for_onnx,
+    window_of,
+    with_room,
+)
+
+
+@expands("MaxPool", target="ir")
+def max_pool_to_ir(b: Builder, node: Node) -> Result:
+    """MaxPool-1 has one output and no dilations, later versions always have both."""
+    data = node.inputs[0]
+    assert data is not None
+    attributes, order = window_of(node), node.attributes["storage_order"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    attributes |= {
+        "axis": node.attributes["axis"],
+        "index_element_type": node.attributes["index_element_type"],
+        "rounding_type": node.attributes["rounding_type"] if explicit else "floor",
+        "storage_order": 0,
+    }
+    indexed = len(node.outputs) > 1
+    first_version = not indexed and attributes["rounding_type"] != "ceil_torch"
+    if first_version and lean(attributes)["dilations"] is None:
+        attributes = lean(attributes)
+        return None if node.attributes == attributes else b.op("MaxPool", data, **attributes)
+    if indexed and node.attributes == attributes:
+        return None
+    if not explicit and not is_static(data.shape):
+        # Where the size of the input is unknown, OpenVINO's newer MaxPool pads wrongly.
+        attributes = explicitly_padded(data, attributes["kernel_shape"], attributes)
+    y, indices = b.ops("MaxPool", 2, data, **attributes)
+    if order and indexed:
+        indices = _column_major(b, data, indices, ranks(node, 0)[0])
+    return y, indices
+
+
+def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
+    """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
+    spatial = range(2, rank)
+    plane = b.op("ReduceProd", sizes(b, data, *spatial), b.constant([0]))
+    rest = b.op("Mod", indices, plane)
+    result = b.op("Sub", indices, rest)
+    parts: list[Value] = []
+    for axis in reversed(spatial):
+        size = sizes(b, data, axis)
+        parts.insert(0, b.op("Mod", rest, size))
+        rest = b.op("Div", rest, size)
+    stride: Value | None = None
+    for axis, part in zip(spatial, parts, strict=True):
+        size = sizes(b, data, axis)
+        result = b.op("Add", result, part if stride is None else b.op("Mul", part, stride))
+        stride = size if stride is None else b.op("Mul", stride, size)
+    return result
+
+
+@expands("MaxPool", target="onnx")
+def max_pool_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    attributes, rounding = window_for_onnx(node)
+    axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
+    explicit = attributes["auto_pad"] == "NOTSET"
+    pooled, element = (data, data.element) if data.element in (I8, U8) else computable(b, data)
+    bare = node.attributes["auto_pad"] == "NOTSET" or not node.attributes.get("pads")
+    exact = rounded_down(b, data, attributes) if rounding != "floor" else {}
+    plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
+    if plain_enough and rounding != "ceil":
+        return None
+    plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
+    plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
+    if exact:
+        plain |= {**exact, "rounding_type": "floor"}
+    late = rounding == "ceil" and not same_either_way(data, attributes)
+    wide = explicit and any(
+        pad >= size for pad, size in zip(plain["pads"], attributes["kernel_shape"] * 2, strict=True)
+    )
+    if late or (wide and plain["rounding_type"] == "floor"):
+        if len(node.outputs) > 1:
+            raise Refused(
+                'a window of rounding type "ceil" may start in the padding' if late
+                else "onnxruntime takes no pads that are as large as the kernel"
+            )  # fmt: skip
+        # The padding as elements, with what OpenVINO gives for a window without any.
+        room = with_room(attributes) if late else plain["pads"]
+        kind = pooled.element or F32
+        lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
+        pooled = padded(b, pooled, room, lowest)
+        plain |= {"pads": (0,) * len(room), "rounding_type": "floor"}
+    if len(node.outputs) == 1:
+        return cast(b, b.op("MaxPool", pooled, **plain), element)
+    y, indices = b.ops("MaxPool", 2, pooled, **plain)
+    rank = len(attributes["kernel_shape"]) + 2
+    if axis % rank:
+        counted = sizes(b, data, *range(axis % rank, rank))
+        indices = b.op("Mod", indices, b.op("ReduceProd", counted, b.constant([0])))
+    return cast(b, y, element), cast(b, indices, index_element)
+
+
+@infers("MaxPool")
+def infer_max_pool(node: Node) -> list[Type]:
+    type = pooled(node)
+    return [type, TensorType(node.attributes["index_element_type"], type.shape)]

@@ -1,0 +1,65 @@
+"""MaxUnpool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    ANY,
+    TensorType,
+    Type,
+)
+from bridge.operators import Result, expands
+from bridge.operators.idioms import as_i64, concat, sizes
+from bridge.operators.nn.shapes import sizes_in
+from bridge.operators.nn.windows import window_of
+
+
+@expands("MaxUnpool", target="ir")
+def max_unpool_to_ir(b: Builder, node: Node) -> Result:
+    """Scatters into zeros of the size that pooling undoes, then adds zeros up to output_shape."""
+    data, indices, output = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and indices is not None
+    attributes = window_of(node)
+    kernel, pads = np.array(attributes["kernel_shape"]), attributes["pads"]
+    rank = len(kernel)
+    strides = np.array(attributes["strides"])
+    removed = np.array(pads[:rank]) + pads[rank:]
+    before = sizes(b, data, *range(2, rank + 2))
+    grown = b.op("Mul", before, b.constant(strides))
+    after = b.op("Add", grown, b.constant(kernel - strides - removed))
+    shape = concat(b, 0, sizes(b, data, 0, 1), after)
+    flat = b.constant([-1])
+    empty = b.op("Expand", b.like(0.0, data), b.op("ReduceProd", shape, b.constant([0])))
+    y = b.op(
+        "ScatterElements", empty, b.op("Reshape", indices, flat), b.op("Reshape", data, flat),
+        b.constant(0),
+    )  # fmt: skip
+    y = b.op("Reshape", y, shape)
+    if output is None:
+        return y
+    missing = b.op("Sub", as_i64(b, output), shape)
+    return b.op("Pad", y, concat(b, 0, b.constant([0] * (rank + 2)), missing), mode="constant")
+
+
+@infers("MaxUnpool")
+def infer_max_unpool(node: Node) -> list[Type]:
+    data = first(node)
+    if node.input(2) is not None:
+        known = sizes_in(node.input(2))
+        return [TensorType(data.element, known or (data.shape and (ANY,) * len(data.shape)))]
+    if data.shape is None:
+        return [data]
+    kernel = node.attributes["kernel_shape"]
+    strides = node.attributes.get("strides") or (1,) * len(kernel)
+    pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
+    spatial = [
+        (dim - 1) * strides[i] + kernel[i] - pads[i] - pads[i + len(kernel)]
+        if isinstance(dim, int)
+        else ANY
+        for i, dim in enumerate(data.shape[2:])
+    ]
+    return [TensorType(data.element, (*data.shape[:2], *spatial))]

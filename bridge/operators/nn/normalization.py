@@ -1,0 +1,348 @@
+"""Batch, instance, layer, group, response and Lp normalisation.
+
+IR's MVN subtracts the mean over axes and divides by the deviation; most of ONNX's are an MVN, a
+scale and a bias.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, same
+from bridge.neutral.types import (
+    BF16,
+    F16,
+    F32,
+    Shape,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.idioms import as_i64, cast, expand, given, ranks, reshape, size
+from bridge.operators.ir_texts import parse_bool
+from bridge.vocabulary import operators
+
+
+def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
+    return reshape(b, vector, 1, -1, *(1,) * (rank - 2))
+
+
+@reads("BatchNormalization", format="onnx", until=13)
+def read_batch_normalization(b: Builder, node: Node) -> Result:
+    """Before operator set 14 further outputs meant training; before 9 statistics could be per
+    activation (`spatial` = 0)."""
+    if len(node.outputs) > 1:
+        raise Refused("training outputs of BatchNormalization before operator set 14; export anew")
+    if node.attributes.get("spatial", 1):
+        return None
+    data, scale, bias, mean, variance = node.inputs
+    assert data is not None and variance is not None
+    epsilon = b.like(node.attributes.get("epsilon", 1e-5), variance)
+    deviation = b.op("Sqrt", b.op("Add", variance, epsilon))
+    y = b.op("Div", b.op("Sub", data, mean), deviation)
+    return b.op("Add", b.op("Mul", y, scale), bias)
+
+
+@expands("BatchNormalization", target="ir")
+def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, *parameters = [v for v in node.inputs if v is not None]
+    attributes = node.attributes
+    if attributes["training_mode"]:
+        return _batch_normalization_in_training(b, node)
+    plain = {"epsilon": attributes["epsilon"]}
+    if len({v.element for v in (data, *parameters)}) > 1:
+        wide = [cast(b, v, F32) for v in (data, *parameters)]
+        return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
+    if attributes == {**operators()["BatchNormalization"].defaults, **plain}:
+        return None
+    return b.op("BatchNormalization", data, *parameters, **plain)
+
+
+@expands("BatchNormalization", target="onnx")
+def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
+    """Training has another form before operator set 14."""
+    assert b.target is not None
+    if b.target.opset >= 14 or not node.attributes["training_mode"]:
+        return None
+    return _batch_normalization_in_training(b, node)
+
+
+def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
+    """By the mean and the variance of the batch itself; BatchNormalization-15."""
+    data, scale, bias, mean, variance = (v for v in node.inputs if v is not None)
+    x, *running = (cast(b, v, F32) for v in (data, mean, variance))
+    axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
+    current = b.op("ReduceMean", x, axes, keepdims=True)
+    centered = b.op("Sub", x, current)
+    spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=False)
+    current = b.op("Squeeze", current, axes)
+    parameters = [cast(b, v, F32) for v in (scale, bias)]
+    epsilon, momentum = node.attributes["epsilon"], node.attributes["momentum"]
+    y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
+    blended = [
+        cast(b, _blend(b, old, new, momentum), mean.element)
+        for old, new in zip(running, (current, spread), strict=True)
+    ]
+    return [cast(b, y, data.element), *blended][: len(node.outputs)]
+
+
+def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
+    """momentum * old + (1 - momentum) * new."""
+    kept = b.op("Mul", old, b.like(momentum, old))
+    return b.op("Add", kept, b.op("Mul", new, b.like(1.0 - momentum, new)))
+
+
+@expands("InstanceNormalization", target="ir")
+def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None
+    rank = ranks(node, 0)[0]
+    y = _normalized(b, data, b.constant(list(range(2, rank))), node.attributes["epsilon"])
+    y = b.op("Mul", y, _along_channels(b, scale, rank))
+    return b.op("Add", y, _along_channels(b, bias, rank))
+
+
+def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
+    return b.op(
+        "MVN", data, axes, eps=epsilon, eps_mode="INSIDE_SQRT", normalize_variance=True
+    )  # fmt: skip
+
+
+@expands("LayerNormalization", target="ir")
+def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
+    data, scale, bias = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and scale is not None
+    axes = b.constant(axes_from(node))
+    epsilon = node.attributes["epsilon"]
+    wide = cast(b, data, F32) if data.element in (F16, BF16) else data
+    if len(node.outputs) == 1:
+        y = cast(b, _normalized(b, wide, axes, epsilon), data.element)
+        statistics: list[Value] = []
+    else:
+        mean = b.op("ReduceMean", wide, axes, keepdims=True)
+        centered = b.op("Sub", wide, mean)
+        spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=True)
+        deviation = b.op("Sqrt", b.op("Add", spread, b.like(epsilon, spread)))
+        inverse = b.op("Div", b.like(1.0, deviation), deviation)
+        y = cast(b, b.op("Mul", centered, inverse), data.element)
+        statistics = [cast(b, v, node.attributes["stash_type"]) for v in (mean, inverse)]
+    y = b.op("Mul", y, scale)
+    y = y if bias is None else b.op("Add", y, bias)
+    return [y, *statistics][: len(node.outputs)]
+
+
+@expands("RMSNormalization", target="ir")
+def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """The standard's function body, without its casts where they change nothing."""
+    data, scale = given(node, 0, 1)
+    wide = cast(b, data, node.attributes["stash_type"])
+    root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
+    return b.op("Mul", cast(b, b.op("Div", wide, root), data.element), scale)
+
+
+def axes_from(node: Node) -> list[int]:
+    """The axes from the attribute `axis` of a node on."""
+    axis = node.attributes["axis"]
+    return list(range(axis, 0) if axis < 0 else range(axis, ranks(node, 0)[0]))
+
+
+def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> Value:
+    """The root of the mean of the squares, with `epsilon` added to the mean."""
+    mean = b.op("ReduceMean", b.op("Mul", x, x), b.constant(axes), keepdims=True)
+    return b.op("Sqrt", b.op("Add", mean, b.like(epsilon, x)))
+
+
+@expands("MeanVarianceNormalization", target="ir")
+def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    axes = b.constant(list(node.attributes["axes"]))
+    return b.op(
+        "MVN", node.inputs[0], axes, eps=1e-9, eps_mode="OUTSIDE_SQRT", normalize_variance=True
+    )
+
+
+@reads("MVN", format="ir", until=5)
+def read_mvn(b: Builder, node: Node) -> Result:
+    """MVN-1 and MVN-2 have the axes as an attribute, or say whether channels are among them."""
+    given = node.attributes.get("reduction_axes", "")
+    axes = [int(axis) for axis in given.split(",") if axis.strip()]
+    if not axes:
+        across = parse_bool(node.attributes.get("across_channels", "false"))
+        axes = list(range(1 if across else 2, ranks(node, 0)[0]))
+    variance = parse_bool(node.attributes.get("normalize_variance", "true"))
+    return b.op(
+        "MVN", node.inputs[0], b.constant(axes), eps=float(node.attributes.get("eps", "1e-9")),
+        eps_mode="INSIDE_SQRT", normalize_variance=variance,
+    )  # fmt: skip
+
+
+@expands("MVN", target="onnx")
+def mvn_to_onnx(b: Builder, node: Node) -> Result:
+    data, axes = node.inputs
+    assert axes is not None
+    axes = as_i64(b, axes)
+    y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
+    if not node.attributes["normalize_variance"]:
+        return y
+    variance = b.op("ReduceMean", b.op("Mul", y, y), axes, keepdims=True)
+    epsilon = b.like(node.attributes["eps"], variance)
+    if node.attributes["eps_mode"].upper() == "INSIDE_SQRT":
+        return b.op("Div", y, b.op("Sqrt", b.op("Add", variance, epsilon)))
+    return b.op("Div", y, b.op("Add", b.op("Sqrt", variance), epsilon))
+
+
+@reads("GroupNormalization", format="onnx", until=20)
+def read_group_normalization(b: Builder, node: Node) -> Result:
+    """Operator set 18 has a scale and a bias for each group, 21 for each channel."""
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None
+    groups = node.attributes["num_groups"]
+    per_group = b.op("Div", size(b, data, 1), b.constant(groups))
+    repeats = b.op("Reshape", per_group, b.constant([1]))
+
+    def repeated(vector: Value) -> Value:
+        return reshape(b, expand(b, reshape(b, vector, groups, 1), groups, repeats), -1)
+
+    return b.op("GroupNormalization", data, repeated(scale), repeated(bias), **node.attributes)
+
+
+@expands("GroupNormalization", target="ir")
+def group_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """IR computes in f32 what ONNX may in a narrower stash_type; OpenVINO takes no bf16."""
+    data, *parameters = (v for v in node.inputs if v is not None)
+    attributes = {**node.attributes, "stash_type": F32}
+    if data.element is BF16:
+        wide = [cast(b, v, F32) for v in (data, *parameters)]
+        return cast(b, b.op("GroupNormalization", *wide, **attributes), BF16)
+    if attributes == node.attributes:
+        return None
+    return b.op("GroupNormalization", *node.inputs, **attributes)
+
+
+def group_normalization_in_bodies(b: Builder, node: Node) -> Result:
+    """OpenVINO's CPU plugin has no kernel for it, and takes it apart in the outermost graph only;
+    in bodies it becomes an MVN over each group, a scale and a bias."""
+    for body in node.bodies:
+        nodes: list[Node] = []
+        for one in body.graph.nodes:
+            if one.op == "GroupNormalization" and one.inputs[0] and one.inputs[0].rank:
+                _group_normalization(Builder(nodes, one.name, b.target), one)
+            else:
+                nodes.append(one)
+        body.graph.nodes = nodes
+    return None
+
+
+def _group_normalization(b: Builder, node: Node) -> None:
+    data, scale, bias = node.inputs
+    assert data is not None and scale is not None and bias is not None and data.rank is not None
+    grouped = reshape(b, data, 0, node.attributes["num_groups"], -1)
+    eps = node.attributes["epsilon"]
+    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    even = b.op("Reshape", b.op("MVN", grouped, b.constant([2]), **settings), b.op("Shape", data))
+    scaled = b.op("Mul", even, _along_channels(b, scale, data.rank))
+    b.node("Add", [scaled, _along_channels(b, bias, data.rank)], node.outputs)
+
+
+@expands("LRN", target="ir")
+def lrn_to_ir(b: Builder, node: Node) -> Result:
+    """OpenVINO's CPU plugin takes a bias as a whole number, so others are made 1:
+    (bias + sum)^-beta = bias^-beta (1 + sum / bias)^-beta."""
+    data, attributes = node.inputs[0], node.attributes
+    bias, alpha = attributes["bias"], attributes["alpha"]
+    if attributes["size"] % 2 == 0:
+        raise Refused("OpenVINO's window of an even size lies elsewhere than ONNX's")
+    if bias == int(bias) or bias <= 0:
+        if node.input(1) is not None:
+            return None
+        return b.op("LRN", data, b.constant([1]), **attributes)
+    y = b.op("LRN", data, node.input(1), **{**attributes, "bias": 1.0, "alpha": alpha / bias})
+    return b.op("Mul", y, b.like(bias ** -attributes["beta"], y))
+
+
+@expands("LRN", target="onnx")
+def lrn_to_onnx(b: Builder, node: Node) -> Result:
+    """Over other axes than the channels, by an average of squares over a window."""
+    data, axes = node.inputs[0], node.input(1)
+    if axes is None:
+        return None
+    known, attributes = integers(axes), node.attributes
+    rank = ranks(node, 0)[0]
+    if known is None:
+        raise Refused("its axes must be constant")
+    spans = sorted(axis % rank for axis in known)
+    if attributes["size"] % 2 == 0:
+        raise Refused("a window of an even size lies elsewhere in ONNX")
+    if spans == [1]:
+        return b.op("LRN", data, **attributes)
+    if not spans or spans[0] < 2:
+        raise Refused(f"axes {list(known)}: ONNX has LRN over the channels or spatial axes only")
+    size = attributes["size"]
+    kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))
+    pads = tuple(k // 2 for k in kernel) * 2
+    squares = b.op("Mul", data, data)
+    mean = b.op("AveragePool", squares, kernel_shape=kernel, pads=pads, count_include_pad=True)
+    total = b.op("Mul", mean, b.like(attributes["alpha"], mean))
+    base = b.op("Add", total, b.like(attributes["bias"], total))
+    return b.op("Div", data, b.op("Pow", base, b.like(attributes["beta"], base)))
+
+
+@expands("LpNormalization", target="ir")
+def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """Vectors of length 0 stay 0."""
+    data = node.inputs[0]
+    axis = b.constant([node.attributes["axis"]])
+    norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
+    empty = b.op("Equal", norm, b.like(0.0, norm))
+    return b.op("Div", data, b.op("Where", empty, b.like(1.0, norm), norm))
+
+
+@expands("NormalizeL2", target="onnx")
+def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
+    """Without axes each element is divided by itself: 1 (NormalizeL2-1)."""
+    data, axes = node.inputs
+    assert data is not None and axes is not None
+    if axes.shape == (0,):
+        return expand(b, b.like(1, data), b.op("Shape", data))
+    total = b.op("ReduceSum", b.op("Mul", data, data), axes, keepdims=True)
+    epsilon = b.like(node.attributes["eps"], total)
+    joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
+    return b.op("Div", data, b.op("Sqrt", b.op(joined, total, epsilon)))
+
+
+@expands("GRN", target="onnx")
+def grn_to_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
+    total = b.op("Add", total, b.like(node.attributes["bias"], total))
+    return b.op("Div", data, b.op("Sqrt", total))
+
+
+infers(
+    "GRN", "GroupNormalization", "InstanceNormalization", "LRN", "LpNormalization", "MVN",
+    "MeanVarianceNormalization", "NormalizeL2", "RMSNormalization",
+)(same)  # fmt: skip
+
+
+@infers("BatchNormalization")
+def infer_batch_normalization(node: Node) -> list[Type]:
+    mean = first(node, 3)
+    return [first(node), mean, mean]
+
+
+@infers("LayerNormalization")
+def infer_layer_normalization(node: Node) -> list[Type]:
+    data = first(node)
+    shape: Shape = None
+    if data.shape is not None:
+        axis = node.attributes["axis"] % max(len(data.shape), 1)
+        shape = (*data.shape[:axis], *(1,) * (len(data.shape) - axis))
+    statistics = TensorType(node.attributes["stash_type"] or F32, shape)
+    return [data, statistics, statistics]
+
+
+@reads("LayerNormalization", format="onnx", until=16)
+def read_layer_normalization_1(b: Builder, node: Node) -> Result:
+    """onnxruntime's LayerNormalization-1, of which ONNX's became operator set 17."""
+    from bridge.operators.microsoft.normalization import settings_of
+
+    return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **settings_of(node))

@@ -1,0 +1,101 @@
+"""Output sizes of windows: convolutions and poolings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first
+from bridge.neutral.types import (
+    ANY,
+    Dim,
+    Shape,
+    TensorType,
+    high,
+    interval,
+    low,
+)
+
+
+def window_size(
+    dim: Dim, kernel: int, stride: int, dilation: int, pads: tuple[int, int], rounding: str
+) -> Dim:
+    """Positions of a window along a dimension; `rounding` as in AvgPool."""
+    if not isinstance(dim, int):
+        if stride == 1 and sum(pads) == dilation * (kernel - 1):
+            return dim
+        # The larger the dimension, the more positions there are.
+        least, most = (
+            None if end is None else window_size(end, kernel, stride, dilation, pads, rounding)
+            for end in (low(dim), high(dim))
+        )
+        return interval(low(least or 0), None if most is None else high(most))
+    room = dim + sum(pads) - (dilation * (kernel - 1) + 1)
+    if rounding == "floor":
+        return max(room // stride + 1, 0)
+    count = -(-room // stride) + 1
+    if rounding == "ceil_torch" and (count - 1) * stride >= dim + pads[0]:
+        count -= 1
+    return max(count, 0)
+
+
+def windows(
+    attributes: dict[str, Any], spatial: Sequence[Dim], kernel: Sequence[Dim]
+) -> tuple[Dim, ...]:
+    """Spatial dimensions after a convolution or pooling with the usual attributes."""
+    rank = len(spatial)
+    strides = attributes.get("strides") or (1,) * rank
+    dilations = attributes.get("dilations") or (1,) * rank
+    pads = attributes.get("pads") or (0,) * (2 * rank)
+    auto_pad = attributes.get("auto_pad", "NOTSET")
+    result: list[Dim] = []
+    for i, dim in enumerate(spatial):
+        if auto_pad.startswith("SAME"):
+            unknown = dim if strides[i] == 1 else ANY
+            result.append(-(-dim // strides[i]) if isinstance(dim, int) else unknown)
+            continue
+        k = kernel[i]
+        ends = (0, 0) if auto_pad == "VALID" else (pads[i], pads[i + rank])
+        rounding = attributes.get("rounding_type") or (
+            "ceil_torch" if attributes.get("ceil_mode") else "floor"
+        )
+        if isinstance(k, int):
+            result.append(window_size(dim, k, strides[i], dilations[i], ends, rounding))
+        else:
+            result.append(ANY)
+    return tuple(result)
+
+
+def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: int) -> Shape:
+    """The shape after a convolution whose filters have `leading` dimensions before the spatial
+    ones, of which the first `channels` make the output's channels."""
+    kernel: Sequence[Dim]
+    if filters is not None:
+        kernel = filters[leading:]
+        out: Dim = 1
+        for dim in filters[:channels]:
+            out = out * dim if isinstance(out, int) and isinstance(dim, int) else ANY
+    elif data is not None:
+        kernel, out = node.attributes.get("kernel_shape") or (ANY,) * (len(data) - 2), ANY
+    else:
+        return None
+    batch, spatial = (data[0], data[2:]) if data is not None else (ANY, (ANY,) * len(kernel))
+    if len(spatial) != len(kernel):
+        return None
+    return (batch, out, *windows(node.attributes, spatial, kernel))
+
+
+def pooled(node: Node) -> TensorType:
+    data = first(node)
+    kernel = node.attributes["kernel_shape"]
+    batch, channels = data.shape[:2] if data.shape else (ANY, ANY)
+    spatial = data.shape[2:] if data.shape else (ANY,) * len(kernel)
+    return TensorType(
+        data.element, (batch, channels, *windows(node.attributes, spatial, kernel))
+    )  # fmt: skip
+
+
+def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
+    content = None if value is None else value.content
+    return None if content is None else tuple(ANY if dim is None else dim for dim in content)

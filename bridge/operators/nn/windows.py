@@ -1,0 +1,158 @@
+"""The windows of pooling: how many there are, and what both formats make of the last one.
+
+When their number rounds up, ONNX's last window starts inside the input or the padding before it,
+which is IR's rounding "ceil_torch"; IR's "ceil" has one window more, if that starts in the padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BF16, F32, F64, is_static
+from bridge.operators import Refused
+from bridge.operators.idioms import cast, cut
+from bridge.operators.nn.conv import explicitly_padded, full_attributes
+from bridge.operators.nn.shapes import window_size
+
+
+def window_of(node: Node) -> dict[str, Any]:
+    """The attributes of a pooling's window, spelled out."""
+    kernel = node.attributes["kernel_shape"]
+    return {"kernel_shape": kernel, **full_attributes(node, len(kernel))}
+
+
+def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
+    """The attributes of a window of IR, which has pads beside auto_pad, and how their number is
+    rounded, in ONNX's words: there auto_pad never rounds up, and in onnxruntime SAME leaves the
+    dilations out of the pads and fails where a kernel is shorter than its stride."""
+    data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
+    assert data is not None
+    auto_pad = attributes["auto_pad"]
+    if auto_pad == "NOTSET":
+        return attributes, rounding
+    if not node.attributes.get("pads"):
+        return attributes, "floor"
+    kernel, explicit = attributes["kernel_shape"], False
+    if auto_pad != "VALID":
+        short = any(k < s for k, s in zip(kernel, attributes["strides"], strict=True))
+        if not short:
+            rounding = "floor"  # The windows end where the padding does.
+        known = data.shape is not None and is_static(data.shape[2:])
+        explicit = lean(attributes)["dilations"] is not None or (short and known)
+    if explicit or rounding != "floor":
+        attributes = explicitly_padded(data, kernel, attributes)
+    return attributes, rounding
+
+
+def lean(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Without dilations where they do nothing: older operators have none."""
+    dilated = any(d != 1 for d in attributes["dilations"])
+    return attributes if dilated else {**attributes, "dilations": None}
+
+
+def may_start_in_padding(attributes: dict[str, Any]) -> bool:
+    """Whether "ceil" can give one window more than "ceil_torch"."""
+    rank = len(attributes["kernel_shape"])
+    kernel, stride = np.array(attributes["kernel_shape"]), np.array(attributes["strides"])
+    reach = (kernel - 1) * (attributes["dilations"] or (1,) * rank) + 1
+    return bool((stride + attributes["pads"][rank:] > reach).any())
+
+
+def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
+    """Whether "ceil" and "ceil_torch" are known to give the same size."""
+    if not may_start_in_padding(attributes):
+        return True
+    first, second = (counts(data, attributes, r) for r in ("ceil", "ceil_torch"))
+    return first is not None and first == second
+
+
+def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] | None:
+    """How many windows there are along each axis, where that is known."""
+    rank = len(attributes["kernel_shape"])
+    if data.shape is None or not all(isinstance(dim, int) for dim in data.shape[2:]):
+        return None
+    result = []
+    for i, dim in enumerate(data.shape[2:]):
+        window = attributes["kernel_shape"][i], attributes["strides"][i], attributes["dilations"][i]
+        ends = attributes["pads"][i], attributes["pads"][i + rank]
+        size = window_size(dim, *window, ends, rounding)
+        assert isinstance(size, int)
+        result.append(size)
+    return result
+
+
+def padded(b: Builder, data: Value, pads: Sequence[int], fill: float) -> Value:
+    """`data` with its spatial axes padded."""
+    rank = len(pads) // 2
+    full = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
+    return b.op("Pad", data, b.constant(full), b.like(fill, data), mode="constant")
+
+
+def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:
+    """The pads with which rounding down gives what rounding up gives without."""
+    rank = len(attributes["kernel_shape"])
+    pads = attributes["pads"]
+    ends = (p + s - 1 for p, s in zip(pads[rank:], attributes["strides"], strict=True))
+    return (*pads[:rank], *ends)
+
+
+def rounded_down(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
+    """The attributes with pads that, rounding down, give "ceil_torch"'s size, where that is known
+    and operator sets before 22, which infer the size of "ceil", would contradict it; else {}."""
+    assert b.target is not None
+    if b.target.opset >= 22 or same_either_way(data, attributes):
+        return {}
+    wanted = counts(data, attributes, "ceil_torch")
+    if wanted is None:
+        return {}
+    rank = len(wanted)
+    begins, ends = attributes["pads"][:rank], []
+    for i, count in enumerate(wanted):
+        reach = (attributes["kernel_shape"][i] - 1) * attributes["dilations"][i] + 1
+        last = (count - 1) * attributes["strides"][i] + reach
+        ends.append(max(last - data.shape[i + 2] - begins[i], 0))
+    return {**attributes, "pads": (*begins, *ends)}
+
+
+def without_late_windows(b: Builder, y: Value, data: Value, attributes: dict[str, Any]) -> Value:
+    """`y`, pooled with "ceil", cut to the size that "ceil_torch" gives."""
+    if same_either_way(data, attributes):
+        return y
+    wanted = counts(data, attributes, "ceil_torch")
+    if wanted is None:
+        raise Refused(
+            "its last window may start in the padding, which depends on the size of the input; "
+            "give the input a static shape"
+        )
+    for axis, size in enumerate(wanted, 2):
+        y = cut(b, y, axis, 0, size)
+    return y
+
+
+def average_of_full_windows(
+    b: Builder, data: Value, attributes: dict[str, Any], op: str, **include: bool
+) -> Value:
+    """The average over windows whose number rounds up ("ceil"), each divided by all its size."""
+    room = padded(b, data, with_room(attributes), 0.0)
+    return b.op(op, room, **lean({**attributes, "pads": (0,) * len(attributes["pads"])}), **include)
+
+
+def onnx_pads(attributes: dict[str, Any]) -> dict[str, Any]:
+    """ONNX takes no pads beside auto_pad."""
+    return attributes if attributes["auto_pad"] == "NOTSET" else {**attributes, "pads": None}
+
+
+def computable(b: Builder, data: Value) -> tuple[Value, Any]:
+    """`data` in an element type that ONNX pools, and its own."""
+    assert b.target is not None
+    element = data.element
+    if element is not None and element.is_integer:
+        return cast(b, data, F64), element
+    if element is BF16 and b.target.opset < 22:
+        return cast(b, data, F32), element
+    return data, element

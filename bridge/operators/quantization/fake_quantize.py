@@ -1,0 +1,99 @@
+"""IR's FakeQuantize and FakeConvert, spelled out for ONNX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, same
+from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
+from bridge.operators import Result, expands
+from bridge.operators.idioms import cast
+
+ZERO_TOLERANCE = 1e-4
+"""How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
+
+
+@expands("FakeQuantize", target="onnx")
+def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
+    """Clip, scale to 0 ... levels - 1, round half to even, scale to the output's range. With 256
+    levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for which engines have
+    integer kernels."""
+    data, *limits = node.inputs
+    assert data is not None
+    element, steps = data.element, node.attributes["levels"] - 1
+    known = [values_of(limit) for limit in limits]
+    x = cast(b, data, F32)
+    if all(k is not None for k in known):
+        il, ih, ol, oh = (np.asarray(k, np.float32) for k in known)
+        if steps == 255 and np.array_equal(il, ol) and np.array_equal(ih, oh):
+            quantized = _quantized(b, x, il, ih)
+            if quantized is not None:
+                return cast(b, quantized, element)
+        span = ih - il
+        scale = np.where(span == 0, 0, steps / np.where(span == 0, 1, span)).astype(np.float32)
+        low, high = b.constant(np.minimum(il, ih)), b.constant(np.maximum(il, ih))
+        into = b.constant(scale), b.constant(np.asarray(-il * scale, np.float32))
+        out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
+    else:
+        i, j, k, m = (cast(b, limit, F32) for limit in limits if limit is not None)
+        low, high = b.op("Min", i, j), b.op("Max", i, j)
+        count = b.constant(float(steps))
+        scale_value = b.op("Div", count, b.op("Sub", j, i))
+        into = scale_value, b.op("Neg", b.op("Mul", i, scale_value))
+        out = b.op("Div", b.op("Sub", m, k), count), k
+    y = b.op("Min", b.op("Max", x, low), high)
+    y = b.op("Round", _line(b, y, *into))
+    return cast(b, _line(b, y, *out), element)
+
+
+def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:
+    """`x` to 8 bits and back, where a level is 0 and limits are for all or along one axis."""
+    low, high = np.broadcast_arrays(low, high)
+    scale = (high - low) / np.float32(255)
+    if not (scale > 0).all():
+        return None
+    zero_point = -low / scale
+    nearest = np.round(zero_point)
+    if (abs(zero_point - nearest) > ZERO_TOLERANCE).any() or (
+        (nearest < 0) | (nearest > 255)
+    ).any():
+        return None
+    wide = [axis for axis, size in enumerate(low.shape) if size > 1]
+    if len(wide) > 1:
+        return None
+    axis = wide[0] - low.ndim if wide else 1
+    shape = (-1,) if wide else ()
+    scales = b.constant(np.asarray(scale, np.float32).reshape(shape))
+    zeros = b.constant(nearest.astype(np.uint8).reshape(shape))
+    integers = b.op("QuantizeLinear", x, scales, zeros, axis=axis)
+    return b.op("DequantizeLinear", integers, scales, zeros, axis=axis)
+
+
+def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
+    return b.op("Add", b.op("Mul", x, slope), offset)
+
+
+@expands("FakeConvert", target="onnx")
+def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
+    """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
+    f16 on the way."""
+    data, scale, shift = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None
+    narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
+    x = b.op("Mul", data, scale)
+    x = x if shift is None else b.op("Sub", x, shift)
+    x = b.op("Cast", b.op("Cast", cast(b, x, F16), to=narrow), to=data.element)
+    x = x if shift is None else b.op("Add", x, shift)
+    return b.op("Div", x, scale)
+
+
+infers("FakeConvert")(same)
+
+
+@infers("FakeQuantize")
+def infer_fake_quantize(node: Node) -> list[Type]:
+    data = first(node)
+    shape = broadcast(data.shape, *(first(node, i).shape for i in range(1, 5)))
+    return [TensorType(data.element, shape)]

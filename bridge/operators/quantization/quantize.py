@@ -1,0 +1,263 @@
+"""QuantizeLinear, DequantizeLinear and the QLinear operators.
+
+IR has neither: 8-bit and narrower quantisation is a FakeQuantize and a Convert, which OpenVINO
+turns into integer kernels; the rest is division, rounding and clipping.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    BF16,
+    F16,
+    F32,
+    I8,
+    I32,
+    U8,
+    Element,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, cut, ranks, reshape, scalar, shape, sizes
+from bridge.operators.matmul.matmul import product
+from bridge.operators.nn.shapes import convolved
+
+NARROW = 8
+"""Widest element that FakeQuantize makes: its f32 arithmetic is exact for no more levels."""
+
+WIDEST_RANK = 5
+"""Highest rank of OpenVINO's own FakeQuantize kernel."""
+
+
+def bounds(element: Element) -> tuple[int, int]:
+    """The least and the greatest value of an integer element type."""
+    if element.kind == "uint":
+        return 0, (1 << element.bits) - 1
+    return -(1 << element.bits - 1), (1 << element.bits - 1) - 1
+
+
+class Blocks:
+    """How scales and zero points lie along the data: one for all, one for each index of `axis`,
+    or one for each block of `block_size` indices."""
+
+    def __init__(self, b: Builder, node: Node, data: Value, scale: Value) -> None:
+        self.b = b
+        self.node = node
+        self.data = data
+        self.block = node.attributes.get("block_size", 0)
+        single = scale.rank == 0 or (scale.rank == 1 and scale.shape[0] == 1)
+        if single and not (self.block and scale.rank == data.rank):
+            self.block = 0
+            self.axis: int | None = None
+            return
+        self.rank = ranks(node, 0)[0]
+        self.axis = node.attributes.get("axis", 1) % self.rank
+        dim = data.shape[self.axis]
+        self.split = bool(self.block) and isinstance(dim, int) and dim % self.block == 0
+
+    def open(self, data: Value) -> Value:
+        """The data in the shape to which `aligned` values broadcast."""
+        if self.axis is None or not self.block or not self.split:
+            return data
+        count = data.shape[self.axis] // self.block
+        before = [self._size(data, i) for i in range(self.axis)]
+        after = [self._size(data, i) for i in range(self.axis + 1, self.rank)]
+        return reshape(self.b, data, *before, count, self.block, *after)
+
+    def close(self, result: Value) -> Value:
+        """The result in the shape of the data."""
+        if self.axis is None or not self.block or not self.split:
+            return result
+        return reshape(self.b, result, *(self._size(self.data, i) for i in range(self.rank)))
+
+    def _size(self, value: Value, axis: int) -> int | Value:
+        dim = value.shape[axis]
+        return dim if isinstance(dim, int) else sizes(self.b, value, axis)
+
+    def aligned(self, value: Value) -> Value:
+        """A scale or zero point in a shape that broadcasts against the opened data."""
+        b = self.b
+        if self.axis is None:
+            return scalar(b, value)
+        if not self.block:
+            return reshape(b, value, -1, *(1,) * (self.rank - self.axis - 1))
+        dims = [self._size(value, i) for i in range(self.rank)]
+        inner = reshape(b, value, *dims[: self.axis + 1], 1, *dims[self.axis + 1 :])
+        if self.split:
+            return inner
+        target = [1] * (self.rank + 1)
+        target[self.axis + 1] = self.block
+        wide = b.op("Expand", inner, b.constant(target))
+        dims[self.axis] = -1
+        joined = b.op("Reshape", wide, shape(b, *dims))
+        return cut(b, joined, self.axis, 0, sizes(b, self.data, self.axis))
+
+
+def _target_of(node: Node) -> Element | None:
+    zero_point = node.input(2)
+    return node.attributes.get("output_dtype") or (U8 if zero_point is None else zero_point.element)
+
+
+def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
+    """Whether the ONNX written lacks a (de)quantisation from or to `narrow` in this form."""
+    assert b.target is not None
+    opset, attributes = b.target.opset, node.attributes
+    if opset >= 23 or narrow is None:
+        return False
+    since = 13 if narrow in (I8, U8, I32) else 19 if narrow.is_float and narrow.bits == 8 else 21
+    if attributes.get("block_size"):
+        since = 21
+    if attributes.get("output_dtype") and node.input(2) is None:
+        since = max(since, 21 if node.op == "QuantizeLinear" else 23)
+    scale, data = node.inputs[1], node.inputs[0]
+    assert scale is not None and data is not None
+    if scale.element is not F32 or data.element in (F16, BF16):
+        since = max(since, 19)
+    return opset < since
+
+
+@expands("QuantizeLinear", target="onnx")
+def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    return _quantized(b, node) if _needs_newer(b, node, _target_of(node)) else None
+
+
+@expands("DequantizeLinear", target="onnx")
+def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    data = node.inputs[0]
+    assert data is not None
+    return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
+
+
+@expands("QuantizeLinear", target="ir")
+def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    return _quantized(b, node)
+
+
+def _quantized(b: Builder, node: Node) -> Value:
+    data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
+    element = _target_of(node)
+    assert data is not None and scale is not None and b.target is not None
+    blocks = Blocks(b, node, data, scale)
+    x, divisor = blocks.open(cast(b, data, F32)), blocks.aligned(scale)
+    offset = None if zero_point is None else blocks.aligned(zero_point)
+    if element is None or element.kind not in ("int", "uint", "float"):
+        raise Refused(f"there is no quantisation to {element}")
+    if element.is_float:
+        y = b.op("Div", x, cast(b, divisor, F32))
+        y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
+        return blocks.close(y)
+    scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
+    fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
+    known = scales is not None and offsets is not None and bool((scales != 0).all())
+    if known and fits and b.target.format == "ir":
+        y = _fake_quantize(b, x, scales, offsets, element)
+    else:
+        low, high = bounds(element)
+        y = b.op("Round", b.op("Div", x, cast(b, divisor, F32)))
+        y = y if offset is None else b.op("Add", y, cast(b, offset, F32))
+        y = b.op("Clip", y, b.constant(float(low)), b.constant(float(high)))
+    return blocks.close(b.op("Cast", y, to=element))
+
+
+def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Element) -> Value:
+    low, high = bounds(element)
+    wide = scales.astype(np.float32)
+    ends = [wide * (np.float32(end) - offsets.astype(np.float32)) for end in (low, high)]
+    return b.op(
+        "FakeQuantize", x, *(b.constant(np.asarray(end, np.float32)) for end in ends),
+        b.constant(float(low)), b.constant(float(high)), levels=high - low + 1,
+    )  # fmt: skip
+
+
+@expands("DequantizeLinear", target="ir")
+def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    return _dequantized(b, node)
+
+
+def _dequantized(b: Builder, node: Node) -> Value:
+    data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
+    assert data is not None and scale is not None
+    blocks = Blocks(b, node, data, scale)
+    y = cast(b, blocks.open(data), F32)
+    offsets = values_of(zero_point)
+    if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
+        y = b.op("Sub", y, cast(b, blocks.aligned(zero_point), F32))
+    y = blocks.close(b.op("Mul", y, cast(b, blocks.aligned(scale), F32)))
+    return cast(b, y, node.attributes.get("output_dtype") or scale.element)
+
+
+@expands("QLinearConv", target="ir")
+def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.inputs[:8]
+    assert x_scale is not None and w_scale is not None
+    data = b.op("DequantizeLinear", x, x_scale, x_zero)
+    filters = b.op("DequantizeLinear", w, w_scale, w_zero, axis=0)
+    bias = node.input(8)
+    if bias is not None:
+        bias = b.op("Mul", cast(b, bias, F32), b.op("Mul", scalar(b, x_scale), w_scale))
+    y = b.op("Conv", data, filters, bias, **node.attributes)
+    return b.op("QuantizeLinear", y, y_scale, y_zero)
+
+
+@expands("QLinearMatMul", target="ir")
+def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
+    """Scales lie along the rows of `a` and of the result, and along the columns of `b`."""
+    x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = node.inputs[:8]
+    left = b.op("DequantizeLinear", x, x_scale, x_zero, axis=-2)
+    right = b.op("DequantizeLinear", y, y_scale, y_zero, axis=-1)
+    return b.op("QuantizeLinear", b.op("MatMul", left, right), z_scale, z_zero, axis=-2)
+
+
+@expands("ConvInteger", target="ir")
+def conv_integer_to_ir(b: Builder, node: Node) -> Result:
+    """In f32, which is exact up to sums of 2^24."""
+    x, w, x_zero, w_zero = node.inputs[0], node.inputs[1], node.input(2), node.input(3)
+    assert x is not None and w is not None
+    data, filters = cast(b, x, F32), cast(b, w, F32)
+    if x_zero is not None:
+        data = b.op("Sub", data, cast(b, scalar(b, x_zero), F32))
+    if w_zero is not None:
+        rank = ranks(node, 1)[0]
+        filters = b.op("Sub", filters, cast(b, reshape(b, w_zero, -1, *(1,) * (rank - 1)), F32))
+    return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
+
+
+@infers("ConvInteger")
+def infer_conv_integer(node: Node) -> list[Type]:
+    return [TensorType(I32, convolved(node, first(node).shape, first(node, 1).shape, 1, 2))]
+
+
+@infers("QLinearConv")
+def infer_qlinear_conv(node: Node) -> list[Type]:
+    shape = convolved(node, first(node).shape, first(node, 3).shape, 1, 2)
+    return [TensorType(first(node, 7).element, shape)]
+
+
+@infers("QuantizeLinear")
+def infer_quantize_linear(node: Node) -> list[Type]:
+    zero_point = node.input(2)
+    element = U8 if zero_point is None else zero_point.element
+    return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
+
+
+@infers("DequantizeLinear")
+def infer_dequantize_linear(node: Node) -> list[Type]:
+    element = node.attributes.get("output_dtype") or first(node, 1).element
+    return [TensorType(element, first(node).shape)]
+
+
+@infers("DynamicQuantizeLinear")
+def infer_dynamic_quantize_linear(node: Node) -> list[Type]:
+    return [TensorType(U8, first(node).shape), TensorType(F32, ()), TensorType(U8, ())]
+
+
+@infers("QLinearMatMul")
+def infer_qlinear_matmul(node: Node) -> list[Type]:
+    return [TensorType(first(node, 7).element, product(first(node).shape, first(node, 3).shape))]

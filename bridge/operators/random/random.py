@@ -1,0 +1,191 @@
+"""Random numbers. The formats agree on distributions, not on generators: the numbers differ.
+
+A seed of ONNX becomes IR's `op_seed` (0 there means: another sequence every time).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import known_integers, shape_in
+from bridge.neutral.types import ANY, F32, F64, I32, I64, Element, TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, reshape, shape
+
+# Into IR ----------------------------------------------------------------------------------------
+
+
+@expands("RandomUniform", "RandomUniformLike", target="ir")
+def uniform_to_ir(b: Builder, node: Node) -> Result:
+    """RandomUniform-8."""
+    element = _element(node)
+    attributes = node.attributes
+    return uniform(b, node, _shape(b, node), attributes["low"], attributes["high"], element)
+
+
+@expands("RandomNormal", "RandomNormalLike", target="ir")
+def normal_to_ir(b: Builder, node: Node) -> Result:
+    """The Box-Muller transform of two uniform variables."""
+    element = _element(node)
+    dims = _shape(b, node)
+    # From above 0, so that the logarithm is finite.
+    tiny = 2.0**-24
+    radius = b.op("Log", uniform(b, node, dims, tiny, 1.0, F32))
+    radius = b.op("Sqrt", b.op("Mul", radius, b.constant(-2.0)))
+    angle = b.op("Cos", uniform(b, node, dims, 0.0, 2 * math.pi, F32, 1))
+    scaled = b.op("Mul", b.op("Mul", radius, angle), b.constant(float(node.attributes["scale"])))
+    return cast(b, b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
+
+
+@expands("Bernoulli", target="ir")
+def bernoulli_to_ir(b: Builder, node: Node) -> Result:
+    """1 where a uniform number is below the probability. (The standard's function body has it the
+    wrong way round: above.)"""
+    (x,) = node.inputs
+    assert x is not None
+    drawn = F64 if x.element is F64 else F32
+    numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
+    return cast(b, b.op("Less", numbers, cast(b, x, drawn)), _element(node))
+
+
+@expands("Multinomial", target="ir")
+def multinomial_to_ir(b: Builder, node: Node) -> Result:
+    """Multinomial-13, with replacement, of log probabilities."""
+    attributes = node.attributes
+    return b.op(
+        "ir::Multinomial",
+        node.inputs[0],
+        b.constant(attributes["sample_size"]),
+        convert_type=attributes["dtype"],
+        with_replacement=True,
+        log_probs=True,
+        op_seed=_seed(node),
+    )
+
+
+def uniform(
+    b: Builder, node: Node, dims: Value, low: float, high: float, element: Element, stream: int = 0
+) -> Value:
+    """Uniform numbers from `low` to `high`; streams of one node are independent."""
+    seed = _seed(node)
+    return b.op(
+        "ir::RandomUniform",
+        dims,
+        b.constant(low, element),
+        b.constant(high, element),
+        output_type=element,
+        global_seed=stream if seed else 0,
+        op_seed=seed,
+    )
+
+
+def _element(node: Node) -> Element:
+    element = node.outputs[0].element
+    if element is None:
+        raise Refused("the element type of its input is unknown; set the attribute dtype")
+    return element
+
+
+def _shape(b: Builder, node: Node) -> Value:
+    if node.inputs:
+        return b.op("Shape", node.inputs[0])
+    return b.constant(list(node.attributes["shape"]))
+
+
+def _seed(node: Node) -> int:
+    """ONNX's seed, a float, as a number from 1 up; 0 where it is absent."""
+    seed = node.attributes.get("seed")
+    return 0 if seed is None else int.from_bytes(struct.pack("<f", seed), "little") + 1
+
+
+# Into ONNX --------------------------------------------------------------------------------------
+
+
+@expands("ir::RandomUniform", target="onnx")
+def uniform_to_onnx(b: Builder, node: Node) -> Result:
+    """RandomUniform of 0 to 1, or RandomUniformLike where the shape is computed; scaled. Integers
+    are rounded down."""
+    dims, low, high = node.inputs
+    assert dims is not None and low is not None and high is not None
+    element = node.attributes["output_type"]
+    # A 32-bit float has too few digits for a range of integers.
+    drawn = F64 if element in (I32, I64, F64) else F32
+    seed = _onnx_seed(node)
+    known = integers(dims)
+    if known is not None:
+        numbers = b.op("RandomUniform", shape=known, dtype=drawn, **seed)
+    else:
+        ones = b.op("Expand", b.constant(0.0), cast(b, dims, I64))
+        numbers = b.op("RandomUniformLike", ones, dtype=drawn, **seed)
+    first, last = (cast(b, reshape(b, v), drawn) for v in (low, high))
+    scaled = b.op("Add", b.op("Mul", numbers, b.op("Sub", last, first)), first)
+    if element in (I32, I64):
+        scaled = b.op("Floor", scaled)
+    return cast(b, scaled, element)
+
+
+@expands("ir::Multinomial", target="onnx")
+def multinomial_to_onnx(b: Builder, node: Node) -> Result:
+    """Multinomial; without replacement the classes with the largest sums of log probability and
+    Gumbel noise, which is the same distribution."""
+    probs, count = node.inputs
+    assert probs is not None
+    attributes = node.attributes
+    logs = probs if attributes["log_probs"] else b.op("Log", probs)
+    if not attributes["with_replacement"]:
+        numbers = b.op("RandomUniformLike", logs, dtype=logs.element, **_onnx_seed(node))
+        gumbel = b.op("Neg", b.op("Log", b.op("Neg", b.op("Log", numbers))))
+        keys = b.op("Add", logs, gumbel)
+        k = cast(b, b.op("Reshape", count, shape(b, 1)), I64)
+        indices = b.ops("TopK", 2, keys, k, axis=1, largest=True, sorted=True)[1]
+        return cast(b, indices, attributes["convert_type"])
+    known = integers(count)
+    if known is None:
+        raise Refused("its num_samples must be a constant in ONNX")
+    return b.op(
+        "Multinomial",
+        logs,
+        sample_size=known[0],
+        dtype=attributes["convert_type"],
+        **_onnx_seed(node),
+    )
+
+
+def _onnx_seed(node: Node) -> dict[str, float]:
+    seeds = node.attributes["global_seed"], node.attributes["op_seed"]
+    return {"seed": float((seeds[0] * 31 + seeds[1]) % (1 << 24))} if any(seeds) else {}
+
+
+@infers("RandomNormal", "RandomUniform")
+def infer_of_shape(node: Node) -> list[TensorType]:
+    return [TensorType(node.attributes["dtype"], tuple(node.attributes["shape"]))]
+
+
+@infers("RandomNormalLike", "RandomUniformLike", "Bernoulli")
+def infer_like(node: Node) -> list[TensorType]:
+    x = first(node)
+    return [TensorType(node.attributes.get("dtype") or x.element, x.shape)]
+
+
+@infers("ir::RandomUniform")
+def infer_ir_uniform(node: Node) -> list[TensorType]:
+    return [TensorType(node.attributes["output_type"], shape_in(node.input(0)))]
+
+
+@infers("Multinomial")
+def infer_multinomial(node: Node) -> list[TensorType]:
+    shape = first(node).shape
+    batch = ANY if shape is None else shape[0]
+    return [TensorType(node.attributes["dtype"], (batch, node.attributes["sample_size"]))]
+
+
+@infers("ir::Multinomial")
+def infer_ir_multinomial(node: Node) -> list[TensorType]:
+    shape = first(node).shape
+    batch = ANY if shape is None else shape[0]
+    count = known_integers(node.input(1))
+    return [TensorType(node.attributes["convert_type"], (batch, count[0] if count else ANY))]

@@ -1,0 +1,120 @@
+"""GRU of ONNX; GRUCell and GRUSequence of IR. Both order the gates zrh.
+
+With `linear_before_reset`, IR's B keeps the two biases of the gate h apart: [z, r, Wh, Rh].
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result, expands
+from bridge.operators.idioms import concat, cut, split, unsqueeze, zeros
+from bridge.operators.recurrent.recurrent import (
+    Layer,
+    activate,
+    clipped,
+    doubled_bias,
+    fits_sequence,
+    from_cell,
+    from_sequence,
+    layer_of,
+    summed_bias,
+    to_loop,
+    to_sequence,
+)
+
+
+@expands("GRU", target="ir")
+def gru_to_ir(b: Builder, node: Node) -> Result:
+    """GRUSequence, or a Loop where activations or sequence lengths need it."""
+    x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
+    assert x is not None and w is not None and r is not None
+    layer = layer_of(node, 3, ("sigmoid", "tanh"))
+    linear = node.attributes["linear_before_reset"]
+    if fits_sequence(layer, x, lengths):
+        total = _apart(b, layer, bias, x) if linear else summed_bias(b, layer, 3, bias, x)
+        outputs = to_sequence(
+            b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear
+        )
+    else:
+        of_w, of_r = split(b, _apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
+
+        def step(
+            b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
+        ) -> list[Value]:
+            return _step(b, layer, way, share, states, own, linear)
+
+        outputs = to_loop(b, layer, x, (h,), lengths, w, of_w, (r, of_r), step)
+    return outputs[: len(node.outputs)]
+
+
+def _apart(b: Builder, layer: Layer, bias: Value | None, x: Value) -> Value:
+    """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh], each [directions, hidden]."""
+    hidden = layer.hidden
+    if bias is None:
+        return zeros(b, x, len(layer.directions), 4 * hidden)
+    both_w, own_w, both_r, own_r = split(b, bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
+    return concat(b, 1, b.op("Add", both_w, both_r), own_w, own_r)
+
+
+def _step(
+    b: Builder,
+    layer: Layer,
+    direction: int,
+    share: Value,
+    states: list[Value],
+    parameters: list[Value],
+    linear: bool,
+) -> list[Value]:
+    """One step of ONNX's GRU (the equations of the operator's documentation)."""
+    f, g = layer.activations[direction]
+    (before,) = states
+    r, bias = parameters
+    hidden = layer.hidden
+    gates_w, candidate_w = split(b, share, 1, 2 * hidden, hidden)
+    gates_r, candidate_r = split(b, r, 0, 2 * hidden, hidden)
+    sums = b.op("Add", gates_w, b.op("MatMul", before, gates_r, transpose_b=True))
+    update, reset = split(b, activate(b, f, clipped(b, sums, layer.clip)), 1, hidden, hidden)
+    if linear:
+        recurrent = b.op("Add", b.op("MatMul", before, candidate_r, transpose_b=True), bias)
+        recurrent = b.op("Mul", reset, recurrent)
+    else:
+        past = b.op("Mul", reset, before)
+        recurrent = b.op("Add", b.op("MatMul", past, candidate_r, transpose_b=True), bias)
+    candidate = activate(b, g, clipped(b, b.op("Add", candidate_w, recurrent), layer.clip))
+    kept = b.op("Mul", update, b.op("Sub", before, candidate))
+    return [b.op("Add", candidate, kept)]
+
+
+@expands("GRUSequence", target="onnx")
+def sequence_to_onnx(b: Builder, node: Node) -> Result:
+    """GRU."""
+    x, h, lengths, w, r, bias = node.inputs
+    assert x is not None and h is not None and w is not None and r is not None
+    linear = node.attributes["linear_before_reset"]
+    weights = [w, r, _onnx_bias(b, node, bias)]
+    return from_sequence(
+        b, node, "GRU", x, (h,), lengths, weights, linear_before_reset=linear
+    )  # fmt: skip
+
+
+@expands("GRUCell", target="onnx")
+def cell_to_onnx(b: Builder, node: Node) -> Result:
+    """GRU over one step."""
+    _, h, w, r, bias = (node.input(i) for i in range(5))
+    assert h is not None and w is not None and r is not None
+    linear = node.attributes["linear_before_reset"]
+    weights: list[Value | None] = [unsqueeze(b, v, 0) for v in (w, r)]
+    doubled = _onnx_bias(b, node, bias)
+    weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
+    return from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)
+
+
+def _onnx_bias(b: Builder, node: Node, bias: Value | None) -> Value | None:
+    """IR's B as ONNX's, [..., 6*hidden]."""
+    if bias is None or not node.attributes["linear_before_reset"]:
+        return doubled_bias(b, bias)
+    hidden = node.attributes["hidden_size"]
+    of_w, of_r = split(b, bias, -1, 3 * hidden, hidden)
+    shared = cut(b, of_w, -1, 0, 2 * hidden)
+    return concat(b, -1, of_w, zeros(b, shared, b.op("Shape", shared)), of_r)

@@ -1,0 +1,107 @@
+"""LSTM of ONNX; LSTMCell and LSTMSequence of IR. ONNX orders the gates iofc, IR fico."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result, expands
+from bridge.operators.idioms import split, unsqueeze, zeros
+from bridge.operators.recurrent.recurrent import (
+    Layer,
+    activate,
+    clipped,
+    doubled_bias,
+    fits_sequence,
+    from_cell,
+    from_sequence,
+    layer_of,
+    permute_gates,
+    summed_bias,
+    to_loop,
+    to_sequence,
+)
+
+ONNX_GATES = "iofc"
+IR_GATES = "fico"
+
+
+@expands("LSTM", target="ir")
+def lstm_to_ir(b: Builder, node: Node) -> Result:
+    """LSTMSequence, or a Loop where peepholes, coupled gates, activations or sequence lengths
+    need it."""
+    x, w, r, bias, lengths, h, c, peepholes = (node.input(i) for i in range(8))
+    assert x is not None and w is not None and r is not None
+    layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
+    total = summed_bias(b, layer, 4, bias, x)
+    coupled = node.attributes["input_forget"]
+    if peepholes is None and not coupled and fits_sequence(layer, x, lengths):
+        weights = [
+            permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
+        ]
+        outputs = to_sequence(b, layer, "LSTMSequence", x, (h, c), lengths, weights)
+    else:
+        if peepholes is None:
+            peepholes = zeros(b, x, len(layer.directions), 3 * layer.hidden)
+
+        def step(
+            b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
+        ) -> list[Value]:
+            return _step(b, layer, way, share, states, own, coupled)
+
+        outputs = to_loop(b, layer, x, (h, c), lengths, w, total, (r, peepholes), step)
+    return outputs[: len(node.outputs)]
+
+
+def _step(
+    b: Builder,
+    layer: Layer,
+    direction: int,
+    share: Value,
+    states: list[Value],
+    parameters: list[Value],
+    coupled: bool,
+) -> list[Value]:
+    """One step of ONNX's LSTM (the equations of the operator's documentation)."""
+    f, g, h = layer.activations[direction]
+    before, cell = states
+    r, peepholes = parameters
+    sums = b.op("Add", share, b.op("MatMul", before, r, transpose_b=True))
+    i, o, forget, c = split(b, sums, 1, *[layer.hidden] * 4)
+    peep_i, peep_o, peep_f = split(b, peepholes, 0, *[layer.hidden] * 3)
+
+    def gate(sum: Value, peep: Value, cell: Value) -> Value:
+        return activate(b, f, clipped(b, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip))
+
+    i = gate(i, peep_i, cell)
+    keep = b.op("Sub", b.like(1, i), i) if coupled else gate(forget, peep_f, cell)
+    candidate = activate(b, g, clipped(b, c, layer.clip))
+    cell = b.op("Add", b.op("Mul", keep, cell), b.op("Mul", i, candidate))
+    return [b.op("Mul", gate(o, peep_o, cell), activate(b, h, cell)), cell]
+
+
+@expands("LSTMSequence", target="onnx")
+def sequence_to_onnx(b: Builder, node: Node) -> Result:
+    """LSTM."""
+    x, h, c, lengths, w, r, bias = node.inputs
+    assert x is not None and h is not None and c is not None and w is not None and r is not None
+    weights = [_onnx_gates(b, node, v, 1) for v in (w, r, bias)]
+    weights[2] = doubled_bias(b, weights[2])
+    return from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)
+
+
+@expands("LSTMCell", target="onnx")
+def cell_to_onnx(b: Builder, node: Node) -> Result:
+    """LSTM over one step. OpenVINO ignores what LSTMCell-1 has beyond the specification
+    (weights_format, input_forget and peepholes), and so does this."""
+    _, h, c, w, r, bias = (node.input(i) for i in range(6))
+    assert h is not None and c is not None
+    weights = [_onnx_gates(b, node, v, 0) for v in (w, r, bias)]
+    weights[2] = doubled_bias(b, weights[2])
+    batched = [None if v is None else unsqueeze(b, v, 0) for v in weights]
+    return from_cell(b, node, "LSTM", (h, c), batched)
+
+
+def _onnx_gates(b: Builder, node: Node, x: Value | None, axis: int) -> Value | None:
+    if x is None:
+        return None
+    return permute_gates(b, x, IR_GATES, ONNX_GATES, axis, node.attributes["hidden_size"])

@@ -1,0 +1,473 @@
+"""What LSTM, GRU and RNN have in common: layouts, gates, activations, and the layer as a Loop.
+
+ONNX has time first ([seq, batch, input]; states [directions, batch, hidden]), IR has the batch
+first ([batch, seq, input]; states [batch, directions, hidden]). ONNX's B holds the biases of W
+and those of R behind one another, IR's holds their sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, I32, I64, Dim, TensorType, is_static
+from bridge.operators import Refused
+from bridge.operators.idioms import (
+    cast,
+    concat,
+    expand,
+    positions,
+    reshape,
+    size,
+    sizes,
+    split,
+    squeeze,
+    transpose,
+    zeros,
+)
+from bridge.operators.idioms import take as gather
+from bridge.operators.loops import along
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An activation function by ONNX's name in lower case, with its parameters where given."""
+
+    name: str
+    alpha: float | None = None
+    beta: float | None = None
+
+
+ALPHA = {
+    "affine": 1.0, "leakyrelu": 0.01, "thresholdedrelu": 1.0, "scaledtanh": 1.0,
+    "hardsigmoid": 0.2, "elu": 1.0,
+}  # fmt: skip
+BETA = {"affine": 0.0, "scaledtanh": 1.0, "hardsigmoid": 0.5}
+SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
+"""What OpenVINO's sequence operators know."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The attributes of an ONNX LSTM, GRU or RNN that all three have."""
+
+    directions: tuple[str, ...]
+    hidden: int
+    batch_first: bool
+    clip: float
+    activations: tuple[tuple[Activation, ...], ...]
+    """The cell's activations, for each direction."""
+
+    @property
+    def same_activations(self) -> bool:
+        return len(set(self.activations)) == 1
+
+
+def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
+    """The layer that an ONNX recurrent node describes."""
+    attributes = node.attributes
+    direction = attributes["direction"]
+    directions = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    names = [a.lower() for a in attributes.get("activations") or defaults * len(directions)]
+    if len(names) < len(defaults) * len(directions):
+        raise Refused(f"it has {len(names)} activations for {len(directions)} directions")
+    alphas = list(attributes.get("activation_alpha") or ())
+    betas = list(attributes.get("activation_beta") or ())
+    # Each list serves, in order, the functions that have such a parameter (ONNX, operator LSTM).
+    functions = [
+        Activation(
+            name,
+            alphas.pop(0) if name in ALPHA and alphas else ALPHA.get(name),
+            betas.pop(0) if name in BETA and betas else BETA.get(name),
+        )
+        for name in names
+    ]
+    count = len(defaults)
+    return Layer(
+        directions,
+        _hidden_size(node, gates),
+        attributes.get("layout", 0) == 1,
+        attributes.get("clip") or 0.0,
+        tuple(tuple(functions[i * count : (i + 1) * count]) for i in range(len(directions))),
+    )
+
+
+def _hidden_size(node: Node, gates: int) -> int:
+    hidden = node.attributes.get("hidden_size")
+    if hidden:
+        return hidden
+    w, r = node.input(1), node.input(2)
+    if r is not None and r.rank == 3 and isinstance(r.shape[2], int):
+        return r.shape[2]
+    if w is not None and w.rank == 3 and isinstance(w.shape[1], int):
+        return w.shape[1] // gates
+    raise Refused("its hidden_size is unknown; set the attribute")
+
+
+def fits_sequence(layer: Layer, x: Value, lengths: Value | None) -> bool:
+    """Whether IR's sequence operators compute this layer.
+
+    OpenVINO's CPU plugin ignores sequence_lengths where a dimension of X is dynamic.
+    """
+    names = {a.name for functions in layer.activations for a in functions}
+    return (
+        names <= SEQUENCE_ACTIVATIONS
+        and layer.same_activations
+        and (lengths is None or is_static(x.shape))
+    )
+
+
+def to_sequence(
+    b: Builder,
+    layer: Layer,
+    op: str,
+    x: Value,
+    states: Sequence[Value | None],
+    lengths: Value | None,
+    weights: Sequence[Value],
+    **attributes: bool,
+) -> list[Value]:
+    """An ONNX layer as IR's `op`; `weights` are W, R and B as IR wants them. Gives the outputs in
+    ONNX's layout."""
+    major = x if layer.batch_first else transpose(b, x, 1, 0, 2)
+    batch = sizes(b, major, 0)
+    count = len(layer.directions)
+    initial = [
+        zeros(b, x, batch, count, layer.hidden) if s is None
+        else s if layer.batch_first else transpose(b, s, 1, 0, 2)
+        for s in states
+    ]  # fmt: skip
+    if lengths is None:
+        lengths = expand(b, cast(b, size(b, major, 1), I32), batch)
+    y, *last = b.ops(
+        op,
+        1 + len(states),
+        major,
+        *initial,
+        lengths,
+        *weights,
+        activations=tuple(a.name for a in layer.activations[0]),
+        clip=layer.clip,
+        direction="bidirectional" if count == 2 else layer.directions[0],
+        hidden_size=layer.hidden,
+        **attributes,
+    )
+    if layer.batch_first:
+        return [transpose(b, y, 0, 2, 1, 3), *last]
+    return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+
+
+def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden: int) -> Value:
+    """`x`, which holds the gates `have` along `axis` (a letter each), in the order `want`."""
+    if have == want:
+        return x
+    order = [have.index(gate) for gate in want]
+    values = values_of(x)
+    if values is not None:
+        parts = np.split(values, len(have), axis)
+        return b.constant(np.concatenate([parts[i] for i in order], axis))
+    pieces = split(b, x, axis, *[hidden] * len(have))
+    return concat(b, axis, *(pieces[i] for i in order))
+
+
+def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Value) -> Value:
+    """ONNX's B [directions, 2*gates*hidden] as the sum of its halves; zeros where it is absent."""
+    width = gates * layer.hidden
+    if bias is None:
+        return zeros(b, x, len(layer.directions), width)
+    values = values_of(bias)
+    if values is not None:
+        return b.constant(values[:, :width] + values[:, width:])
+    return b.op("Add", *split(b, bias, 1, width, width))
+
+
+# Into ONNX ------------------------------------------------------------------------------------
+
+
+def from_sequence(
+    b: Builder,
+    node: Node,
+    op: str,
+    x: Value,
+    states: Sequence[Value],
+    lengths: Value | None,
+    weights: Sequence[Value | None],
+    **attributes: bool,
+) -> list[Value]:
+    """An IR sequence as ONNX's `op`; `weights` are W, R and B as ONNX wants them. Gives the
+    outputs in IR's layout."""
+    direction = node.attributes["direction"]
+    count = 2 if direction == "bidirectional" else 1
+    time_major = transpose(b, x, 1, 0, 2)
+    full = time_major.shape is not None and isinstance(time_major.shape[0], int)
+    if full and set(integers(lengths) or (None,)) == {time_major.shape[0]}:
+        lengths = None
+    y, *last = b.ops(
+        op,
+        1 + len(states),
+        time_major,
+        *weights,
+        None if lengths is None else cast(b, lengths, I32),
+        *(transpose(b, s, 1, 0, 2) for s in states),
+        direction=direction,
+        **onnx_attributes(node, op, count),
+        **attributes,
+    )
+    return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+
+
+def from_cell(
+    b: Builder,
+    node: Node,
+    op: str,
+    states: Sequence[Value],
+    weights: Sequence[Value | None],
+    **attributes: bool,
+) -> list[Value]:
+    """An IR cell as ONNX's `op` over one step; `weights` as in `from_sequence`, with a direction
+    axis. Gives the states."""
+    first = b.constant([0])
+    x = node.inputs[0]
+    assert x is not None
+    _, *last = b.ops(
+        op,
+        1 + len(states),
+        b.op("Unsqueeze", x, first),
+        *weights,
+        None,
+        *(b.op("Unsqueeze", s, first) for s in states),
+        **onnx_attributes(node, op, 1),
+        **attributes,
+    )
+    return [squeeze(b, s, 0) for s in last]
+
+
+_FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
+"""How many activations a direction has."""
+
+
+def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
+    """The attributes of an IR cell or sequence as ONNX's `op` spells them."""
+    attributes = node.attributes
+    names = {
+        "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
+        "softsign": "Softsign",
+    }  # fmt: skip
+    # OpenVINO writes those of a backward direction behind those of the forward one, and takes the
+    # first for both.
+    activations = []
+    for name in attributes["activations"][: _FUNCTIONS[op]]:
+        if name.lower() not in names:
+            raise Refused(f"ONNX has no activation {name} in this operator")
+        activations.append(names[name.lower()])
+    result: dict[str, object] = {"hidden_size": attributes["hidden_size"]}
+    if activations:
+        result["activations"] = tuple(activations) * directions
+    for key, name in (("activations_alpha", "activation_alpha"),
+                      ("activations_beta", "activation_beta")):  # fmt: skip
+        if attributes[key]:
+            result[name] = attributes[key] * directions
+    if 0 < attributes["clip"] < math.inf:
+        result["clip"] = attributes["clip"]
+    return result
+
+
+def doubled_bias(b: Builder, bias: Value | None) -> Value | None:
+    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R."""
+    if bias is None:
+        return None
+    values = values_of(bias)
+    if values is not None:
+        return b.constant(np.concatenate([values, np.zeros_like(values)], -1))
+    return b.op("Concat", bias, zeros(b, bias, b.op("Shape", bias)), axis=-1)
+
+
+# The layer as a Loop ----------------------------------------------------------------------------
+
+Step = Callable[[Builder, Layer, int, Value, list[Value], list[Value]], list[Value]]
+"""One step of a cell: (builder, layer, direction, W's share [batch, gates*hidden], states
+[batch, hidden], parameters) to the new states."""
+
+
+def to_loop(
+    b: Builder,
+    layer: Layer,
+    x: Value,
+    states: Sequence[Value | None],
+    lengths: Value | None,
+    w: Value,
+    bias: Value,
+    parameters: Sequence[Value],
+    step: Step,
+) -> list[Value]:
+    """An ONNX layer as one Loop per direction, for what IR's sequences cannot say.
+
+    `w` is [directions, gates*hidden, input]; `bias` [directions, gates*hidden] is added to W's
+    share; `parameters` have a direction axis in front. Gives the outputs in ONNX's layout.
+    """
+    time_major = transpose(b, x, 1, 0, 2) if layer.batch_first else x
+    batch = sizes(b, time_major, 1)
+    results = []
+    for direction in range(len(layer.directions)):
+        initial = [
+            zeros(b, x, batch, layer.hidden) if s is None
+            else _sized(b, _part(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
+            for s in states
+        ]  # fmt: skip
+        share = b.op(
+            "Add",
+            b.op("MatMul", time_major, _part(b, w, 0, direction), transpose_b=True),
+            _part(b, bias, 0, direction),
+        )
+        own = [_part(b, p, 0, direction) for p in parameters]
+        results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
+    state_axis = 1 if layer.batch_first else 0
+    outputs = []
+    for index, parts in enumerate(zip(*results, strict=True)):
+        axis = (2 if layer.batch_first else 1) if index == 0 else state_axis
+        ordered = [transpose(b, p, 1, 0, 2) if index == 0 and layer.batch_first else p
+                   for p in parts]  # fmt: skip
+        new = b.constant([axis])
+        outputs.append(concat(b, axis, *(b.op("Unsqueeze", p, new) for p in ordered)))
+    return outputs
+
+
+def _part(b: Builder, x: Value, axis: int, index: int) -> Value:
+    values = values_of(x)
+    if values is not None:
+        return b.constant(np.take(values, index, axis))
+    return squeeze(b, gather(b, x, axis, index), axis)
+
+
+def _sized(b: Builder, state: Value, hidden: int) -> Value:
+    """`state` with its last size known: OpenVINO's shapes in a Loop need it."""
+    known = state.shape is not None and isinstance(state.shape[-1], int)
+    return state if known else reshape(b, state, -1, hidden)
+
+
+def _loop(
+    b: Builder,
+    layer: Layer,
+    direction: int,
+    share: Value,
+    states: list[Value],
+    lengths: Value | None,
+    parameters: list[Value],
+    step: Step,
+) -> list[Value]:
+    """One direction: [seq, batch, hidden] of all steps, and the last states [batch, hidden]."""
+
+    def body(
+        b: Builder, parts: list[Value], before: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
+        if lengths is None:
+            return after, [after[0]]
+        inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), b.constant([1]))
+        y = b.op("Where", inside, after[0], b.like(0, after[0]))
+        kept = [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
+        return kept, [y]
+
+    sliced, fixed = [share], list(parameters)
+    if lengths is not None:
+        sliced.append(positions(b, share, 0))
+        fixed.append(cast(b, lengths, I64))
+        some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
+        # The final states of a sequence without elements are zeros, in both engines.
+        states = [b.op("Where", some, s, b.like(0, s)) for s in states]
+    reverse = layer.directions[direction] == "reverse"
+    last, (y,) = along(b, body, sliced, states, fixed, reverse)
+    return [y, *last]
+
+
+def clipped(b: Builder, x: Value, clip: float) -> Value:
+    """`x` limited to [-clip, clip]; `x` itself where `clip` is 0."""
+    return b.op("Clip", x, b.like(-clip, x), b.like(clip, x)) if clip else x
+
+
+def activate(b: Builder, function: Activation, x: Value) -> Value:
+    """An activation function of ONNX's recurrent operators."""
+
+    def number(value: float | None) -> Value:
+        return b.like(value, x)
+
+    match function.name:
+        case "sigmoid":
+            return b.op("Sigmoid", x)
+        case "tanh":
+            return b.op("Tanh", x)
+        case "relu":
+            return b.op("Relu", x)
+        case "softsign":
+            return b.op("Div", x, b.op("Add", b.op("Abs", x), number(1.0)))
+        case "softplus":
+            return b.op("Softplus", x)
+        case "affine":
+            return b.op("Add", b.op("Mul", x, number(function.alpha)), number(function.beta))
+        case "scaledtanh":
+            inner = b.op("Tanh", b.op("Mul", x, number(function.beta)))
+            return b.op("Mul", inner, number(function.alpha))
+        case "hardsigmoid":
+            line = b.op("Add", b.op("Mul", x, number(function.alpha)), number(function.beta))
+            return b.op("Clip", line, number(0.0), number(1.0))
+        case "leakyrelu":
+            negative = b.op("Mul", x, number(function.alpha))
+            return b.op("Where", b.op("Less", x, number(0.0)), negative, x)
+        case "thresholdedrelu":
+            over = b.op("Greater", x, number(function.alpha))
+            return b.op("Where", over, x, number(0.0))
+        case "elu":
+            below = b.op("Sub", b.op("Exp", x), number(1.0))
+            scaled = b.op("Mul", below, number(function.alpha))
+            return b.op("Where", b.op("Less", x, number(0.0)), scaled, x)
+    raise Refused(f"its activation {function.name} is none that ONNX names")
+
+
+def dim_of(node: Node, index: int, axis: int) -> Dim:
+    shape = first(node, index).shape
+    return ANY if shape is None else shape[axis]
+
+
+def _hidden(node: Node) -> Dim:
+    return node.attributes.get("hidden_size") or dim_of(node, 2, 2)
+
+
+@infers("LSTM", "GRU", "RNN")
+def infer_onnx_layer(node: Node) -> list[TensorType]:
+    """Y [seq, directions, batch, hidden] and the states [directions, batch, hidden]; with
+    `layout` 1 the batch comes first."""
+    element = first(node).element
+    ways = 2 if node.attributes["direction"] == "bidirectional" else 1
+    hidden = _hidden(node)
+    outer, inner = dim_of(node, 0, 0), dim_of(node, 0, 1)
+    if node.attributes.get("layout", 0) == 1:
+        y = TensorType(element, (outer, inner, ways, hidden))
+        state = TensorType(element, (outer, ways, hidden))
+    else:
+        y = TensorType(element, (outer, ways, inner, hidden))
+        state = TensorType(element, (ways, inner, hidden))
+    return [y, state, state]
+
+
+@infers("LSTMSequence", "GRUSequence", "RNNSequence")
+def infer_ir_sequence(node: Node) -> list[TensorType]:
+    """Y [batch, directions, seq, hidden] and the states [batch, directions, hidden]."""
+    element = first(node).element
+    ways = 2 if node.attributes["direction"] == "bidirectional" else 1
+    hidden = node.attributes["hidden_size"]
+    batch, seq = dim_of(node, 0, 0), dim_of(node, 0, 1)
+    state = TensorType(element, (batch, ways, hidden))
+    return [TensorType(element, (batch, ways, seq, hidden)), state, state]
+
+
+@infers("LSTMCell", "GRUCell", "RNNCell")
+def infer_ir_cell(node: Node) -> list[TensorType]:
+    """The states, [batch, hidden]."""
+    state = TensorType(first(node).element, (dim_of(node, 0, 0), node.attributes["hidden_size"]))
+    return [state, state]

@@ -1,0 +1,63 @@
+"""RNN of ONNX; RNNCell and RNNSequence of IR."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result, expands
+from bridge.operators.idioms import unsqueeze
+from bridge.operators.recurrent.recurrent import (
+    Layer,
+    activate,
+    clipped,
+    doubled_bias,
+    fits_sequence,
+    from_cell,
+    from_sequence,
+    layer_of,
+    summed_bias,
+    to_loop,
+    to_sequence,
+)
+
+
+@expands("RNN", target="ir")
+def rnn_to_ir(b: Builder, node: Node) -> Result:
+    """RNNSequence, or a Loop where activations or sequence lengths need it."""
+    x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
+    assert x is not None and w is not None and r is not None
+    layer = layer_of(node, 1, ("tanh",))
+    total = summed_bias(b, layer, 1, bias, x)
+    if fits_sequence(layer, x, lengths):
+        outputs = to_sequence(b, layer, "RNNSequence", x, (h,), lengths, (w, r, total))
+    else:
+        outputs = to_loop(b, layer, x, (h,), lengths, w, total, (r,), _step)
+    return outputs[: len(node.outputs)]
+
+
+def _step(
+    b: Builder, layer: Layer, direction: int, share: Value, states: list[Value], own: list[Value]
+) -> list[Value]:
+    """One step of ONNX's RNN (the equation of the operator's documentation)."""
+    (f,) = layer.activations[direction]
+    sums = b.op("Add", share, b.op("MatMul", states[0], own[0], transpose_b=True))
+    return [activate(b, f, clipped(b, sums, layer.clip))]
+
+
+@expands("RNNSequence", target="onnx")
+def sequence_to_onnx(b: Builder, node: Node) -> Result:
+    """RNN."""
+    x, h, lengths, w, r, bias = node.inputs
+    assert x is not None and h is not None and w is not None and r is not None
+    return from_sequence(b, node, "RNN", x, (h,), lengths, [w, r, doubled_bias(b, bias)])
+
+
+@expands("RNNCell", target="onnx")
+def cell_to_onnx(b: Builder, node: Node) -> Result:
+    """RNN over one step."""
+    _, h, w, r, bias = (node.input(i) for i in range(5))
+    assert h is not None and w is not None and r is not None
+    doubled = doubled_bias(b, bias)
+    weights: list[Value | None] = [unsqueeze(b, w, 0), unsqueeze(b, r, 0)]
+    weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
+    return from_cell(b, node, "RNN", (h,), weights)

@@ -1,0 +1,101 @@
+"""CumSum and CumProd."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.types import I64
+from bridge.operators import Result, expands, reads
+from bridge.operators.elementwise.content import Number, add, holds, numbers_of
+from bridge.operators.idioms import cast, positions, ranks, scalar, unsqueeze
+from bridge.operators.ir_texts import parse_bool
+
+
+@reads("CumSum", format="ir")
+def read_cum_sum(b: Builder, node: Node) -> Result:
+    """CumSum-3's axis is 0 where it is not given."""
+    axis = node.input(1)
+    attributes = {
+        key: parse_bool(node.attributes.get(key, "false")) for key in ("exclusive", "reverse")
+    }
+    return b.op("CumSum", node.inputs[0], b.constant(0) if axis is None else axis, **attributes)
+
+
+@expands("CumSum", target="ir")
+def scalar_axis(b: Builder, node: Node) -> Result:
+    """OpenVINO wants the axis to be a scalar."""
+    x, axis = node.inputs
+    assert axis is not None
+    if axis.rank == 0:
+        return None
+    return b.op("CumSum", x, scalar(b, axis), **node.attributes)
+
+
+@expands("CumProd", target="ir")
+@expands("CumProd", target="onnx")
+def cum_prod(b: Builder, node: Node) -> Result:
+    """Along the axis that is given; where it is computed, along each, of which one is picked."""
+    x, given = node.inputs
+    assert x is not None and given is not None and b.target is not None
+    if b.target.format == "onnx" and b.target.opset >= 26:
+        return None
+    (rank,) = ranks(node, 0)
+    known = integers(given)
+    reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
+    if known is not None:
+        return _products(b, x, known[0] % rank, reverse, exclusive)
+    given = b.op("Mod", scalar(b, given), b.like(rank, given))
+    result = _products(b, x, 0, reverse, exclusive)
+    for axis in range(1, rank):
+        along = b.op("Equal", given, b.like(axis, given))
+        result = b.op("Where", along, _products(b, x, axis, reverse, exclusive), result)
+    return result
+
+
+def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -> Value:
+    """Each element is the product, along a further axis, of the input where an index reaches to
+    it and of 1 elsewhere. Takes memory that grows with the square of the axis."""
+    assert x.rank is not None
+    to = positions(b, x, axis)
+    by = unsqueeze(b, to, 1)
+    compare = {
+        (False, False): "LessOrEqual", (False, True): "Less",
+        (True, False): "GreaterOrEqual", (True, True): "Greater",
+    }[reverse, exclusive]  # fmt: skip
+    reaches = b.op(compare, to, by)
+    behind = x.rank - 1 - axis
+    if behind:
+        reaches = unsqueeze(b, reaches, *range(2, 2 + behind))
+    wide = b.op("Where", reaches, unsqueeze(b, x, axis), b.like(np.array(1), x))
+    return b.op("ReduceProd", wide, b.constant([axis + 1]), keepdims=False)
+
+
+@expands("CumSum", target="onnx")
+def onnx_axis(b: Builder, node: Node) -> Result:
+    """ONNX's axis is i32 or i64."""
+    x, axis = node.inputs
+    assert axis is not None
+    if axis.element is None or axis.element.name in ("i32", "i64"):
+        return None
+    return b.op("CumSum", x, cast(b, axis, I64), **node.attributes)
+
+
+@knows("CumSum")
+def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
+    content = numbers_of(node.inputs[0])
+    if content is None or first(node).rank != 1:
+        return None
+    items = content[::-1] if node.attributes["reverse"] else content
+    total: Number = 0
+    result = []
+    for item in items:
+        before, total = total, add(total, item)
+        result.append(before if node.attributes["exclusive"] else total)
+    total_content = tuple(result[::-1] if node.attributes["reverse"] else result)
+    return total_content if holds(node.outputs[0].element, total_content) else None
+
+
+infers("CumProd", "CumSum")(same)

@@ -1,0 +1,327 @@
+"""Reductions: where the axes come from, empty axes, and reductions that only one format has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    I32,
+    I64,
+    Shape,
+    TensorType,
+    is_static,
+)
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.elementwise.content import (
+    ARITHMETIC,
+    Number,
+    add,
+    holds,
+    maximum,
+    minimum,
+    mul,
+    numbers_of,
+)
+from bridge.operators.idioms import as_i64, cast, vector
+from bridge.operators.ir_texts import parse_bool
+
+IR = (
+    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum",
+)  # fmt: skip
+ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+
+
+@reads(*IR, format="ir")
+def read_reduction(b: Builder, node: Node) -> Result:
+    """IR reduces nothing where the axes are empty; its axes may be a scalar and of any integer
+    type."""
+    data, axes = node.inputs
+    assert axes is not None
+    keep = parse_bool(node.attributes.get("keep_dims", "false"))
+    return b.op(
+        node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
+        noop_with_empty_axes=not integers(axes),
+    )  # fmt: skip
+
+
+def known_axes(node: Node) -> tuple[int, ...] | None:
+    """The axes, () where none are given; None where they are computed."""
+    axes = node.input(1)
+    return () if axes is None or axes.shape == (0,) else integers(axes)
+
+
+def _elementwise(b: Builder, op: str, x: Value) -> Value:
+    """What a reduction does to each element by itself."""
+    match op:
+        case "ReduceL1" | "ReduceL2":
+            return b.op("Abs", x)
+        case "ReduceLogSum":
+            return b.op("Log", x)
+        case "ReduceSumSquare":
+            return b.op("Mul", x, x)
+    return b.op("Identity", x)
+
+
+def _empty_axes(b: Builder, node: Node) -> Result:
+    """A reduction that is known to reduce nothing, or to reduce something, needs no
+    `noop_with_empty_axes`."""
+    data, axes = node.input(0), node.input(1)
+    assert data is not None
+    known = known_axes(node)
+    if not node.attributes["noop_with_empty_axes"] or known is None:
+        return None
+    if not known:
+        return _elementwise(b, node.op, data)
+    return b.op(node.op, data, axes, keepdims=node.attributes["keepdims"])
+
+
+def _all_axes(b: Builder, node: Node) -> Result:
+    """IR has the axes as an input, even where they are all."""
+    data = node.input(0)
+    assert data is not None
+    if known_axes(node) != ():
+        return None
+    keep = node.attributes["keepdims"]
+    if data.rank is None:
+        count = b.op("Squeeze", b.op("Shape", b.op("Shape", data)), b.constant([0]))
+        every = b.op("Range", b.constant(0), count, b.constant(1))
+    elif data.rank == 0:
+        return _elementwise(b, node.op, data)
+    else:
+        every = b.constant(list(range(data.rank)))
+    return b.op(node.op, data, every, keepdims=keep)
+
+
+def _computed_axes(b: Builder, node: Node) -> Result:
+    """What IR calls empty axes is what ONNX calls so with `noop_with_empty_axes`."""
+    if not node.attributes["noop_with_empty_axes"]:
+        return None
+    return b.op(node.op, *node.inputs, keepdims=node.attributes["keepdims"])
+
+
+_OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
+
+
+def _nothing_to_reduce(b: Builder, node: Node) -> Result:
+    """The reduction of no elements is what the standard says, where a size of 0 is known; OpenVINO
+    gives the largest finite numbers, and 0 for the mean."""
+    x, result = node.inputs[0], node.outputs[0]
+    assert x is not None
+    if (
+        node.op not in _OF_NOTHING
+        or x.element is None
+        or not (x.element.is_float or x.element is BOOL)
+    ):
+        return None
+    if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
+        return None
+    value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
+    return b.constant(np.full(result.shape, value), x.element)
+
+
+def _of_booleans(b: Builder, node: Node) -> Result:
+    """ONNX's maximum and minimum of booleans are IR's logical reductions; these want constant
+    axes."""
+    x, axes = node.input(0), node.input(1)
+    assert x is not None
+    if node.op not in ("ReduceMax", "ReduceMin") or x.element is not BOOL:
+        return None
+    if known_axes(node) is None:
+        return cast(b, b.op(node.op, cast(b, x, I32), axes, **node.attributes), BOOL)
+    op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
+    return b.op(op, x, axes, **node.attributes)
+
+
+def _computed_rank(b: Builder, node: Node) -> Result:
+    """Without the reduced axes, OpenVINO does not know the rank of a result whose axes are
+    computed; where their number is known, the sizes that stay are computed and it does."""
+    x, axes = node.input(0), node.input(1)
+    assert x is not None
+    if axes is None or node.attributes["keepdims"] or integers(axes) is not None:
+        return None
+    if x.rank is None or axes.rank != 1 or not isinstance(axes.shape[0], int):
+        return None
+    stay = x.rank - axes.shape[0]
+    positive = b.op("Mod", axes, b.like(x.rank, axes))
+    ones = b.op("Expand", b.constant([1]), b.constant([axes.shape[0]]))
+    zeros = b.constant([0] * x.rank)
+    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
+    _, left = b.ops(
+        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
+        index_element_type=I64,
+    )  # fmt: skip
+    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
+    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
+
+
+def _logical(b: Builder, node: Node) -> Result:
+    """The minimum and maximum of booleans; of numbers before operator set 20."""
+    x, axes = node.input(0), node.input(1)
+    assert x is not None and b.target is not None
+    op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
+    if b.target.opset >= 20:
+        return b.op(op, x, axes, **node.attributes)
+    return cast(b, b.op(op, cast(b, x, I32), axes, **node.attributes), BOOL)
+
+
+def _log_sum(b: Builder, node: Node) -> Result:
+    """log(sum(x))."""
+    return b.op("Log", b.op("ReduceSum", *node.inputs, **node.attributes))
+
+
+def _sum_square(b: Builder, node: Node) -> Result:
+    """sum(x²)."""
+    x, axes = node.input(0), node.input(1)
+    return b.op("ReduceSum", b.op("Mul", x, x), axes, **node.attributes)
+
+
+def _log_sum_exp(b: Builder, node: Node) -> Result:
+    """log(sum(exp(x - m))) + m for the maximum m, so that no exponential is infinite."""
+    x, axes = node.input(0), node.input(1)
+    most = b.op("ReduceMax", x, axes, keepdims=True)
+    rest = b.op("ReduceSum", b.op("Exp", b.op("Sub", x, most)), axes, **node.attributes)
+    if not node.attributes["keepdims"]:
+        most = b.op("ReduceMax", x, axes, keepdims=False)
+    return b.op("Add", b.op("Log", rest), most)
+
+
+_COMPOSED = {
+    "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceSumSquare": _sum_square,
+}
+"""Reductions that IR has not."""
+
+
+def _axes_as_attribute(b: Builder, node: Node) -> Result:
+    """Before operator set 18 ONNX wants the axes of most reductions to be constants."""
+    assert b.target is not None
+    x, axes = node.input(0), node.input(1)
+    if b.target.opset >= 18 or node.op == "ReduceSum" or axes is None:
+        return None
+    known = known_axes(node)
+    if known == ():
+        return b.op(node.op, x, keepdims=node.attributes["keepdims"])
+    if known is None:
+        raise Refused(
+            "its axes are computed, which ONNX allows since operator set 18; write a newer one"
+        )
+    return None
+
+
+@expands(*ALL, target="ir")
+def reduction_to_ir(b: Builder, node: Node) -> Result:
+    """IR's reductions have their axes as an input, reduce nothing where they are empty, and are
+    fewer than ONNX's."""
+    steps = (
+        _empty_axes,
+        _all_axes,
+        _computed_axes,
+        _nothing_to_reduce,
+        _of_booleans,
+        _computed_rank,
+    )
+    for step in (*steps, _COMPOSED.get(node.op)):
+        made = None if step is None else step(b, node)
+        if made is not None:
+            return made
+    return None
+
+
+@expands(*ALL, target="onnx")
+def reduction_to_onnx(b: Builder, node: Node) -> Result:
+    """ONNX has no logical reductions, and wants most axes as attributes before operator set 18."""
+    made = _empty_axes(b, node)
+    if made is None and node.op in ("ReduceLogicalAnd", "ReduceLogicalOr"):
+        made = _logical(b, node)
+    return made if made is not None or node.op not in IR else _axes_as_attribute(b, node)
+
+
+def _sum(content: tuple[Number, ...]) -> Number:
+    total: Number = 0
+    for item in content:
+        total = add(total, item)
+    return total
+
+
+def _prod(content: tuple[Number, ...]) -> Number:
+    total: Number = 1
+    for item in content:
+        total = mul(total, item)
+    return total
+
+
+def _extreme(function: Callable[[Number, Number], Number]) -> Callable[..., Number]:
+    def reduce(content: tuple[Number, ...]) -> Number:
+        result = content[0]
+        for item in content[1:]:
+            result = function(result, item)
+        return result
+
+    return reduce
+
+
+_REDUCTIONS: dict[str, Callable[[tuple[Number, ...]], Number]] = {
+    "ReduceSum": _sum,
+    "ReduceProd": _prod,
+    "ReduceMax": _extreme(maximum),
+    "ReduceMin": _extreme(minimum),
+    "ReduceLogicalAnd": _extreme(ARITHMETIC["And"]),
+    "ReduceLogicalOr": _extreme(ARITHMETIC["Or"]),
+}
+
+
+@knows(*_REDUCTIONS)
+def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
+    data = node.inputs[0]
+    content = numbers_of(data)
+    if content is None or data is None or data.rank is None or data.rank > 1:
+        return None
+    axes = node.input(1)
+    if axes is None or integers(axes) == ():
+        if node.attributes["noop_with_empty_axes"]:
+            return content
+    elif integers(axes) is None:
+        return None
+    result = (_REDUCTIONS[node.op](content),)
+    return result if holds(node.outputs[0].element, result) else None
+
+
+@infers(
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceLogicalAnd",
+    "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare",
+)  # fmt: skip
+def infer_reduction(node: Node) -> list[TensorType]:
+    data = first(node)
+    return [TensorType(data.element, reduced(node, data.shape))]
+
+
+def reduced(node: Node, shape: Shape) -> Shape:
+    """The shape that a reduction of the neutral vocabulary leaves of `shape`."""
+    if shape is None:
+        return None
+    rank, keep = len(shape), node.attributes["keepdims"]
+    given = node.input(1)
+    axes = integers(given)
+    if given is None or axes == () or given.shape == (0,):
+        if node.attributes["noop_with_empty_axes"]:
+            return shape
+        axes = tuple(range(rank))
+    if axes is not None:
+        gone = {a % rank for a in axes} if rank else set()
+        if keep:
+            return tuple(1 if i in gone else d for i, d in enumerate(shape))
+        return tuple(d for i, d in enumerate(shape) if i not in gone)
+    if keep:
+        return (ANY,) * rank
+    count = given.shape[0] if given is not None and given.rank == 1 else None
+    return (ANY,) * (rank - count) if isinstance(count, int) else None

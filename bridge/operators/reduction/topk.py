@@ -1,0 +1,111 @@
+"""TopK in either format, and ArgMax and ArgMin, which IR lacks."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    Dim,
+    Shape,
+    TensorType,
+)
+from bridge.operators import Refused, Result, expands, reads
+from bridge.operators.idioms import as_i64, cast, flip, scalar, sizes, vector
+
+
+@reads("TopK", format="onnx", until=9)
+def read_top_k_1(b: Builder, node: Node) -> Result:
+    """TopK-1 has k as an attribute."""
+    k = b.constant([node.attributes["k"]])
+    return b.ops("TopK", 2, node.inputs[0], k, axis=node.attributes.get("axis", -1))
+
+
+@expands("TopK", target="ir")
+def top_k(b: Builder, node: Node) -> Result:
+    """IR's k is a scalar; `stable` puts the lower index first among equals, as ONNX does."""
+    x, k = node.inputs
+    assert k is not None
+    return b.ops(
+        "ir::TopK", 2, x, scalar(b, k), axis=node.attributes["axis"],
+        mode="max" if node.attributes["largest"] else "min",
+        sort="value" if node.attributes["sorted"] else "none",
+        stable=node.attributes["sorted"], index_element_type=I64,
+    )  # fmt: skip
+
+
+@expands("ir::TopK", target="onnx")
+def ir_top_k(b: Builder, node: Node) -> Result:
+    """ONNX's k has one axis, its indices are i64. Sorted by index: the positions come from a TopK
+    of the indices."""
+    x, k = node.inputs
+    assert x is not None and k is not None
+    axis, by = node.attributes["axis"], node.attributes["sort"]
+    count = vector(b, as_i64(b, k))
+    largest = node.attributes["mode"] == "max"
+    values, indices = b.ops(
+        "TopK", 2, x, count, axis=axis, largest=largest, sorted=by != "none"
+    )  # fmt: skip
+    if by == "index":
+        indices, order = b.ops("TopK", 2, indices, count, axis=axis, largest=False, sorted=True)
+        values = b.op("GatherElements", values, order, axis=axis)
+    return values, cast(b, indices, node.attributes["index_element_type"])
+
+
+@expands("ArgMax", "ArgMin", target="ir")
+def arg(b: Builder, node: Node) -> Result:
+    """The index of a TopK with k = 1; for the last one among equals, of the reversed input."""
+    (x,) = node.inputs
+    assert x is not None
+    axis, last = node.attributes["axis"], node.attributes["select_last_index"]
+    if x.rank is None and last and axis >= 0:
+        raise Refused("select_last_index needs the rank of the input; declare its shape")
+    indices = b.node(
+        "ir::TopK", [flip(b, x, axis) if last else x, b.constant(1)], 2,
+        {
+            "axis": axis, "mode": "max" if node.op == "ArgMax" else "min", "sort": "value",
+            "stable": True, "index_element_type": I64,
+        },
+    ).outputs[1]  # fmt: skip
+    if last:
+        indices = b.op("Sub", b.op("Sub", sizes(b, x, axis), b.constant([1])), indices)
+    return indices if node.attributes["keepdims"] else b.op("Squeeze", indices, b.constant([axis]))
+
+
+@infers("ArgMax", "ArgMin")
+def infer_arg(node: Node) -> list[TensorType]:
+    shape = first(node).shape
+    if shape is None:
+        return [TensorType(I64)]
+    axis = node.attributes["axis"] % len(shape)
+    middle = (1,) if node.attributes["keepdims"] else ()
+    return [TensorType(I64, shape[:axis] + middle + shape[axis + 1 :])]
+
+
+def selected(node: Node) -> Shape:
+    """The shape of TopK's outputs."""
+    shape, k = first(node).shape, node.inputs[1]
+    if shape is None:
+        return None
+    axis = node.attributes["axis"] % len(shape)
+    count: Dim = ANY
+    if k is not None and k.content is not None and k.content[0] is not None:
+        count = k.content[0]
+    return (*shape[:axis], count, *shape[axis + 1 :])
+
+
+@infers("TopK")
+def infer_top_k(node: Node) -> list[TensorType]:
+    shape = selected(node)
+    return [TensorType(first(node).element, shape), TensorType(I64, shape)]
+
+
+@infers("ir::TopK")
+def infer_ir_top_k(node: Node) -> list[TensorType]:
+    shape = selected(node)
+    return [
+        TensorType(first(node).element, shape),
+        TensorType(node.attributes["index_element_type"], shape),
+    ]

@@ -1,0 +1,53 @@
+"""Optionals in operator sets that know less of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers
+from bridge.neutral.types import (
+    BOOL,
+    OptionalType,
+    TensorType,
+    Type,
+)
+from bridge.operators import expands
+from bridge.operators.sequence.sequences import held
+
+
+def _is_plain(b: Builder, node: Node) -> bool:
+    """Whether the input is no optional, which the operators take since operator set 18."""
+    assert b.target is not None
+    value = node.input(0)
+    return b.target.opset < 18 and (value is None or not isinstance(value.type, OptionalType))
+
+
+@expands("OptionalHasElement", target="onnx")
+def has_element(b: Builder, node: Node) -> Value | None:
+    """A tensor or a sequence is there, an input that is left out is not."""
+    return b.constant(np.array(node.input(0) is not None)) if _is_plain(b, node) else None
+
+
+@expands("OptionalGetElement", target="onnx")
+def get_element(b: Builder, node: Node) -> Value | None:
+    """A tensor or a sequence is its own element."""
+    return b.op("Identity", node.inputs[0]) if _is_plain(b, node) else None
+
+
+@infers("Optional")
+def infer_optional(node: Node) -> list[Type]:
+    value = node.input(0)
+    type = node.attributes.get("type") if value is None else value.type
+    return [] if type is None else [OptionalType(type)]
+
+
+@infers("OptionalHasElement")
+def infer_optional_has_element(node: Node) -> list[Type]:
+    return [TensorType(BOOL, ())]
+
+
+@infers("OptionalGetElement")
+def infer_optional_get_element(node: Node) -> list[Type]:
+    return [held(node.input(0))]

@@ -1,0 +1,114 @@
+"""Operators on sequences: what type they give."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import known_integers, with_dim
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    I64,
+    UNKNOWN,
+    Dim,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+    join,
+)
+
+
+def held(value: Value | None) -> Type:
+    """The type of an input, of what is in it where it is an optional."""
+    type = UNKNOWN if value is None else value.type
+    return type.item if isinstance(type, OptionalType) else type
+
+
+def _item(node: Node) -> Type:
+    """The type of the elements of the sequence that is input 0."""
+    type = held(node.input(0))
+    return type.item if isinstance(type, SequenceType) else UNKNOWN
+
+
+@infers("SequenceConstruct")
+def infer_sequence_construct(node: Node) -> list[Type]:
+    types: list[Any] = [value.type for value in node.inputs if value is not None]
+    return [SequenceType(reduce(join, types))]
+
+
+@infers("SequenceEmpty")
+def infer_sequence_empty(node: Node) -> list[Type]:
+    return [SequenceType(TensorType(node.attributes.get("dtype") or F32))]
+
+
+@infers("SequenceInsert")
+def infer_sequence_insert(node: Node) -> list[Type]:
+    whole, added = node.inputs[0], first(node, 1)
+    if whole is not None and whole.producer is not None and whole.producer.op == "SequenceEmpty":
+        return [SequenceType(added)]
+    return [SequenceType(join(_item(node), added))]
+
+
+@infers("SequenceErase")
+def infer_sequence_erase(node: Node) -> list[Type]:
+    return [SequenceType(_item(node))]
+
+
+@infers("SequenceAt")
+def infer_sequence_at(node: Node) -> list[Type]:
+    return [_item(node)]
+
+
+@infers("SequenceLength")
+def infer_sequence_length(node: Node) -> list[Type]:
+    return [TensorType(I64, ())]
+
+
+def drops_axis(node: Node) -> bool:
+    """Whether the parts of a SplitToSequence lack the axis. The standard ignores `keepdims` where
+    `split` is given; onnxruntime heeds it for a scalar, and PyTorch's exporter counts on that."""
+    split = node.input(1)
+    if node.attributes["keepdims"]:
+        return False
+    return split is None or (split.rank == 0 and known_integers(split) == (1,))
+
+
+@infers("SplitToSequence")
+def infer_split_to_sequence(node: Node) -> list[Type]:
+    whole, split = first(node), node.input(1)
+    if whole.shape is None:
+        return [SequenceType(TensorType(whole.element))]
+    axis = node.attributes["axis"] % len(whole.shape)
+    if drops_axis(node):
+        shape = whole.shape[:axis] + whole.shape[axis + 1 :]
+    else:
+        shape = with_dim(whole.shape, axis, _part(whole.shape[axis], split))
+    return [SequenceType(TensorType(whole.element, shape))]
+
+
+def _part(dim: Dim, split: Value | None) -> Dim:
+    """The size of the parts of an axis, where they all have one."""
+    if split is None:
+        return 1
+    sizes = known_integers(split)
+    if sizes is None:
+        return ANY
+    if split.rank == 0:
+        return sizes[0] if isinstance(dim, int) and dim % sizes[0] == 0 else ANY
+    return sizes[0] if len(set(sizes)) == 1 else ANY
+
+
+@infers("ConcatFromSequence")
+def infer_concat_from_sequence(node: Node) -> list[Type]:
+    item = _item(node)
+    if not isinstance(item, TensorType) or item.shape is None:
+        return [TensorType(item.element if isinstance(item, TensorType) else None)]
+    axis = node.attributes["axis"]
+    if node.attributes["new_axis"]:
+        axis %= len(item.shape) + 1
+        return [TensorType(item.element, (*item.shape[:axis], ANY, *item.shape[axis:]))]
+    return [TensorType(item.element, with_dim(item.shape, axis % len(item.shape), ANY))]

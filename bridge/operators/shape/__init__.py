@@ -1,0 +1,1 @@
+"""Operators that change a tensor's shape or move whole axes."""

@@ -1,0 +1,158 @@
+"""Tensors made or grown: Expand, Broadcast, Tile, ConstantOfShape, Range, Concat."""
+
+from __future__ import annotations
+
+import math
+
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import (
+    Content,
+    axis_of,
+    content_of,
+    dim_product,
+    dim_sum,
+    known_integers,
+    length_of,
+    shape_in,
+    unknown,
+)
+from bridge.neutral.types import (
+    ANY,
+    F32,
+    TensorType,
+    Type,
+    broadcast,
+    meet_dim,
+)
+
+
+@infers("Concat")
+def infer_concat(node: Node) -> list[Type]:
+    types = [first(node, index) for index in range(len(node.inputs))]
+    element = next((t.element for t in types if t.element is not None), None)
+    shapes = [t.shape for t in types if t.shape is not None]
+    if not shapes:
+        return [TensorType(element)]
+    rank = len(shapes[0])
+    axis = axis_of(node, rank)
+    dims = list(shapes[0])
+    for other in shapes[1:]:
+        dims = [meet_dim(a, b) for a, b in zip(dims, other, strict=True)]
+    dims[axis] = dim_sum(t.shape[axis] if t.shape is not None else ANY for t in types)
+    return [TensorType(element, tuple(dims))]
+
+
+@knows("Concat")
+def concat_content(node: Node) -> Content | None:
+    parts: list[int | str | None] = []
+    for value in node.inputs:
+        content = content_of(value)
+        if content is None:
+            length = length_of(value)
+            if length is None or length > 64:
+                return None
+            content = (None,) * length
+        parts.extend(content)
+    return tuple(parts) if node.outputs[0].rank == 1 else None
+
+
+@infers("Expand")
+def infer_expand(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(data.element, broadcast(data.shape, shape_in(node.inputs[1])))]
+
+
+@infers("Broadcast")
+def infer_broadcast(node: Node) -> list[Type]:
+    data, target = first(node), shape_in(node.inputs[1])
+    if node.attributes["mode"] == "bidirectional":
+        return [TensorType(data.element, broadcast(data.shape, target))]
+    return [TensorType(data.element, target)]
+
+
+@knows("Expand", "Broadcast")
+def expanded_content(node: Node) -> Content | None:
+    content = content_of(node.inputs[0])
+    out = node.outputs[0].shape
+    if content is None or len(content) != 1 or out is None or len(out) > 1:
+        return None
+    if not out:
+        return content
+    return content * out[0] if isinstance(out[0], int) and out[0] <= 64 else None
+
+
+@infers("ConstantOfShape")
+def infer_constant_of_shape(node: Node) -> list[Type]:
+    value = node.attributes.get("value")
+    return [TensorType(F32 if value is None else value.element, shape_in(node.inputs[0]))]
+
+
+@knows("ConstantOfShape")
+def constant_of_shape_content(node: Node) -> Content | None:
+    value = node.attributes.get("value")
+    out = node.outputs[0].shape
+    if value is None or not value.element.is_integer or out is None or len(out) > 1:
+        return None
+    content = (int(value.array().reshape(-1)[0]),)
+    if not out:
+        return content
+    return content * out[0] if isinstance(out[0], int) and out[0] <= 64 else None
+
+
+@infers("Tile")
+def infer_tile(node: Node) -> list[Type]:
+    data = first(node)
+    repeats = content_of(node.inputs[1])
+    length = length_of(node.inputs[1])
+    if data.shape is None or length is None:
+        # ONNX wants one repeat per dimension; IR may have fewer or more of them.
+        return [TensorType(data.element)]
+    rank = max(len(data.shape), length)
+    if repeats is None:
+        return [TensorType(data.element, unknown(rank))]
+    dims = (1,) * (rank - len(data.shape)) + data.shape
+    times = (1,) * (rank - len(repeats)) + repeats
+    return [
+        TensorType(
+            data.element,
+            tuple(
+                ANY if t is None else dim_product((d, t)) for d, t in zip(dims, times, strict=True)
+            ),
+        )
+    ]
+
+
+@infers("Range")
+def infer_range(node: Node) -> list[Type]:
+    element = node.attributes.get("output_type") or first(node).element
+    content = range_content(node)
+    if content is not None:
+        return [TensorType(element, (len(content),))]
+    start, limit, delta = (content_of(value) for value in node.inputs)
+    if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
+        return [TensorType(element, (limit[0],))]
+    count = _float_count(node)
+    return [TensorType(element, (ANY if count is None else count,))]
+
+
+def _float_count(node: Node) -> int | None:
+    """The number of elements where start, limit and delta are constants of any type."""
+    from bridge.neutral.builder import values_of
+
+    ends = [values_of(value) for value in node.inputs]
+    if any(end is None for end in ends):
+        return None
+    start, limit, delta = (float(end.reshape(-1)[0]) for end in ends)  # type: ignore[union-attr]
+    return max(0, math.ceil((limit - start) / delta)) if delta else None
+
+
+@knows("Range")
+def range_content(node: Node) -> Content | None:
+    element = node.attributes.get("output_type") or first(node).element
+    ends = [known_integers(value) for value in node.inputs]
+    if any(end is None for end in ends) or element is None or not element.is_integer:
+        return None
+    (start,), (limit,), (delta,) = ends  # type: ignore[misc]
+    numbers = range(start, limit, delta)
+    return tuple(numbers) if len(numbers) <= 64 else None

@@ -1,0 +1,95 @@
+"""Eye, EyeLike and Trilu: matrices by the distance from the diagonal."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference.dims import (
+    content_of,
+    shape_in,
+)
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    STRING,
+    Shape,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
+
+
+@expands("EyeLike", target="ir")
+def eye_like_for_ir(b: Builder, node: Node) -> Value:
+    x = node.inputs[0]
+    assert x is not None
+    element = node.attributes["dtype"] or x.element
+    rows, columns = size(b, x, 0), size(b, x, 1)
+    return b.op("Cast", _diagonal(b, rows, columns, b.constant(node.attributes["k"])), to=element)
+
+
+@expands("Eye", target="onnx")
+def eye_for_onnx(b: Builder, node: Node) -> Value:
+    """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
+    rows, columns, k, batch = (node.input(i) for i in range(4))
+    assert rows is not None and columns is not None and k is not None
+    rows, columns, k = (scalar(b, as_i64(b, v)) for v in (rows, columns, k))
+    matrix = b.op("Cast", _diagonal(b, rows, columns, k), to=node.attributes["output_type"])
+    if batch is None:
+        return matrix
+    sides = concat(b, 0, reshape(b, rows, 1), reshape(b, columns, 1))
+    return b.op("Expand", matrix, concat(b, 0, as_i64(b, batch), sides))
+
+
+def _diagonal(b: Builder, rows: Value, columns: Value, k: Value) -> Value:
+    return b.op("Equal", _distance(b, rows, columns), k)
+
+
+def _distance(b: Builder, rows: Value, columns: Value) -> Value:
+    """column - row of every element of a matrix, i64."""
+    zero, one = b.constant(0), b.constant(1)
+    row = b.op("Range", zero, rows, one)
+    return b.op("Sub", b.op("Range", zero, columns, one), unsqueeze(b, row, 1))
+
+
+@expands("Trilu", target="ir")
+@expands("Trilu", target="onnx")
+def trilu(b: Builder, node: Node) -> Value | None:
+    """Keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
+    assert b.target is not None
+    if b.target.format == "onnx" and b.target.opset >= 14:
+        return None
+    x, k = node.inputs[0], node.input(1)
+    assert x is not None
+    if x.element is STRING:
+        raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
+    ranks(node, 0)
+    if 0 in x.shape:
+        return b.op("Identity", x)
+    diagonal = b.constant(0) if k is None else scalar(b, k)
+    side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"
+    keep = b.op(side, _distance(b, size(b, x, -2), size(b, x, -1)), diagonal)
+    if x.element is BOOL:
+        return b.op("And", x, keep)
+    return b.op("Where", keep, x, b.like(0, x))
+
+
+@infers("Eye")
+def infer_eye(node: Node) -> list[Type]:
+    batch: Shape = () if node.input(3) is None else shape_in(node.inputs[3])
+    if batch is None:
+        return [TensorType(node.attributes["output_type"])]
+    sides = tuple(content_of(value) for value in node.inputs[:2])
+    dims = tuple(ANY if s is None or s[0] is None else s[0] for s in sides)
+    return [TensorType(node.attributes["output_type"], (*batch, *dims))]
+
+
+@infers("EyeLike")
+def infer_eye_like(node: Node) -> list[Type]:
+    data = first(node)
+    return [TensorType(node.attributes.get("dtype") or data.element, data.shape)]
+
+
+infers("Trilu")(same)

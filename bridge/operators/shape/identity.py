@@ -1,0 +1,27 @@
+"""Identity, and what is none but by name."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.inference import infers, knows, same
+from bridge.neutral.inference.dims import (
+    Content,
+    content_of,
+)
+from bridge.operators import Result, expands
+
+
+@expands("Identity", target="ir")
+def nothing(b: Builder, node: Node) -> Result:
+    """A value of IR has as many names as it takes, so nothing is left of an Identity. IR's own, of
+    operator set 16, was long not run by OpenVINO's CPU plugin (2025.2)."""
+    return node.inputs[0]
+
+
+infers("Identity")(same)
+
+
+@knows("Identity")
+def same_content(node: Node) -> Content | None:
+    return content_of(node.inputs[0])

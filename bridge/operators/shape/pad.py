@@ -1,0 +1,226 @@
+"""Pad: ONNX has one input for both ends and may name axes, IR one for each end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    Content,
+    content_of,
+    dim_sum,
+    known_axes,
+    shape_in,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    I64_MAX,
+    U8,
+    Dim,
+    Shape,
+    TensorType,
+    Type,
+)
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, cast, concat, ranks, scalar, size
+from bridge.operators.indexing.slice import element_of
+
+
+@reads("Pad", format="onnx", until=10)
+def read_pad_2(b: Builder, node: Node) -> Value:
+    """Pad-1 and Pad-2 have everything as attributes."""
+    x = node.inputs[0]
+    assert x is not None
+    pads = node.attributes.get("pads") or node.attributes["paddings"]
+    value = b.constant(np.float32(node.attributes.get("value", 0.0)))
+    mode = node.attributes.get("mode", "constant")
+    return b.op(
+        "Pad", x, b.constant(list(pads)), cast(b, value, x.element or value.element), mode=mode
+    )
+
+
+@expands("Pad", target="ir")
+def pad_for_ir(b: Builder, node: Node) -> Value:
+    x, pads, value, axes = (node.input(i) for i in range(4))
+    assert x is not None and pads is not None
+    if axes is not None:
+        pads = _for_all_axes(b, x, pads, axes)
+    begin, end = _halves(b, pads)
+    mode = node.attributes["mode"]
+    if mode == "wrap":
+        return _by_index(b, node, begin, end, _wrapped)
+    if mode != "constant" or value is None:
+        return b.op("ir::Pad", x, begin, end, pad_mode=mode)
+    value = scalar(b, value)
+    if values_of(value) is None:
+        # OpenVINO's CPU overlooks a pad value that is computed: pad, then say where.
+        inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
+        inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
+        padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
+        return b.op("Where", cast(b, inside, BOOL), padded, value)
+    if x.element is BOOL:
+        bytes_, value = cast(b, x, U8), cast(b, value, U8)
+        return cast(b, b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)
+    return b.op("ir::Pad", x, begin, end, value, pad_mode=mode)
+
+
+def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
+    known = integers(pads)
+    if known is not None:
+        half = len(known) // 2
+        return b.constant(list(known[:half])), b.constant(list(known[half:]))
+    begin, end = b.ops("Split", 2, pads, axis=0)
+    return begin, end
+
+
+def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
+    """Pads of some axes as pads of all of them, zero for the others."""
+    if x.rank is None:
+        raise Refused("the rank of its input is not known; declare the graph's input shapes")
+    known, at = integers(pads), known_axes(axes, x.rank)
+    if known is not None and at is not None:
+        both = np.zeros((2, x.rank), np.int64)
+        both[:, list(at)] = np.array(known).reshape(2, -1)
+        return b.constant(both.reshape(-1))
+    rank = b.constant([x.rank])
+    front = b.op("Mod", as_i64(b, axes), rank)
+    places = concat(b, 0, front, b.op("Add", front, rank))
+    zeros = b.constant([0] * (2 * x.rank))
+    return b.op("ScatterElements", zeros, places, as_i64(b, pads), b.constant(0))
+
+
+@expands("Pad", target="onnx")
+def older_pad(b: Builder, node: Node) -> Value | None:
+    """ONNX's Pad wraps since operator set 19, and has axes since 18."""
+    assert b.target is not None
+    x, pads, value, axes = (node.input(i) for i in range(4))
+    assert x is not None and pads is not None
+    wraps = node.attributes["mode"] == "wrap" and b.target.opset < 19
+    if b.target.opset >= 18 and not wraps:
+        return None
+    if axes is not None:
+        pads = _for_all_axes(b, x, pads, axes)
+    if wraps:
+        return _by_index(b, node, *_halves(b, pads), _wrapped)
+    return None if axes is None else b.op("Pad", x, pads, value, **node.attributes)
+
+
+@expands("ir::Pad", target="onnx")
+def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
+    x, begin, end, value = (node.input(i) for i in range(4))
+    assert x is not None and begin is not None and end is not None
+    mode = node.attributes["pad_mode"]
+    if mode == "symmetric":
+        return _by_index(b, node, begin, end, _mirrored)
+    front, back = values_of(begin), values_of(end)
+    if front is not None and back is not None:
+        if mode != "constant" and (front < 0).any() | (back < 0).any():
+            # Only the constant mode of ONNX crops for negative pads before it pads.
+            x, front, back = _cropped(b, x, front, back)
+        pads = b.constant(np.concatenate([front, back]).astype(np.int64))
+    else:
+        pads = concat(b, 0, as_i64(b, begin), as_i64(b, end))
+    if mode != "constant" or value is None:
+        return b.op("Pad", x, pads, mode=mode)
+    value = scalar(b, value)
+    return b.op("Pad", x, pads, cast(b, value, x.element or value.element))
+
+
+def _cropped(
+    b: Builder, x: Value, begin: np.ndarray, end: np.ndarray
+) -> tuple[Value, np.ndarray, np.ndarray]:
+    starts = np.maximum(-begin, 0)
+    ends = np.where(end < 0, end, I64_MAX)
+    axes = b.constant(np.arange(len(begin)))
+    x = b.op("Slice", x, b.constant(starts.astype(np.int64)), b.constant(ends), axes)
+    return x, np.maximum(begin, 0), np.maximum(end, 0)
+
+
+def _by_index(b: Builder, node: Node, begin: Value, end: Value, place: object) -> Value:
+    """Pads by gathering, axis for axis, the elements whose place `place` computes."""
+    x = node.inputs[0]
+    assert x is not None and callable(place)
+    (rank,) = ranks(node, 0)
+    known = [integers(begin), integers(end)]
+    for axis in range(rank):
+        if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
+            continue
+        count = size(b, x, axis)
+        at, first = b.constant(axis), b.constant(0)
+        start = b.op("Neg", b.op("Gather", as_i64(b, begin), at, first))
+        stop = b.op("Add", count, b.op("Gather", as_i64(b, end), at, first))
+        places = b.op("Range", start, stop, b.constant(1))
+        x = b.op("Gather", x, place(b, places, count), at)
+    return x if x is not node.inputs[0] else b.op("Identity", x)
+
+
+def _wrapped(b: Builder, places: Value, count: Value) -> Value:
+    return b.op("Mod", places, count)
+
+
+def _mirrored(b: Builder, places: Value, count: Value) -> Value:
+    """… 1 0 | 0 1 2 … n-1 | n-1 n-2 …"""
+    period = b.op("Mul", count, b.constant(2))
+    places = b.op("Mod", places, period)
+    back = b.op("Sub", b.op("Sub", period, b.constant(1)), places)
+    return b.op("Min", places, back)
+
+
+@infers("CenterCropPad")
+def infer_center_crop_pad(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    rank = len(data.shape)
+    axes = node.attributes.get("axes") or tuple(range(rank))
+    wanted = shape_in(node.inputs[1]) or (ANY,) * len(axes)
+    dims: tuple[Dim, ...] = data.shape
+    for axis, dim in zip(axes, wanted, strict=True):
+        dims = with_dim(dims, axis % rank, dim)
+    return [TensorType(data.element, dims)]
+
+
+def padded(dims: Shape, begin: Content | None, end: Content | None, axes: tuple[int, ...]) -> Shape:
+    """A shape with paddings added to `axes`."""
+    if dims is None:
+        return None
+    for index, axis in enumerate(axes):
+        front, back = element_of(begin, index), element_of(end, index)
+        if front is None or back is None:
+            dims = with_dim(dims, axis, ANY)
+        elif front + back:
+            dim = dims[axis]
+            if front + back > 0:
+                dims = with_dim(dims, axis, dim_sum((dim, front, back)))
+            else:
+                dims = with_dim(dims, axis, dim + front + back if isinstance(dim, int) else ANY)
+    return dims
+
+
+@infers("Pad")
+def infer_pad(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    axes: tuple[int, ...] | None = tuple(range(len(data.shape)))
+    if node.input(3) is not None:
+        axes = known_axes(node.inputs[3], len(data.shape))
+    if axes is None:
+        return [TensorType(data.element, unknown(data.rank))]
+    pads = content_of(node.inputs[1])
+    half = len(axes)
+    begin, end = (None, None) if pads is None else (pads[:half], pads[half:])
+    return [TensorType(data.element, padded(data.shape, begin, end, axes))]
+
+
+@infers("ir::Pad")
+def infer_ir_pad(node: Node) -> list[Type]:
+    data = first(node)
+    begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
+    axes = () if data.shape is None else tuple(range(len(data.shape)))
+    return [TensorType(data.element, padded(data.shape, begin, end, axes))]

@@ -1,0 +1,468 @@
+"""Shape, Size, Reshape, Squeeze, Flatten, Transpose, Expand, Tile: other forms of one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import (
+    Content,
+    axis_of,
+    content_of,
+    contents,
+    dim_product,
+    dim_quotient,
+    known_axes,
+    known_integers,
+    length_of,
+    rearranged,
+    unknown,
+)
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    F32,
+    I64,
+    I64_MAX,
+    Dim,
+    Shape,
+    TensorType,
+    Type,
+    is_static,
+)
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
+from bridge.operators.idioms import ranks as ranks_of
+
+
+@expands("Shape", target="ir")
+@expands("Shape", target="onnx")
+def shape_part(b: Builder, node: Node) -> Value | None:
+    """ShapeOf, and Shape before operator set 15, give all sizes."""
+    start, end = node.attributes["start"], node.attributes["end"]
+    assert b.target is not None
+    if (start == 0 and end is None) or (b.target.format == "onnx" and b.target.opset >= 15):
+        return None
+    whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
+    last = I64_MAX if end is None else end
+    return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
+
+
+@expands("Reshape", target="onnx")
+def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
+    """`allowzero`, which operator sets before 14 lack, means nothing for a shape without a 0."""
+    dims = integers(node.inputs[1])
+    if not node.attributes["allowzero"]:
+        return None
+    if dims is not None and 0 not in dims:
+        return b.op("Reshape", *node.inputs, allowzero=False)
+    x, shape = node.inputs
+    assert b.target is not None and x is not None and shape is not None
+    if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
+        return None
+    zero = Tensor.of(np.zeros(1, x.element.dtype))
+    if dims is not None:
+        return b.op("ConstantOfShape", shape, value=zero)
+    count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
+    inside = [Value(x.type), Value(shape.type), Value(shape.type)]
+    nothing = Graph([inside[1]], name="nothing")
+    something = Graph([inside[0], inside[2]], name="something")
+    nothing.outputs = [Builder(nothing.nodes, b.name).op("ConstantOfShape", inside[1], value=zero)]
+    something.outputs = [
+        Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
+    ]
+    bodies = (
+        Body(nothing, [Invariant(2)], [Yield(0)]),
+        Body(something, [Invariant(1), Invariant(2)], [Yield(0)]),
+    )
+    empty = b.op("Equal", count, b.like(0, count))
+    return b.node("If", [empty, x, shape], 1, {}, bodies).outputs[0]
+
+
+@expands("Size", target="ir")
+def size_for_ir(b: Builder, node: Node) -> Value:
+    return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
+
+
+@expands("Flatten", target="ir")
+def flatten_for_ir(b: Builder, node: Node) -> Value:
+    """[d0 … dk, …] → [d0 · … · dk-1, the rest]."""
+    x, axis = node.inputs[0], node.attributes["axis"]
+    assert x is not None
+    if axis == 0:
+        return b.op("Reshape", x, b.constant([1, -1]))
+    if axis == 1:
+        return b.op("Reshape", x, b.constant([0, -1]))
+    shape = b.op("Shape", x)
+    front = b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0]))
+    back = b.op("Slice", shape, b.constant([axis]), b.constant([I64_MAX]), b.constant([0]))
+    if x.rank is not None and axis == x.rank:
+        return b.op("Reshape", x, b.constant([-1, 1]))
+    dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]
+    return b.op("Reshape", x, concat(b, 0, *dims), allowzero=True)
+
+
+@expands("Squeeze", target="ir")
+def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
+    """Without axes, the axes of size 1 must be known: OpenVINO's CPU needs the rank. Where the file
+    declares the rank and as many axes as that takes are 1 for certain, it is they."""
+    x, given = node.inputs[0], node.input(1)
+    assert x is not None
+    if given is not None:
+        return _squeeze_computed(b, x, given) if integers(given) is None else None
+    if x.shape is None:
+        return None
+    axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+    if not is_static(x.shape) and node.outputs[0].rank != len(x.shape) - len(axes):
+        return None
+    return b.op("Squeeze", x, b.constant(axes)) if axes else x
+
+
+def _squeeze_computed(b: Builder, x: Value, axes: Value) -> Value | None:
+    """OpenVINO gives a result of unknown rank to axes that are computed; Reshape does not."""
+    count = length_of(axes)
+    if x.rank is None or count is None:
+        return None
+    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), b.constant([0]))
+    kept = b.op("Reshape", kept, b.constant([x.rank - count]))
+    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, b.constant(0)), allowzero=True)
+
+
+def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
+    """Which of `rank` axes are among `axes`: bool, 1-D."""
+    axes = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    same = b.op("Equal", b.constant(np.arange(rank)[:, None]), axes)
+    return b.op(
+        "Cast", b.op("ReduceMax", cast(b, same, I64), b.constant([1]), keepdims=False), to=BOOL
+    )
+
+
+@expands("Unsqueeze", target="ir")
+def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
+    """OpenVINO gives a result of unknown rank to axes that are computed; Reshape does not."""
+    x, axes = node.inputs
+    assert x is not None and axes is not None
+    count = length_of(axes)
+    if integers(axes) is not None or x.rank is None or count is None:
+        return None
+    new = _is_axis(b, axes, x.rank + count)
+    if x.rank == 0:
+        return b.op("Reshape", x, b.constant([1] * count))
+    # How many of the input's own axes are in front of each axis.
+    own = b.op("CumSum", cast(b, b.op("Not", new), I64), b.constant(0), exclusive=True)
+    own = b.op("Min", own, b.constant(x.rank - 1))
+    dims = b.op("Gather", b.op("Shape", x), own, b.constant(0))
+    return b.op("Reshape", x, b.op("Where", new, b.constant(1), dims), allowzero=True)
+
+
+@expands("Squeeze", target="onnx")
+def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
+    """IR passes over axes that are not of size 1, and takes a scalar for axes."""
+    x, axes = node.inputs[0], node.input(1)
+    assert x is not None
+    if axes is None:
+        return None
+    known = None if x.rank is None else known_axes(axes, x.rank)
+    if known is not None and any(isinstance(x.shape[a], int) and x.shape[a] != 1 for a in known):
+        kept = [a for a in known if not isinstance(x.shape[a], int) or x.shape[a] == 1]
+        return b.op("Squeeze", x, b.constant(kept)) if kept else x
+    if node.attributes["allow_axis_skip"]:
+        if known is None or any(not isinstance(x.shape[a], int) for a in known):
+            raise Refused(
+                "which axes it squeezes depends on the input (allow_axis_skip); "
+                "give the graph's inputs static shapes"
+            )
+        return b.op("Squeeze", x, axes)
+    return b.op("Squeeze", x, vector(b, axes)) if axes.rank == 0 else None
+
+
+@expands("Unsqueeze", target="onnx")
+def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
+    axes = node.inputs[1]
+    assert axes is not None
+    return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
+
+
+@expands("Transpose", target="onnx")
+def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
+    """In IR an empty order reverses the axes, as no order does in ONNX."""
+    return b.op("Transpose", node.inputs[0]) if integers(node.input(1)) == () else None
+
+
+@expands("Transpose", target="ir")
+def transpose_for_ir(b: Builder, node: Node) -> Value | None:
+    x = node.inputs[0]
+    assert x is not None
+    if node.input(1) is not None:
+        return None
+    order = range(x.rank)[::-1] if x.rank is not None else []
+    return b.op("Transpose", x, b.constant(list(order)))
+
+
+@expands("ConstantOfShape", target="ir")
+def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
+    tensor = node.attributes.get("value")
+    value = b.constant(0, F32) if tensor is None else b.constant(tensor.array().reshape(()))
+    return b.op("Expand", value, node.inputs[0])
+
+
+@reads("Broadcast", format="ir")
+def read_broadcast(b: Builder, node: Node) -> Value | None:
+    """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none,
+    and OpenVINO's own files call its explicit mode `none`."""
+    match node.attributes.get("mode", "numpy"):
+        case "none":
+            return b.op("Broadcast", *node.inputs, mode="explicit")
+        case "bidirectional":
+            return b.op("Expand", node.inputs[0], node.inputs[1])
+        case "numpy":
+            return b.op("Broadcast", node.inputs[0], node.inputs[1], mode="numpy")
+    return None
+
+
+@expands("Broadcast", target="onnx")
+def broadcast_for_onnx(b: Builder, node: Node) -> Value:
+    """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
+    x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
+    assert x is not None and target is not None
+    target = as_i64(b, target)
+    mode = node.attributes["mode"]
+    if mode not in ("numpy", "bidirectional", "explicit"):
+        raise Refused(
+            f"Bridge knows no broadcasting mode {mode}; numpy, bidirectional and explicit it knows"
+        )
+    if mode != "explicit" or axes is None:
+        return b.op("Expand", x, target)
+    known = integers(axes)
+    length = target.shape[0] if target.shape is not None else None
+    if isinstance(length, int) and known is not None:
+        if not known:
+            return b.op("Expand", x, target)
+        others = [axis for axis in range(length) if axis not in known]
+        return b.op("Expand", b.op("Unsqueeze", x, b.constant(others)) if others else x, target)
+    # Ones everywhere but at the mapped axes, where the input's own sizes go.
+    ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
+    axes = b.op("Unsqueeze", as_i64(b, axes), b.constant([-1]))
+    own = b.op("ScatterND", ones, axes, b.op("Shape", x))
+    return b.op("Expand", b.op("Reshape", x, own), target)
+
+
+@expands("Tile", target="ir")
+def tile_for_ir(b: Builder, node: Node) -> Value | None:
+    """OpenVINO's CPU computes garbage for repeats that are computed: broadcast a pair of axes for
+    each axis instead."""
+    x, repeats = node.inputs
+    assert x is not None and repeats is not None
+    if integers(repeats) is not None or x.rank is None or x.rank == 0:
+        return None
+    repeats = as_i64(b, repeats)
+    dims = b.op("Shape", x)
+    ones = b.constant([1] * x.rank)
+    pairs = (
+        b.op("Concat", *(unsqueeze(b, v, 1) for v in two), axis=1)
+        for two in ((ones, dims), (repeats, dims))
+    )
+    before, after = (b.op("Reshape", pair, b.constant([-1])) for pair in pairs)
+    spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
+    return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
+
+
+@expands("Tile", target="onnx")
+def tile_for_onnx(b: Builder, node: Node) -> Value | None:
+    """IR aligns shape and repeats at the right where one is longer."""
+    x, repeats = node.inputs[0], node.inputs[1]
+    assert x is not None and repeats is not None
+    length = repeats.shape[0] if repeats.shape is not None and repeats.rank == 1 else None
+    if x.rank is None or not isinstance(length, int) or length == x.rank:
+        return None
+    if length < x.rank:
+        ones = b.constant([1] * (x.rank - length))
+        return b.op("Tile", x, concat(b, 0, ones, as_i64(b, repeats)))
+    return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
+
+
+@reads("Transpose", format="onnx")
+def require_permutation(b: Builder, node: Node) -> None:
+    """Each axis stands in perm once."""
+    perm = node.attributes.get("perm")
+    if perm is not None and sorted(perm) != list(range(len(perm))):
+        raise Refused(f"perm {list(perm)} is no order of axes")
+
+
+@reads("Tile", format="onnx", until=5)
+def read_tile_1(b: Builder, node: Node) -> Value:
+    """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
+    x, tiles, axis = node.inputs
+    assert x is not None and tiles is not None and axis is not None
+    (rank,) = ranks_of(node, 0)
+    at = values_of(axis)
+    if at is None:
+        raise Refused("the axis of Tile-1 must be a constant")
+    parts = [b.constant([1])] * rank
+    parts[int(at.item()) % rank] = as_i64(b, vector(b, tiles))
+    return b.op("Tile", x, concat(b, 0, *parts))
+
+
+@expands("Range", target="ir")
+def range_for_ir(b: Builder, node: Node) -> Value | None:
+    """IR takes scalars alone; onnxruntime takes vectors of one element for them, too."""
+    if all(value is None or value.rank == 0 for value in node.inputs):
+        return None
+    return b.op("Range", *(scalar(b, v) for v in node.inputs if v is not None), **node.attributes)
+
+
+@expands("Range", target="onnx")
+def range_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Range-4 has scalars of any types, and says the type of its output."""
+    wanted = node.attributes["output_type"]
+    ends = [value for value in node.inputs if value is not None]
+    if wanted is None and all(end.rank == 0 for end in ends):
+        return None
+    elements = {end.element for end in ends}
+    if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
+        made = b.op("Range", *(scalar(b, end) for end in ends))
+        return cast(b, made, wanted)
+    return b.op("Range", *(scalar(b, cast(b, end, wanted or end.element)) for end in ends))
+
+
+def _shape_range(node: Node, rank: int) -> tuple[int, int]:
+    start, end, _ = slice(node.attributes["start"], node.attributes["end"]).indices(rank)
+    return start, max(start, end)
+
+
+@infers("Shape")
+def infer_shape(node: Node) -> list[Type]:
+    rank = first(node).rank
+    element = node.attributes["output_type"]
+    if rank is None:
+        return [TensorType(element, (ANY,))]
+    start, end = _shape_range(node, rank)
+    return [TensorType(element, (end - start,))]
+
+
+@knows("Shape")
+def shape_content(node: Node) -> Content | None:
+    dims = first(node).shape
+    if dims is None:
+        return None
+    start, end = _shape_range(node, len(dims))
+    return contents(dims[start:end])
+
+
+@infers("Size")
+def infer_size(node: Node) -> list[Type]:
+    return [TensorType(I64, ())]
+
+
+@knows("Size")
+def size_content(node: Node) -> Content | None:
+    dims = first(node).shape
+    return None if dims is None else contents((dim_product(dims),))
+
+
+@infers("Reshape")
+def infer_reshape(node: Node) -> list[Type]:
+    data = first(node)
+    target = content_of(node.inputs[1])
+    if target is None:
+        return [TensorType(data.element, unknown(length_of(node.inputs[1])))]
+    return [TensorType(data.element, _reshaped(data.shape, target, node.attributes["allowzero"]))]
+
+
+def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
+    dims: list[Dim | None] = []
+    for index, wanted in enumerate(target):
+        if wanted == 0 and not allowzero:
+            dims.append(data[index] if data is not None and index < len(data) else ANY)
+        elif wanted == -1:
+            dims.append(None)
+        else:
+            dims.append(ANY if wanted is None else wanted)
+    if None in dims:
+        # Copied dimensions cancel whatever is known of them.
+        own: list[Dim] = list(data) if data is not None else [ANY]
+        rest: list[Dim] = []
+        for index, (wanted, dim) in enumerate(zip(target, dims, strict=True)):
+            copied = wanted == 0 and not allowzero and data is not None and index < len(data)
+            if copied and dim is not None and dim in own:
+                own.remove(dim)
+            elif dim is not None:
+                rest.append(dim)
+        inferred = dim_quotient(own, rest)
+        return tuple(inferred if d is None else d for d in dims)
+    return tuple(ANY if d is None else d for d in dims)
+
+
+@knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+def flat_content(node: Node) -> Content | None:
+    return content_of(node.inputs[0]) if node.outputs[0].rank is not None else None
+
+
+@infers("Flatten")
+def infer_flatten(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [TensorType(data.element, (ANY, ANY))]
+    axis = axis_of(node, len(data.shape))
+    parts = (data.shape[:axis], data.shape[axis:])
+    return [TensorType(data.element, tuple(dim_product(part) for part in parts))]
+
+
+@infers("Squeeze")
+def infer_squeeze(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [TensorType(data.element)]
+    if node.input(1) is None:
+        if not all(isinstance(d, int) for d in data.shape):
+            return [TensorType(data.element)]
+        return [TensorType(data.element, tuple(d for d in data.shape if d != 1))]
+    axes = known_axes(node.inputs[1], len(data.shape))
+    if axes is None:
+        count = length_of(node.inputs[1])
+        return [
+            TensorType(data.element, unknown(None if count is None else len(data.shape) - count))
+        ]
+    if node.attributes["allow_axis_skip"] and any(data.shape[axis] != 1 for axis in axes):
+        return [TensorType(data.element)]
+    return [
+        TensorType(data.element, tuple(d for i, d in enumerate(data.shape) if i not in axes))
+    ]  # fmt: skip
+
+
+@infers("Unsqueeze")
+def infer_unsqueeze(node: Node) -> list[Type]:
+    data = first(node)
+    count = length_of(node.inputs[1]) if first(node, 1).rank != 0 else 1
+    if data.shape is None or count is None:
+        return [TensorType(data.element)]
+    rank = len(data.shape) + count
+    axes = known_axes(node.inputs[1], rank)
+    if axes is None:
+        return [TensorType(data.element, unknown(rank))]
+    dims = iter(data.shape)
+    return [TensorType(data.element, tuple(1 if i in axes else next(dims) for i in range(rank)))]
+
+
+@infers("Transpose")
+def infer_transpose(node: Node) -> list[Type]:
+    data = first(node)
+    perm = known_integers(node.input(1))
+    if data.shape is None:
+        return [TensorType(data.element, unknown(length_of(node.input(1)) or None))]
+    if not perm:
+        known = node.input(1) is None or perm is not None
+        return [TensorType(data.element, data.shape[::-1] if known else unknown(data.rank))]
+    return [TensorType(data.element, tuple(data.shape[axis] for axis in perm))]
+
+
+@knows("Transpose")
+def transposed_content(node: Node) -> Content | None:
+    content, shape = content_of(node.inputs[0]), first(node).shape
+    perm = known_integers(node.input(1))
+    if content is None or shape is None or not is_static(shape) or perm is None:
+        return None
+    return rearranged(content, shape, lambda places: places.transpose(perm or None))

@@ -1,0 +1,172 @@
+"""Split: parts of one axis, equal or of given lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    axis_of,
+    content_of,
+    known_integers,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, sizes, vector
+
+
+@reads("Split", format="onnx", until=1)
+def read_split_1(b: Builder, node: Node) -> list[Value] | None:
+    """Split-1 has its lengths as an input or as an attribute."""
+    lengths = node.input(1)
+    if lengths is None and "split" in node.attributes:
+        lengths = b.constant(list(node.attributes["split"]))
+    axis = node.attributes.get("axis", 0)
+    return b.ops("Split", len(node.outputs), node.inputs[0], lengths, axis=axis)
+
+
+@expands("Split", target="ir")
+def split_for_ir(b: Builder, node: Node) -> list[Value]:
+    x, lengths = node.inputs[0], node.input(1)
+    assert x is not None
+    axis, count = node.attributes["axis"], len(node.outputs)
+    at = b.constant(axis)
+    if lengths is not None:
+        return b.ops("VariadicSplit", count, x, at, lengths)
+    size = None if x.shape is None else x.shape[axis]
+    if node.attributes["num_outputs"] is None or (isinstance(size, int) and size % count == 0):
+        return b.ops("ir::Split", count, x, at, num_splits=count)
+    if isinstance(size, int):
+        part = -(-size // count)
+        parts = [max(0, min(part, size - part * i)) for i in range(count)]
+        return b.ops("VariadicSplit", count, x, at, b.constant(parts))
+    # The last part is the smaller one: ceil(size / count) for the others.
+    whole = sizes(b, x, axis)
+    each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
+    edges = b.op("Min", b.op("Mul", each, b.constant(np.arange(count + 1))), whole)
+    return b.ops(
+        "VariadicSplit",
+        count,
+        x,
+        at,
+        b.op(
+            "Sub",
+            b.op("Slice", edges, b.constant([1]), b.constant([count + 1]), b.constant([0])),
+            b.op("Slice", edges, b.constant([0]), b.constant([count]), b.constant([0])),
+        ),
+    )
+
+
+@expands("Split", target="onnx")
+def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
+    """`num_outputs` exists since operator set 18, and is needed there where lengths are not
+    given; an even split needs neither before."""
+    assert b.target is not None
+    count = len(node.outputs)
+    wanted = count if node.input(1) is None and b.target.opset >= 18 else None
+    given = node.attributes["num_outputs"]
+    if given == wanted:
+        return None
+    x = node.inputs[0]
+    assert x is not None
+    size = None if x.shape is None else x.shape[node.attributes["axis"]]
+    if given is not None and wanted is None and isinstance(size, int) and size % count:
+        part = -(-size // count)
+        parts = [max(0, min(part, size - part * i)) for i in range(count)]
+        return b.ops("Split", count, x, b.constant(parts), axis=node.attributes["axis"])
+    return b.ops("Split", count, x, node.input(1), axis=node.attributes["axis"], num_outputs=wanted)
+
+
+def _axis(node: Node) -> int:
+    known = integers(node.inputs[1])
+    if known is None:
+        raise Refused("its axis must be a constant")
+    return known[0]
+
+
+@expands("ir::Split", target="onnx")
+def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
+    return b.ops("Split", len(node.outputs), node.inputs[0], axis=_axis(node))
+
+
+@expands("VariadicSplit", target="onnx")
+def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
+    """One length may be -1: what the others leave."""
+    x, lengths = node.inputs[0], node.inputs[2]
+    assert x is not None and lengths is not None
+    axis = _axis(node)
+    known = integers(lengths)
+    if known is None or -1 in known:
+        size = None if x.shape is None else x.shape[axis]
+        if known is not None and isinstance(size, int):
+            rest = size - sum(k for k in known if k >= 0)
+            lengths = b.constant([rest if k == -1 else k for k in known])
+        else:
+            lengths = as_i64(b, lengths)
+            open_ended = b.op("Equal", lengths, b.constant([-1]))
+            closed = b.op("Where", open_ended, b.constant([0]), lengths)
+            taken = b.op("ReduceSum", closed, b.constant([0]), keepdims=True)
+            left = b.op("Sub", sizes(b, x, axis), taken)
+            lengths = b.op("Where", open_ended, left, lengths)
+    return b.ops("Split", len(node.outputs), x, vector(b, lengths), axis=axis)
+
+
+def split_lengths(node: Node) -> tuple[Dim, ...]:
+    """The size of every part of a Split, VariadicSplit or ir::Split along its axis."""
+    count = len(node.outputs)
+    data = first(node).shape
+    axis = split_axis(node)
+    dim = ANY if data is None or axis is None else data[axis]
+    lengths = node.input(2) if node.op == "VariadicSplit" else node.input(1)
+    if node.op == "VariadicSplit" or (node.op == "Split" and lengths is not None):
+        known = content_of(lengths)
+        if known is None:
+            return (ANY,) * count
+        if -1 in known and isinstance(dim, int) and all(isinstance(k, int) for k in known):
+            rest = dim - sum(k for k in known if isinstance(k, int) and k >= 0)
+            known = tuple(rest if k == -1 else k for k in known)
+        return tuple(ANY if k is None or k == -1 else k for k in known)
+    if not isinstance(dim, int):
+        return (ANY,) * count
+    part = -(-dim // count)
+    last = dim - part * (count - 1)
+    # Fewer elements than parts can hold: the node is wrong, and hopefully in a branch not taken.
+    return (*(part,) * (count - 1), last) if last >= 0 else (ANY,) * count
+
+
+def split_axis(node: Node) -> int | None:
+    """The axis of a Split, VariadicSplit or ir::Split, None where it is not known."""
+    rank = first(node).rank
+    if rank is None:
+        return None
+    if node.op == "Split":
+        return axis_of(node, rank)
+    axis = known_integers(node.inputs[1])
+    return None if axis is None else axis[0] % rank
+
+
+@infers("Split", "ir::Split", "VariadicSplit")
+def infer_split(node: Node) -> list[Type]:
+    data = first(node)
+    axis = split_axis(node)
+    if data.shape is None or axis is None:
+        return [TensorType(data.element, unknown(data.rank))] * len(node.outputs)
+    lengths = split_lengths(node)
+    _split_content(node, lengths)
+    return [TensorType(data.element, with_dim(data.shape, axis, length)) for length in lengths]
+
+
+def _split_content(node: Node, lengths: tuple[Dim, ...]) -> None:
+    """Hands every part of a vector its elements; a content function speaks of one output only."""
+    content = content_of(node.inputs[0])
+    if content is None or not all(isinstance(length, int) for length in lengths):
+        return
+    at = 0
+    for output, length in zip(node.outputs, lengths, strict=True):
+        assert isinstance(length, int)
+        output.content = content[at : at + length]
+        at += length

@@ -1,0 +1,269 @@
+"""Fourier transforms: DFT of ONNX; DFT, IDFT, RDFT and IRDFT of IR.
+
+ONNX transforms one axis per node and keeps a last axis of size 1 (real) or 2 (complex); IR
+transforms several, its real signals have no such axis, and its axes count without it.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    as_i64,
+    concat,
+    cut,
+    flip,
+    scalar,
+    size,
+    sizes,
+    squeeze,
+    unsqueeze,
+    vector,
+    zeros,
+)
+
+# Into IR ----------------------------------------------------------------------------------------
+
+
+@expands("DFT", target="ir")
+def dft_to_ir(b: Builder, node: Node) -> Result:
+    """DFT, IDFT, RDFT for `onesided`, IRDFT for both `onesided` and `inverse`."""
+    x, length, axis_value = (node.input(i) for i in range(3))
+    assert x is not None
+    if x.shape is None or x.shape[-1] not in (1, 2):
+        raise Refused("whether its input is real or complex is unknown; declare the input's shape")
+    known = (-2,) if axis_value is None else integers(axis_value)
+    real = x.shape[-1] == 1
+    inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
+    if known is None:
+        if length is not None or onesided:
+            raise Refused(
+                "with onesided or a dft_length its axis must be a constant in OpenVINO IR"
+            )
+        assert axis_value is not None
+        return _along_computed_axis(b, x, axis_value, inverse)
+    axis = known[0] % len(x.shape)
+    if length is not None:
+        length = as_i64(b, vector(b, length))
+    if inverse and onesided:
+        return unsqueeze(b, _real_inverse(b, _complex(b, x), axis, length), -1)
+    if length is not None:
+        x = _resized(b, x, axis, length)
+    axes = b.constant([axis])
+    if not onesided:
+        return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
+    if real:
+        return b.op("RDFT", squeeze(b, x, -1), axes)
+    half = b.op("Add", b.op("Div", sizes(b, x, axis), b.constant([2])), b.constant([1]))
+    return cut(b, b.op("ir::DFT", x, axes), axis, 0, half)
+
+
+def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Value:
+    """The transform of a whole axis that is known only at run time."""
+    given = as_i64(b, vector(b, axis))
+    # Negative axes count from the one of real and imaginary parts, which IR does not count.
+    negative = b.op("Less", given, b.constant([0]))
+    axes = b.op("Where", negative, b.op("Add", given, b.constant([1])), given)
+    return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
+
+
+def _complex(b: Builder, x: Value) -> Value:
+    """A signal with real and imaginary parts."""
+    return concat(b, -1, x, b.op("Sub", x, x)) if x.shape[-1] == 1 else x
+
+
+def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
+    """`x` with zeros added or elements cut at the end of `axis`, so that it has `length`.
+
+    Not by signal_size: OpenVINO's CPU plugin has no RDFT with one that is larger than the signal.
+    """
+    old, new = x.shape[axis], integers(length)
+    if new is not None and old == new[0]:
+        return x
+    grows = new is not None and isinstance(old, int) and old < new[0]
+    if new is None or not isinstance(old, int) or grows:
+        missing = b.op("Max", b.op("Sub", length, sizes(b, x, axis)), b.constant([0]))
+        dims = [missing if a == axis else sizes(b, x, a) for a in range(len(x.shape))]
+        x = concat(b, axis, x, zeros(b, x, *dims))
+        if grows:
+            return x
+    return cut(b, x, axis, 0, length)
+
+
+def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Value:
+    """The real signal of `length` (default: 2 * (bins - 1)) of half a spectrum, without the axis
+    of real and imaginary parts.
+
+    IRDFT serves the default length. For others the other half is made here: OpenVINO's IRDFT
+    pads with what it finds in memory.
+    """
+    bins = x.shape[axis]
+    known = integers(length)
+    if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
+        return b.op("IRDFT", x, b.constant([axis]))
+    two, one = b.constant([2]), b.constant([1])
+    half = b.op("Add", b.op("Div", length, two), one)
+    first = _resized(b, x, axis, half)
+    mirrored = flip(b, cut(b, first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
+    conjugate = b.op("Mul", mirrored, b.like([1.0, -1.0], x))
+    whole = concat(b, axis, first, conjugate)
+    signal = b.op("IDFT", whole, b.constant([axis]))
+    return squeeze(b, cut(b, signal, -1, 0, 1), -1)
+
+
+# Into ONNX --------------------------------------------------------------------------------------
+
+
+@expands("ir::DFT", "IDFT", target="onnx")
+def complex_to_onnx(b: Builder, node: Node) -> Result:
+    """One DFT per axis."""
+    x = node.inputs[0]
+    assert x is not None
+    inverse = node.op == "IDFT"
+    axes = node.inputs[1]
+    assert axes is not None
+    if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
+        given = as_i64(b, scalar(b, axes))
+        negative = b.op("Less", given, b.constant(0))
+        axis = b.op("Where", negative, b.op("Sub", given, b.constant(1)), given)
+        return b.op("DFT", x, None, axis, inverse=inverse)
+    for position, length in _steps(b, node, x, complex=True):
+        x = _dft(b, x, length, position, inverse=inverse)
+    return x
+
+
+@expands("RDFT", target="onnx")
+def real_to_onnx(b: Builder, node: Node) -> Result:
+    """A one-sided DFT of the last of the axes, then one DFT for each of the others."""
+    x = node.inputs[0]
+    assert x is not None
+    steps = _steps(b, node, x, complex=False)
+    last, length = steps.pop()
+    x = _dft(b, unsqueeze(b, x, -1), length, last, onesided=True)
+    for axis, length in steps:
+        x = _dft(b, x, length, axis)
+    return x
+
+
+@expands("IRDFT", target="onnx")
+def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
+    """One inverse DFT for each axis but the last, then a one-sided one for that."""
+    x = node.inputs[0]
+    assert x is not None
+    steps = _steps(b, node, x, complex=True)
+    last, length = steps.pop()
+    for axis, other in steps:
+        x = _dft(b, x, other, axis, inverse=True)
+    return squeeze(b, _dft(b, x, length, last, inverse=True, onesided=True), -1)
+
+
+def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
+    """IR's axes and sizes as ONNX's axis and dft_length (None: as long as the signal)."""
+    axes = integers(node.input(1))
+    if axes is None:
+        raise Refused("its axes must be constants in ONNX")
+    sizes_value = node.input(2)
+    known = integers(sizes_value)
+    result: list[tuple[int, Value | None]] = []
+    for index, axis in enumerate(axes):
+        length = None
+        if known is not None and known[index] != -1:
+            length = b.constant(known[index])
+        elif known is None and sizes_value is not None:
+            length = _length(b, node, x, axis - 1 if complex and axis < 0 else axis, index)
+        # Negative axes count from the axis of real and imaginary parts in ONNX.
+        result.append((axis - 1 if axis < 0 else axis, length))
+    return result
+
+
+def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
+    """Element `index` of signal_size, or the size of the axis where that is -1."""
+    lengths = node.inputs[2]
+    assert lengths is not None
+    given = b.op("Gather", as_i64(b, lengths), b.constant(index), b.constant(0))
+    whole = size(b, x, axis)
+    if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
+        whole = b.op("Mul", b.op("Sub", whole, b.constant(1)), b.constant(2))
+    return b.op("Where", b.op("Equal", given, b.constant(-1)), whole, given)
+
+
+def _dft(b: Builder, x: Value, length: Value | None, axis: int, **flags: bool) -> Value:
+    return b.op("DFT", x, length, b.constant(axis), **flags)
+
+
+def one_of(node: Node, index: int) -> int | None:
+    """The single integer of an input, where it is known."""
+    known = known_integers(node.input(index))
+    return known[0] if known else None
+
+
+def half_of(dim: Dim) -> Dim:
+    return dim // 2 + 1 if isinstance(dim, int) else ANY
+
+
+def _double(dim: Dim) -> Dim:
+    return 2 * (dim - 1) if isinstance(dim, int) else ANY
+
+
+@infers("DFT")
+def infer_onnx_dft(node: Node) -> list[TensorType]:
+    """[..., signal, ..., 1 or 2] along one axis."""
+    x = first(node)
+    axis = -2 if node.input(2) is None else one_of(node, 2)
+    if x.shape is None or axis is None:
+        return [TensorType(x.element, None if x.shape is None else (ANY,) * len(x.shape))]
+    shape = list(x.shape)
+    length = one_of(node, 1)
+    inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
+    if node.input(1) is not None:
+        size: Dim = ANY if length is None else length
+    else:
+        size = _double(shape[axis]) if inverse and onesided else shape[axis]
+    shape[axis] = half_of(size) if onesided and not inverse else size
+    shape[-1] = 1 if inverse and onesided else 2
+    return [TensorType(x.element, tuple(shape))]
+
+
+def _transformed(node: Node, complex: bool) -> list[Dim] | None:
+    """The signal's dimensions (without the one for real and imaginary part) after signal_size."""
+    x = first(node)
+    axes = known_integers(node.input(1))
+    if x.shape is None:
+        return None
+    dims = list(x.shape[:-1] if complex else x.shape)
+    if axes is None:
+        return [ANY] * len(dims)
+    sizes = known_integers(node.input(2))
+    for index, axis in enumerate(axes):
+        if node.input(2) is None or (sizes is not None and sizes[index] == -1):
+            continue
+        dims[axis] = sizes[index] if sizes is not None else ANY
+    return dims
+
+
+@infers("ir::DFT", "IDFT")
+def infer_ir_dft(node: Node) -> list[TensorType]:
+    dims = _transformed(node, complex=True)
+    return [TensorType(first(node).element, None if dims is None else (*dims, 2))]
+
+
+@infers("RDFT")
+def infer_rdft(node: Node) -> list[TensorType]:
+    dims, axes = _transformed(node, complex=False), known_integers(node.input(1))
+    if dims is not None and axes:
+        dims[axes[-1]] = half_of(dims[axes[-1]])
+    return [TensorType(first(node).element, None if dims is None else (*dims, 2))]
+
+
+@infers("IRDFT")
+def infer_irdft(node: Node) -> list[TensorType]:
+    dims, axes = _transformed(node, complex=True), known_integers(node.input(1))
+    if dims is not None and axes:
+        sizes = known_integers(node.input(2))
+        if node.input(2) is None or (sizes is not None and sizes[-1] == -1):
+            dims[axes[-1]] = _double(dims[axes[-1]])
+    return [TensorType(first(node).element, None if dims is None else tuple(dims))]

@@ -1,0 +1,76 @@
+"""MelWeightMatrix: the weights by which a spectrogram becomes a mel spectrogram."""
+
+from __future__ import annotations
+
+import math
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infers
+from bridge.neutral.types import ANY, F32, Dim, TensorType
+from bridge.operators import Result, expands
+from bridge.operators.idioms import as_i64, cast, cut, scalar, unsqueeze
+from bridge.operators.signal.fourier import half_of, one_of
+
+
+@expands("MelWeightMatrix", target="ir")
+def mel_weight_matrix(b: Builder, node: Node) -> Result:
+    """Triangles [spectrogram bins, mel bins] between the edges, evenly spaced in mel (the formula
+    of the operator's reference implementation)."""
+    inputs = [scalar(b, x) for x in node.inputs if x is not None]
+    bins, length, rate = (as_i64(b, x) for x in inputs[:3])
+    low, high = (_mel(b, cast(b, x, F32)) for x in inputs[3:])
+    one, two = b.constant(1), b.constant(2)
+    count = b.op("Add", bins, two)
+    steps = cast(b, b.op("Range", b.constant(0), count, one), F32)
+    step = b.op("Div", b.op("Sub", high, low), cast(b, count, F32))
+    hertz = _hertz(b, b.op("Add", b.op("Mul", steps, step), low))
+    scale = cast(b, b.op("Add", length, one), F32)
+    edges = b.op("Floor", b.op("Div", b.op("Mul", hertz, scale), cast(b, rate, F32)))
+    starts, ends = b.constant([1]), b.constant([-1])
+    left = cut(b, edges, 0, 0, b.constant([-2]))
+    centre = cut(b, edges, 0, starts, ends)
+    right = cut(b, edges, 0, b.constant([2]), b.constant([1 << 31]))
+    rows = b.op("Range", b.constant(0), b.op("Add", b.op("Div", length, two), one), one)
+    row = unsqueeze(b, cast(b, rows, F32), 1)
+    rising = _slope(b, b.op("Sub", row, left), b.op("Sub", centre, left), 1.0)
+    falling = _slope(b, b.op("Sub", right, row), b.op("Sub", right, centre), 0.0)
+    # The falling side takes the centre, where it has one.
+    narrow = b.op("Equal", right, centre)
+    before = b.op("Or", b.op("Less", row, centre), b.op("And", narrow, b.op("Equal", row, centre)))
+    weights = b.op("Where", before, rising, falling)
+    inside = b.op("And", b.op("GreaterOrEqual", row, left), b.op("LessOrEqual", row, right))
+    return cast(
+        b, b.op("Where", inside, weights, b.constant(0.0)), node.attributes["output_datatype"]
+    )
+
+
+def _slope(b: Builder, distance: Value, width: Value, without: float) -> Value:
+    """distance / width, `without` where the width is 0."""
+    none = b.op("Equal", width, b.constant(0.0))
+    return b.op(
+        "Where",
+        none,
+        b.constant(without),
+        b.op("Div", distance, b.op("Where", none, b.constant(1.0), width)),
+    )
+
+
+def _mel(b: Builder, hertz: Value) -> Value:
+    inner = b.op("Add", b.op("Div", hertz, b.constant(700.0)), b.constant(1.0))
+    return b.op("Mul", b.op("Log", inner), b.constant(2595 / math.log(10)))
+
+
+def _hertz(b: Builder, mel: Value) -> Value:
+    power = b.op("Exp", b.op("Mul", mel, b.constant(math.log(10) / 2595)))
+    return b.op("Mul", b.op("Sub", power, b.constant(1.0)), b.constant(700.0))
+
+
+@infers("MelWeightMatrix")
+def infer_mel(node: Node) -> list[TensorType]:
+    bins, length = one_of(node, 0), one_of(node, 1)
+    shape: tuple[Dim, ...] = (
+        ANY if length is None else half_of(length),
+        ANY if bins is None else bins,
+    )
+    return [TensorType(node.attributes["output_datatype"], shape)]

@@ -1,0 +1,196 @@
+"""Short-time Fourier transforms: STFT of both formats, ISTFT of IR."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    as_i64,
+    cast,
+    concat,
+    cut,
+    expand,
+    positions,
+    reshape,
+    scalar,
+    shape,
+    sizes,
+    squeeze,
+    transpose,
+    unsqueeze,
+    zeros,
+)
+from bridge.operators.signal.fourier import half_of, one_of
+
+
+@expands("STFT", target="ir")
+def stft_to_ir(b: Builder, node: Node) -> Result:
+    """STFT-15 for one-sided transforms of real signals, else a DFT of gathered frames."""
+    signal, step, window, length = (node.input(i) for i in range(4))
+    assert signal is not None and step is not None
+    if signal.shape is None:
+        raise Refused("whether its signal is real or complex is unknown; declare its shape")
+    if length is None:
+        if window is None:
+            raise Refused("it has neither a window nor a frame_length")
+        length = sizes(b, window, 0)
+    size = _number(b, length)
+    if window is None:
+        window = expand(b, b.like(1.0, signal), reshape(b, size, 1))
+    real = len(signal.shape) == 2 or signal.shape[-1] == 1
+    if real and node.attributes["onesided"]:
+        flat = squeeze(b, signal, 2) if len(signal.shape) == 3 else signal
+        return b.op("ir::STFT", flat, window, size, _number(b, step), transpose_frames=False)
+    if len(signal.shape) == 2:
+        signal = unsqueeze(b, signal, 2)
+    frames = _frames(b, signal, size, _number(b, step))
+    shaped = b.op("Mul", frames, unsqueeze(b, window, 1))
+    return b.op(
+        "DFT", shaped, None, b.constant(2), inverse=False, onesided=node.attributes["onesided"]
+    )
+
+
+def _number(b: Builder, x: Value) -> Value:
+    """An integer scalar, or vector of one element, as an i64 scalar."""
+    return as_i64(b, scalar(b, x))
+
+
+def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
+    """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
+    room = b.op("Sub", reshape(b, sizes(b, signal, 1)), size)
+    count = b.op("Add", b.op("Div", room, step), b.constant(1))
+    starts = b.op("Mul", b.op("Range", b.constant(0), count, b.constant(1)), step)
+    inside = b.op("Range", b.constant(0), size, b.constant(1))
+    indices = b.op("Add", unsqueeze(b, starts, 1), inside)
+    return b.op("Gather", signal, indices, b.constant(1))
+
+
+# Into ONNX --------------------------------------------------------------------------------------
+
+
+@expands("ir::STFT", target="onnx")
+def stft_to_onnx(b: Builder, node: Node) -> Result:
+    """STFT of a signal [batch, length, 1]."""
+    signal, window, size, step = node.inputs
+    assert signal is not None and window is not None and size is not None and step is not None
+    if signal.rank is None:
+        raise Refused("the rank of its signal is unknown; declare the shapes of the graph's inputs")
+    size, step = _number(b, size), _number(b, step)
+    batched = unsqueeze(b, signal, 0, 2) if signal.rank == 1 else unsqueeze(b, signal, 2)
+    result = b.op("STFT", batched, step, _centred(b, window, size), size, onesided=True)
+    if node.attributes["transpose_frames"]:
+        result = transpose(b, result, 0, 2, 1, 3)
+    return squeeze(b, result, 0) if signal.rank == 1 else result
+
+
+def _centred(b: Builder, window: Value, size: Value) -> Value:
+    """The window with zeros on both sides, so that it has `size` elements (STFT-15)."""
+    known = integers(size)
+    if known is not None and window.shape == (known[0],):
+        return window
+    room = b.op("Sub", reshape(b, size, 1), sizes(b, window, 0))
+    left = b.op("Div", room, b.constant([2]))
+    return concat(b, 0, zeros(b, window, left), window, zeros(b, window, b.op("Sub", room, left)))
+
+
+@expands("ISTFT", target="onnx")
+def istft_to_onnx(b: Builder, node: Node) -> Result:
+    """Inverse DFT of every frame; the frames, windowed and overlapping, are added, and divided by
+    the sum of the windows' squares (as OpenVINO computes ISTFT-16)."""
+    data, window, size, step, length = (node.input(i) for i in range(5))
+    assert data is not None and window is not None and size is not None and step is not None
+    if data.rank is None:
+        raise Refused("the rank of its data is unknown; declare the shapes of the graph's inputs")
+    size, step = _number(b, size), _number(b, step)
+    batched = unsqueeze(b, data, 0) if data.rank == 3 else data
+    # [batch, bins, frames, 2] to [frames, size, batch]
+    spectrum = transpose(b, batched, 2, 1, 0, 3)
+    frames = squeeze(b, b.op("DFT", spectrum, size, b.constant(1), inverse=True, onesided=True), 3)
+    count = sizes(b, frames, 0)
+    starts = b.op("Mul", positions(b, frames, 0), step)
+    inside = b.op("Range", b.constant(0), size, b.constant(1))
+    indices = reshape(b, b.op("Add", unsqueeze(b, starts, 1), inside), -1, 1)
+    width = reshape(b, size, 1)
+    gaps = b.op("Mul", b.op("Sub", count, b.constant([1])), reshape(b, step, 1))
+    total = b.op("Add", gaps, width)
+
+    def overlapped(parts: Value, columns: Value) -> Value:
+        rows = reshape(b, parts, shape(b, -1, columns))
+        return b.op("ScatterND", zeros(b, data, total, columns), indices, rows, reduction="add")
+
+    columns = sizes(b, batched, 0)
+    one = b.constant([1])
+    shape_of_frame = unsqueeze(b, _centred(b, window, size), 1)
+    squares = b.op("Mul", shape_of_frame, shape_of_frame)
+    weights = overlapped(expand(b, squares, count, width, 1), one)
+    sums = overlapped(b.op("Mul", frames, shape_of_frame), columns)
+    if node.attributes["normalized"]:
+        sums = b.op("Mul", sums, b.op("Sqrt", cast(b, size, data.element)))
+    covered = b.op("Not", b.op("Equal", weights, b.like(0, weights)))
+    divisor = b.op("Where", covered, weights, b.like(1, weights))
+    signal = b.op("Where", covered, b.op("Div", sums, divisor), b.like(0, sums))
+    start = b.op("Div", width, b.constant([2]))
+    if node.attributes["center"]:
+        signal = cut(b, signal, 0, start, total)
+    if length is not None:
+        wanted = reshape(b, _number(b, length), 1)
+        signal = concat(b, 0, signal, zeros(b, signal, wanted, columns))
+        signal = cut(b, signal, 0, 0, wanted)
+    elif node.attributes["center"]:
+        signal = cut(b, signal, 0, 0, gaps)
+    signal = transpose(b, signal, 1, 0)
+    return squeeze(b, signal, 0) if data.rank == 3 else signal
+
+
+def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:
+    if not isinstance(signal, int) or size is None or step is None:
+        return ANY
+    return (signal - size) // step + 1
+
+
+@infers("STFT")
+def infer_onnx_stft(node: Node) -> list[TensorType]:
+    """[batch, frames, bins, 2]."""
+    x = first(node)
+    size = one_of(node, 3)
+    if size is None and node.input(2) is not None:
+        shape = first(node, 2).shape
+        size = shape[0] if shape is not None and isinstance(shape[0], int) else None
+    batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]
+    bins: Dim = ANY if size is None else size
+    if node.attributes["onesided"]:
+        bins = half_of(bins)
+    return [TensorType(x.element, (batch, _frame_count(signal, size, one_of(node, 1)), bins, 2))]
+
+
+@infers("ir::STFT")
+def infer_ir_stft(node: Node) -> list[TensorType]:
+    x = first(node)
+    if x.shape is None:
+        return [TensorType(x.element)]
+    size = one_of(node, 2)
+    frames = _frame_count(x.shape[-1], size, one_of(node, 3))
+    bins = ANY if size is None else half_of(size)
+    middle = (bins, frames) if node.attributes["transpose_frames"] else (frames, bins)
+    return [TensorType(x.element, (*x.shape[:-1], *middle, 2))]
+
+
+@infers("ISTFT")
+def infer_istft(node: Node) -> list[TensorType]:
+    x = first(node)
+    if x.shape is None:
+        return [TensorType(x.element)]
+    length: Dim = ANY
+    frames, size, step = x.shape[-2], one_of(node, 2), one_of(node, 3)
+    if node.input(4) is not None:
+        known = one_of(node, 4)
+        length = ANY if known is None else known
+    elif isinstance(frames, int) and step is not None:
+        if node.attributes["center"]:
+            length = (frames - 1) * step
+        elif size is not None:
+            length = (frames - 1) * step + size
+    return [TensorType(x.element, (*x.shape[:-3], length))]

@@ -1,0 +1,1 @@
+"""Resizing, sampling and blocks on the spatial axes of images."""

@@ -1,0 +1,65 @@
+"""AffineGrid: the coordinates that an affine map gives to every point of an output."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    length_of,
+    shape_in,
+)
+from bridge.neutral.types import TensorType, Type
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import as_i64, cast, concat, reshape, shape, unsqueeze
+
+
+@expands("AffineGrid", target="ir")
+def affine_grid_for_ir(b: Builder, node: Node) -> Value:
+    """theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
+    theta, size = node.inputs
+    assert theta is not None and size is not None
+    rank = length_of(size)
+    if rank is None:
+        raise Refused("the length of its size is not known; declare the graph's input shapes")
+    size = as_i64(b, size)
+    spatial = [_at(b, size, axis) for axis in range(2, rank)]
+    axes = len(spatial)
+    whole = shape(b, *(reshape(b, count, 1) for count in spatial))
+    columns = []
+    # Coordinates go from the last axis to the first: x belongs to W.
+    for axis in reversed(range(axes)):
+        steps = _steps(b, spatial[axis], theta, node.attributes["align_corners"])
+        behind = axes - 1 - axis
+        line = unsqueeze(b, steps, *range(1, behind + 1)) if behind else steps
+        columns.append(unsqueeze(b, b.op("Expand", line, whole), -1))
+    ones = b.op("Expand", b.like(1, theta), b.op("Shape", columns[0]))
+    points = reshape(b, concat(b, -1, *columns, ones), -1, axes + 1)
+    turned = b.op("Transpose", theta, b.constant([0, 2, 1]))
+    grid = b.op("MatMul", points, turned)
+    batch = reshape(b, _at(b, size, 0), 1)
+    return reshape(b, grid, batch, whole, axes)
+
+
+def _at(b: Builder, size: Value, axis: int) -> Value:
+    return b.op("Gather", size, b.constant(axis), b.constant(0))
+
+
+def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:
+    """-1 to 1 in `count` steps: the corners themselves, or the middles of the cells."""
+    number = b.op("Range", b.constant(0), count, b.constant(1))
+    place, wide = cast(b, number, theta.element), cast(b, count, theta.element)
+    two, one = b.like(2, theta), b.like(1, theta)
+    if align_corners:
+        step = b.op("Div", two, b.op("Sub", wide, one))
+        return b.op("Sub", b.op("Mul", place, step), one)
+    middles = b.op("Add", b.op("Mul", place, two), one)
+    return b.op("Sub", b.op("Div", middles, wide), one)
+
+
+@infers("AffineGrid")
+def infer_affine_grid(node: Node) -> list[Type]:
+    theta, size = first(node), shape_in(node.inputs[1])
+    if size is None:
+        return [TensorType(theta.element)]
+    return [TensorType(theta.element, (size[0], *size[2:], len(size) - 2))]

@@ -1,0 +1,289 @@
+"""Blocks: SpaceToDepth, DepthToSpace, SpaceToBatch, BatchToSpace, ShuffleChannels, ReorgYolo and
+ExtractImagePatches."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    dim_product,
+    dim_sum,
+    known_integers,
+    unknown,
+)
+from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import concat, ranks, reshape, sizes, transpose
+
+
+def _size(b: Builder, x: Value, axis: int) -> int | Value:
+    """The size of an axis: a number where it is known, else a vector of one element."""
+    dim = None if x.shape is None else x.shape[axis]
+    return dim if isinstance(dim, int) else sizes(b, x, axis)
+
+
+def _over(b: Builder, size: int | Value, by: int) -> int | Value:
+    if isinstance(size, int):
+        return size // by
+    return size if by == 1 else b.op("Div", size, b.constant([by]))
+
+
+def _times(b: Builder, size: int | Value, by: int) -> int | Value:
+    if isinstance(size, int):
+        return size * by
+    return size if by == 1 else b.op("Mul", size, b.constant([by]))
+
+
+@expands("SpaceToDepth", target="onnx")
+def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ONNX takes images alone, and has one order before operator set 28."""
+    x, block = node.inputs[0], node.attributes["blocksize"]
+    assert x is not None
+    (rank,) = ranks(node, 0)
+    if rank == 4 and node.attributes["mode"] == "DCR":
+        return None
+    batch, channels, *space = (_size(b, x, axis) for axis in range(rank))
+    count = len(space)
+    parts = [part for size in space for part in (_over(b, size, block), block)]
+    split = reshape(b, x, batch, channels, *parts)
+    inner, outer = range(3, rank + count, 2), range(2, rank + count, 2)
+    front = (0, *inner, 1) if node.attributes["mode"] == "DCR" else (0, 1, *inner)
+    moved = transpose(b, split, *front, *outer)
+    depth = _times(b, channels, block**count)
+    return reshape(b, moved, batch, depth, *(_over(b, size, block) for size in space))
+
+
+@expands("DepthToSpace", target="onnx")
+def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ONNX takes images alone."""
+    x, block = node.inputs[0], node.attributes["blocksize"]
+    assert x is not None
+    (rank,) = ranks(node, 0)
+    if rank == 4:
+        return None
+    batch, depth, *space = (_size(b, x, axis) for axis in range(rank))
+    count = len(space)
+    channels = _over(b, depth, block**count)
+    blocks = [block] * count
+    if node.attributes["mode"] == "DCR":
+        split = reshape(b, x, batch, *blocks, channels, *space)
+        first, channel = 1, count + 1
+    else:
+        split = reshape(b, x, batch, channels, *blocks, *space)
+        first, channel = 2, 1
+    pairs = [axis for i in range(count) for axis in (count + 2 + i, first + i)]
+    moved = transpose(b, split, 0, channel, *pairs)
+    return reshape(b, moved, batch, channels, *(_times(b, size, block) for size in space))
+
+
+def _blocks(node: Node) -> tuple[int, ...]:
+    known = integers(node.inputs[1])
+    if known is None:
+        raise Refused("its block_shape must be a constant")
+    return known
+
+
+@expands("SpaceToBatch", target="onnx")
+def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
+    """SpaceToBatch-2: pads, then moves blocks of every axis into the batch."""
+    x, _, begin, end = node.inputs
+    blocks = _blocks(node)
+    (rank,) = ranks(node, 0)
+    padded = b.op("ir::Pad", x, begin, end, pad_mode="constant")
+    batch, *space = (_size(b, padded, axis) for axis in range(rank))
+    inner = [
+        part
+        for size, block in zip(space, blocks[1:], strict=True)
+        for part in (_over(b, size, block), block)
+    ]
+    split = reshape(b, padded, batch, *inner)
+    moved = transpose(b, split, *range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2))
+    rest = (_over(b, size, block) for size, block in zip(space, blocks[1:], strict=True))
+    return reshape(b, moved, _times(b, batch, math.prod(blocks)), *rest)
+
+
+@expands("BatchToSpace", target="onnx")
+def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
+    """BatchToSpace-2: moves blocks of every axis out of the batch, then crops."""
+    x, _, begin, end = node.inputs
+    assert x is not None
+    blocks = _blocks(node)
+    (rank,) = ranks(node, 0)
+    batch, *space = (_size(b, x, axis) for axis in range(rank))
+    batch = _over(b, batch, math.prod(blocks))
+    split = reshape(b, x, *blocks[1:], batch, *space)
+    pairs = [axis for i in range(rank - 1) for axis in (rank + i, i)]
+    moved = transpose(b, split, rank - 1, *pairs)
+    whole = [_times(b, size, block) for size, block in zip(space, blocks[1:], strict=True)]
+    joined = reshape(b, moved, batch, *whole)
+    crops = [integers(begin), integers(end)]
+    if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
+        return joined
+    less = (b.op("Neg", crop) for crop in (begin, end))
+    if crops[0] is not None and crops[1] is not None:
+        less = (b.constant([-c for c in crop]) for crop in (crops[0], crops[1]))
+    return b.op("ir::Pad", joined, *less, pad_mode="constant")
+
+
+@expands("ShuffleChannels", target="onnx")
+def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
+    """ShuffleChannels-1: groups of an axis become its inner index."""
+    x, group = node.inputs[0], node.attributes["group"]
+    assert x is not None
+    (rank,) = ranks(node, 0)
+    axis = node.attributes["axis"] % rank
+    dims = [_size(b, x, i) for i in range(rank)]
+    split = reshape(b, x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
+    moved = transpose(b, split, *range(axis), axis + 1, axis, *range(axis + 2, rank + 1))
+    return reshape(b, moved, *dims)
+
+
+@expands("ReorgYolo", target="onnx")
+def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
+    """ReorgYolo-1, as Darknet has it: the input is taken for one of larger, fewer images."""
+    x, stride = node.inputs[0], node.attributes["stride"][0]
+    assert x is not None
+    ranks(node, 0)
+    batch, channels, height, width = (_size(b, x, axis) for axis in range(4))
+    images = reshape(
+        b,
+        x,
+        batch,
+        _over(b, channels, stride * stride),
+        _times(b, height, stride),
+        _times(b, width, stride),
+    )
+    cut = b.op("SpaceToDepth", images, blocksize=stride, mode="DCR")
+    depth = _times(b, channels, stride * stride)
+    return reshape(b, cut, batch, depth, _over(b, height, stride), _over(b, width, stride))
+
+
+@expands("ExtractImagePatches", target="onnx")
+def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
+    """ExtractImagePatches-3: one strided slice for each place in the patch, joined in depth."""
+    x = node.inputs[0]
+    ranks(node, 0)
+    assert x is not None
+    sizes_, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
+    space = x.shape[2:]
+    if not all(isinstance(size, int) for size in space):
+        raise Refused("the size of its images is not known; give the graph's inputs static shapes")
+    reach = [(size - 1) * rate + 1 for size, rate in zip(sizes_, rates, strict=True)]
+    counts, pads = [], []
+    for size, extent, stride in zip(space, reach, strides, strict=True):
+        if node.attributes["auto_pad"] == "valid":
+            counts.append((size - extent) // stride + 1)
+            pads.append((0, 0))
+            continue
+        count = -(-size // stride)
+        missing = max(0, (count - 1) * stride + extent - size)
+        less = missing // 2
+        upper = node.attributes["auto_pad"] == "same_upper"
+        counts.append(count)
+        pads.append((less, missing - less) if upper else (missing - less, less))
+    begin, end = ([0, 0, *(p[side] for p in pads)] for side in (0, 1))
+    padded = b.op("Pad", x, b.constant(begin + end)) if any(begin + end) else x
+    parts = []
+    for place in product(*(range(size) for size in sizes_)):
+        starts = [at * rate for at, rate in zip(place, rates, strict=True)]
+        ends = [
+            start + (count - 1) * stride + 1
+            for start, count, stride in zip(starts, counts, strides, strict=True)
+        ]
+        bounds = (starts, ends, [2, 3], list(strides))
+        parts.append(b.op("Slice", padded, *(b.constant(bound) for bound in bounds)))
+    return concat(b, 1, *parts)
+
+
+def _divided(dim: Dim, by: int) -> Dim:
+    return dim if by == 1 else dim // by if isinstance(dim, int) else ANY
+
+
+@infers("SpaceToDepth")
+def infer_space_to_depth(node: Node) -> list[Type]:
+    data, size = first(node), node.attributes["blocksize"]
+    if data.shape is None:
+        return [data]
+    batch, channels, *spatial = data.shape
+    depth = dim_product((channels, size ** len(spatial)))
+    return [TensorType(data.element, (batch, depth, *(_divided(d, size) for d in spatial)))]
+
+
+@infers("DepthToSpace")
+def infer_depth_to_space(node: Node) -> list[Type]:
+    data, size = first(node), node.attributes["blocksize"]
+    if data.shape is None:
+        return [data]
+    batch, depth, *spatial = data.shape
+    channels = _divided(depth, size ** len(spatial))
+    return [TensorType(data.element, (batch, channels, *(dim_product((d, size)) for d in spatial)))]
+
+
+@infers("SpaceToBatch")
+def infer_space_to_batch(node: Node) -> list[Type]:
+    data = first(node)
+    block, begin, end = (known_integers(value) for value in node.inputs[1:4])
+    if data.shape is None or block is None or begin is None or end is None:
+        return [TensorType(data.element, unknown(data.rank))]
+    dims = [dim_sum((d, b, e)) for d, b, e in zip(data.shape, begin, end, strict=True)]
+    batch = dim_product((dims[0], math.prod(block)))
+    return [
+        TensorType(
+            data.element,
+            (batch, *(_divided(d, b) for d, b in zip(dims[1:], block[1:], strict=True))),
+        )
+    ]
+
+
+@infers("BatchToSpace")
+def infer_batch_to_space(node: Node) -> list[Type]:
+    data = first(node)
+    block, begin, end = (known_integers(value) for value in node.inputs[1:4])
+    if data.shape is None or block is None or begin is None or end is None:
+        return [TensorType(data.element, unknown(data.rank))]
+    dims: list[Dim] = [_divided(data.shape[0], math.prod(block))]
+    for dim, size, front, back in zip(data.shape[1:], block[1:], begin[1:], end[1:], strict=True):
+        whole = dim_product((dim, size))
+        if isinstance(whole, int):
+            whole -= front + back
+        elif front + back:
+            whole = ANY
+        dims.append(whole)
+    return [TensorType(data.element, tuple(dims))]
+
+
+@infers("ShuffleChannels")
+def infer_shuffle_channels(node: Node) -> list[Type]:
+    return [first(node)]
+
+
+@infers("ReorgYolo")
+def infer_reorg_yolo(node: Node) -> list[Type]:
+    data, stride = first(node), node.attributes["stride"][0]
+    if data.shape is None:
+        return [data]
+    batch, channels, *spatial = data.shape
+    depth = dim_product((channels, stride * stride))
+    return [TensorType(data.element, (batch, depth, *(_divided(d, stride) for d in spatial)))]
+
+
+@infers("ExtractImagePatches")
+def infer_extract_image_patches(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [TensorType(data.element, (ANY,) * 4)]
+    batch, channels, *spatial = data.shape
+    sizes, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
+    dims: list[Dim] = []
+    for dim, size, stride, rate in zip(spatial, sizes, strides, rates, strict=True):
+        if not isinstance(dim, int):
+            dims.append(ANY)
+        elif node.attributes["auto_pad"] == "valid":
+            dims.append((dim - (size + (size - 1) * (rate - 1))) // stride + 1)
+        else:
+            dims.append(-(-dim // stride))
+    return [TensorType(data.element, (batch, dim_product((channels, math.prod(sizes))), *dims))]

@@ -1,0 +1,138 @@
+"""Col2Im: sliding blocks summed up into images."""
+
+from __future__ import annotations
+
+import math
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    known_integers,
+    length_of,
+    shape_in,
+)
+from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.operators import Refused, expands
+from bridge.operators.idioms import as_i64, ranks, reshape, sizes, unsqueeze, zeros
+
+
+@expands("Col2Im", target="ir")
+def col2im_for_ir(b: Builder, node: Node) -> Value | None:
+    """Col2Im-15 takes images of two axes, and all its attributes."""
+    count = length_of(node.inputs[1]) or length_of(node.inputs[2])
+    if count is None:
+        raise Refused("the length of its image_shape is not known; declare input shapes")
+    attributes = _attributes(node, count)
+    if count != 2:
+        return _by_scatter(b, node, count, attributes)
+    if attributes == node.attributes:
+        return None
+    return b.op("Col2Im", *node.inputs, **attributes)
+
+
+def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "dilations": node.attributes["dilations"] or (1,) * count,
+        "pads": node.attributes["pads"] or (0,) * (2 * count),
+        "strides": node.attributes["strides"] or (1,) * count,
+    }
+
+
+@expands("Col2Im", target="onnx")
+def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ONNX wants a batch, and has no Col2Im before operator set 18."""
+    assert b.target is not None
+    if ranks(node, 0) != [2]:
+        count = length_of(node.inputs[1]) or length_of(node.inputs[2])
+        if b.target.opset >= 18 or count is None:
+            return None
+        return _by_scatter(b, node, count, _attributes(node, count))
+    x, image, block = node.inputs
+    assert x is not None
+    made = b.op("Col2Im", unsqueeze(b, x, 0), image, block, **node.attributes)
+    return b.op("Squeeze", made, b.constant([0]))
+
+
+def _by_scatter(
+    b: Builder, node: Node, count: int, attributes: dict[str, tuple[int, ...]]
+) -> Value:
+    """Any number of axes: every element is added at its place in the flat, padded image."""
+    x, image, block = node.inputs
+    assert x is not None and image is not None and block is not None
+    image, block = as_i64(b, image), as_i64(b, block)
+    pads = attributes["pads"]
+    padded = [
+        b.op("Add", _at(b, image, i), b.constant(pads[i] + pads[i + count])) for i in range(count)
+    ]
+    places: Value | None = None
+    for axis in range(count):
+        line = _places(b, padded[axis], _at(b, block, axis), attributes, axis)
+        line = reshape(b, line, *_around(b, line, axis, count))
+        if places is not None:
+            places = b.op("Mul", places, padded[axis])
+        places = line if places is None else b.op("Add", places, line)
+    assert places is not None
+    batch = sizes(b, x, 0)
+    # OpenVINO's CPU gets an integer divided by ReduceProd wrong.
+    rows = sizes(b, x, 1)
+    for axis in range(count):
+        rows = b.op("Div", rows, _at(b, block, axis))
+    all_rows = b.op("Mul", batch, rows)
+    columns = b.op("Transpose", reshape(b, x, all_rows, -1), b.constant([1, 0]))
+    lengths = [reshape(b, length, 1) for length in padded]
+    whole = lengths[0]
+    for length in lengths[1:]:
+        whole = b.op("Mul", whole, length)
+    start = zeros(b, x, whole, all_rows)
+    summed = b.op("ScatterND", start, reshape(b, places, -1, 1), columns, reduction="add")
+    images = reshape(b, b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
+    if not any(pads):
+        return images
+    front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))
+    return b.op(
+        "Slice", images, front, b.op("Add", back, image), b.constant(list(range(2, count + 2)))
+    )
+
+
+def _at(b: Builder, vector: Value, index: int) -> Value:
+    known = integers(vector)
+    if known is not None:
+        return b.constant(known[index])
+    return b.op("Gather", vector, b.constant(index), b.constant(0))
+
+
+def _places(
+    b: Builder, padded: Value, block: Value, attributes: dict[str, tuple[int, ...]], axis: int
+) -> Value:
+    """Where the elements of the blocks of one axis belong: [block, blocks]."""
+    dilation, stride = attributes["dilations"][axis], attributes["strides"][axis]
+    zero, one = b.constant(0), b.constant(1)
+    inner = b.op("Mul", b.op("Range", zero, block, one), b.constant(dilation))
+    reach = b.op("Mul", b.op("Sub", block, one), b.constant(dilation))
+    free = b.op("Sub", b.op("Sub", padded, reach), one)
+    blocks = b.op("Add", b.op("Div", free, b.constant(stride)), one)
+    outer = b.op("Mul", b.op("Range", zero, blocks, one), b.constant(stride))
+    return b.op("Add", unsqueeze(b, inner, 1), outer)
+
+
+def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]:
+    """[block, blocks] among the axes [blocks' insides…, blocks…]."""
+    dims: list[int | Value] = [1] * (2 * count)
+    dims[axis], dims[axis + count] = sizes(b, line, 0), sizes(b, line, 1)
+    return dims
+
+
+@infers("Col2Im")
+def infer_col2im(node: Node) -> list[Type]:
+    data = first(node)
+    image, block = shape_in(node.inputs[1]), known_integers(node.inputs[2])
+    count = length_of(node.inputs[1]) or length_of(node.inputs[2])
+    if count is None:
+        return [TensorType(data.element)]
+    rows = data.shape[-2] if data.shape is not None else ANY
+    batch = data.shape[:-2] if data.shape is not None else (ANY,)
+    channels: Dim = ANY
+    if isinstance(rows, int) and block is not None:
+        channels = rows // math.prod(block)
+    return [TensorType(data.element, (*batch, channels, *(image or (ANY,) * count)))]

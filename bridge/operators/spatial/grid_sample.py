@@ -1,0 +1,130 @@
+"""GridSample: images read at computed places."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.operators import expands
+from bridge.operators.idioms import cast, concat, ranks, reshape, size, sizes, unsqueeze
+
+
+@expands("GridSample", target="ir")
+@expands("GridSample", target="onnx")
+def grid_sample(b: Builder, node: Node) -> Value | None:
+    """IR's GridSample-9 and ONNX's before operator set 20 take images alone, and ONNX has none
+    before 16: every corner around a place is gathered."""
+    x, grid = node.inputs
+    assert x is not None and grid is not None and b.target is not None
+    newest = b.target.format == "onnx" and b.target.opset >= 20
+    if newest or node.attributes["mode"] == "cubic":
+        return None
+    rank = ranks(node, 0)[0]
+    if rank == 4 and (b.target.format == "ir" or b.target.opset >= 16):
+        return None
+    axes = range(2, rank)
+    counts = [size(b, x, axis) for axis in axes]
+    places = [
+        # The grid's last axis holds x first, which belongs to the last axis of the data.
+        _place(b, b.op("Gather", grid, b.constant(rank - 1 - axis), b.constant(-1)), count, node)
+        for axis, count in zip(axes, counts, strict=True)
+    ]
+    pixels = reshape(b, x, 0, 0, -1)
+    pixels = b.op("Transpose", pixels, b.constant([0, 2, 1]))
+    if node.attributes["mode"] == "nearest":
+        nearest = [b.op("Round", place) for place in places]
+        total = _pixels(b, pixels, nearest, counts, None, node)
+    else:
+        total = _corners(b, pixels, places, counts, node)
+    channels_first = b.op("Transpose", total, b.constant([0, 2, 1]))
+    spatial = sizes(b, grid, *range(1, rank - 1))
+    return b.op("Reshape", channels_first, concat(b, 0, sizes(b, x, 0, 1), spatial))
+
+
+def _corners(
+    b: Builder, pixels: Value, places: list[Value], counts: list[Value], node: Node
+) -> Value:
+    """The sum over the corners of the cell around each place, weighted by their distance."""
+    floors = [b.op("Floor", place) for place in places]
+    after = [b.op("Sub", place, floor) for place, floor in zip(places, floors, strict=True)]
+    one = b.constant(1.0)
+    before = [b.op("Sub", one, part) for part in after]
+    total: Value | None = None
+    for corner in product((0, 1), repeat=len(places)):
+        weight: Value | None = None
+        at = []
+        for axis, upper in enumerate(corner):
+            at.append(b.op("Add", floors[axis], one) if upper else floors[axis])
+            part = after[axis] if upper else before[axis]
+            weight = part if weight is None else b.op("Mul", weight, part)
+        value = _pixels(b, pixels, at, counts, weight, node)
+        total = value if total is None else b.op("Add", total, value)
+    assert total is not None
+    return total
+
+
+def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
+    """From -1 … 1 to elements of an axis, f32; reflected or clipped where padding says so."""
+    normal, wide, one = cast(b, normal, F32), cast(b, count, F32), b.constant(1.0)
+    two, half = b.constant(2.0), b.constant(0.5)
+    last = b.op("Sub", wide, one)
+    moved = b.op("Add", normal, one)
+    if node.attributes["align_corners"]:
+        place = b.op("Mul", b.op("Div", moved, two), last)
+        low, high = b.constant(0.0), last
+    else:
+        place = b.op("Div", b.op("Sub", b.op("Mul", moved, wide), one), two)
+        low, high = b.constant(-0.5), b.op("Sub", wide, half)
+    if node.attributes["padding_mode"] == "zeros":
+        return place
+    if node.attributes["padding_mode"] == "reflection":
+        span = b.op("Sub", high, low)
+        period = b.op("Max", b.op("Mul", span, two), b.constant(1e-6))
+        off = b.op("Abs", b.op("Sub", place, low))
+        turns = b.op("Floor", b.op("Div", off, period))
+        off = b.op("Sub", off, b.op("Mul", turns, period))
+        place = b.op("Add", low, b.op("Min", off, b.op("Sub", period, off)))
+    return b.op("Max", b.op("Min", place, last), b.constant(0.0))
+
+
+def _pixels(
+    b: Builder,
+    pixels: Value,
+    at: list[Value],
+    counts: list[Value],
+    weight: Value | None,
+    node: Node,
+) -> Value:
+    """The pixels [batch, points, channels] at whole places, weighted; zeros outside."""
+    flat: Value | None = None
+    inside: Value | None = None
+    for place, count in zip(at, counts, strict=True):
+        last = b.op("Sub", cast(b, count, F32), b.constant(1.0))
+        clipped = b.op("Max", b.op("Min", place, last), b.constant(0.0))
+        here = b.op("Equal", place, clipped)
+        inside = here if inside is None else b.op("And", inside, here)
+        index = cast(b, clipped, I64)
+        flat = index if flat is None else b.op("Add", b.op("Mul", flat, count), index)
+    assert flat is not None and inside is not None
+    found = b.op("GatherND", pixels, unsqueeze(b, reshape(b, flat, 0, -1), 2), batch_dims=1)
+    if node.attributes["padding_mode"] == "zeros":
+        found = b.op("Where", reshape(b, inside, 0, -1, 1), found, b.like(0, found))
+    return (
+        found
+        if weight is None
+        else b.op("Mul", found, cast(b, reshape(b, weight, 0, -1, 1), pixels.element))
+    )
+
+
+@infers("GridSample")
+def infer_grid_sample(node: Node) -> list[Type]:
+    data, grid = first(node), first(node, 1)
+    rank = data.rank if data.rank is not None else grid.rank
+    if rank is None:
+        return [TensorType(data.element)]
+    leading = data.shape[:2] if data.shape is not None else (ANY, ANY)
+    spatial = grid.shape[1:-1] if grid.shape is not None else (ANY,) * (rank - 2)
+    return [TensorType(data.element, (*leading, *spatial))]

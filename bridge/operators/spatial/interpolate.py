@@ -1,0 +1,235 @@
+"""Interpolate of IR."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    dim_sum,
+    known_axes,
+    length_of,
+    shape_in,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import ANY, F32, Dim, TensorType, Type
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, cast, ranks, reshape, size
+from bridge.operators.ir_texts import parse_bool
+from bridge.operators.spatial.resample import Axis, Method, resample
+from bridge.operators.spatial.resize import COORDINATES, element_at, scaled, vanishing_scale
+
+PILLOW_CUBIC = -0.5
+"""The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
+
+
+@reads("Interpolate", format="ir", until=3)
+def read_interpolate_1(b: Builder, node: Node) -> Value:
+    """Interpolate-1 has its axes as an attribute. What OpenVINO makes of `linear` and of unaligned
+    corners depends on the rank, the axes and the pads (its ConvertInterpolate1ToInterpolate4)."""
+    data = node.attributes
+    mode, axes, pads = data["mode"], [int(axis) for axis in data["axes"].split(",")], _pads(data)
+    if mode == "area":
+        raise Refused("OpenVINO does not implement the mode area")
+    coordinates = "asymmetric"
+    if parse_bool(data.get("align_corners", "true")):
+        coordinates = "align_corners"
+    if mode in ("linear", "linear_onnx"):
+        (rank,) = ranks(node, 0)
+        mode = "linear" if rank == 5 and mode == "linear" else "linear_onnx"
+        image = rank == 4 and sorted(axes) == [2, 3]
+        if coordinates == "asymmetric" and not image and not any(sum(pads.values(), ())):
+            coordinates = "half_pixel"
+    return b.op(
+        "Interpolate",
+        node.inputs[0],
+        node.inputs[1],
+        b.constant(axes),
+        mode=mode,
+        shape_calculation_mode="sizes",
+        coordinate_transformation_mode=coordinates,
+        nearest_mode="simple",
+        antialias=parse_bool(data.get("antialias", "true")),
+        **pads,
+    )
+
+
+@reads("Interpolate", format="ir", since=4, until=10)
+def read_interpolate_4(b: Builder, node: Node) -> Value:
+    """Interpolate-4 has sizes and scales, of which its mode takes one."""
+    data = node.attributes
+    by_scales = data["shape_calculation_mode"] == "scales"
+    return b.op(
+        "Interpolate",
+        node.inputs[0],
+        node.inputs[2 if by_scales else 1],
+        node.input(3),
+        mode=data["mode"],
+        shape_calculation_mode=data["shape_calculation_mode"],
+        coordinate_transformation_mode=data.get("coordinate_transformation_mode", "half_pixel"),
+        nearest_mode=data.get("nearest_mode", "round_prefer_floor"),
+        antialias=parse_bool(data.get("antialias", "false")),
+        cube_coeff=float(data.get("cube_coeff", "-0.75")),
+        **_pads(data),
+    )
+
+
+def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    names = ("pads_begin", "pads_end")
+    return {name: tuple(int(p) for p in data.get(name, "0").split(",") if p) for name in names}
+
+
+@expands("Interpolate", target="onnx")
+def interpolate_for_onnx(b: Builder, node: Node) -> Value:
+    """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
+    CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and
+    so does this."""
+    x, wanted = node.inputs[0], node.inputs[1]
+    assert x is not None and wanted is not None and b.target is not None
+    (rank,) = ranks(node, 0)
+    attributes = node.attributes
+    axes = list(range(rank))
+    if node.input(2) is not None:
+        known = known_axes(node.inputs[2], rank)
+        if known is None:
+            raise Refused("its axes must be constants")
+        axes = list(known)
+    # Of unknown length, ONNX takes it for absent.
+    wanted = wanted if length_of(wanted) is not None else reshape(b, wanted, len(axes))
+    begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
+    if any(begin + end):
+        x = b.op("Pad", x, b.constant(begin + end))
+    mode, coordinates, nearest = _in_onnx(attributes)
+    by_scales = attributes["shape_calculation_mode"] == "scales"
+    assert x.shape is not None
+    native = _onnx_takes(mode, rank, axes) and coordinates is not None
+    if native and by_scales:
+        native = not vanishing_scale(x.shape, axes, wanted)
+    if not native or _antialias(attributes, rank):
+        return _interpolate_by_axes(b, node, x, axes, wanted)
+    scales = cast(b, wanted, F32) if by_scales else None
+    return b.op(
+        "Resize",
+        x,
+        None,
+        scales,
+        None if by_scales else as_i64(b, wanted),
+        axes=tuple(axes) if axes != list(range(rank)) else None,
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=nearest,
+        cubic_coeff_a=attributes["cube_coeff"],
+    )
+
+
+def _padded(pads: tuple[int, ...], rank: int) -> list[int]:
+    return (list(pads) + [0] * rank)[:rank]
+
+
+def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
+    """Mode, coordinates and rounding in ONNX's words (`simple` is yet to be resolved); None where
+    it has no such coordinates."""
+    mode = {"linear_onnx": "linear"}.get(attributes["mode"], attributes["mode"])
+    coordinates: str | None = attributes["coordinate_transformation_mode"]
+    nearest = attributes["nearest_mode"]
+    if mode == "nearest" and coordinates == "tf_half_pixel_for_nn" and nearest == "floor":
+        # floor((x + 0.5) / s) rounds (x + 0.5) / s - 0.5, halves upward.
+        coordinates, nearest = "half_pixel", "round_prefer_ceil"
+    if coordinates not in COORDINATES:
+        coordinates = None
+    if mode != "nearest":
+        nearest = "round_prefer_floor"
+    return mode, coordinates, nearest
+
+
+def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
+    """Whether onnxruntime implements the mode: linear for the last one to three axes, cubic for
+    the last two of an image."""
+    if mode == "nearest":
+        return True
+    last = sorted(axes) == list(range(rank - len(axes), rank))
+    if mode == "cubic":
+        return rank in (2, 4) and last and len(axes) == 2
+    return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
+
+
+def _antialias(attributes: dict[str, Any], rank: int) -> bool:
+    """Whether OpenVINO's CPU fits the kernel to the scale, and leaves out what the kernel has
+    outside of the input."""
+    return attributes["mode"].endswith("_pillow") or (
+        attributes["antialias"] and attributes["mode"] == "linear" and rank == 5
+    )
+
+
+def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
+    """Every axis written out, but for those whose size stays: OpenVINO leaves them alone."""
+    attributes = node.attributes
+    mode = attributes["mode"]
+    assert x.shape is not None
+    pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.shape))
+    known = values_of(wanted)
+    todo = []
+    for index, axis in enumerate(axes):
+        by_scales = attributes["shape_calculation_mode"] == "scales"
+        before = x.shape[axis]
+        if known is not None and isinstance(before, int):
+            after = math.floor(before * known[index]) if by_scales else known[index]
+            if after == before:
+                continue
+        count = size(b, x, axis)
+        wide = cast(b, count, F32)
+        if by_scales:
+            scale = element_at(b, wanted, index)
+            out = as_i64(b, b.op("Floor", b.op("Mul", wide, scale)))
+        else:
+            out = as_i64(b, element_at(b, wanted, index))
+        if pillow or not by_scales:
+            scale = b.op("Div", cast(b, out, F32), wide)
+        todo.append(Axis(axis, count, out, scale))
+    method = Method(
+        {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow": "cubic"}.get(
+            mode, mode
+        ),
+        "half_pixel" if pillow else attributes["coordinate_transformation_mode"],
+        attributes["nearest_mode"],
+        antialias=antialias,
+        narrows=antialias and not pillow,
+        exclude_outside=antialias,
+        cubic=PILLOW_CUBIC if pillow else attributes["cube_coeff"],
+    )
+    return resample(b, x, todo, method) if todo else b.op("Identity", x)
+
+
+@infers("Interpolate")
+def infer_interpolate(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    rank = len(data.shape)
+    axes = tuple(range(rank))
+    if node.input(2) is not None:
+        known = known_axes(node.inputs[2], rank)
+        if known is None:
+            return [TensorType(data.element, unknown(rank))]
+        axes = known
+    dims: tuple[Dim, ...] = data.shape
+    for name in ("pads_begin", "pads_end"):
+        for axis, pad in enumerate(node.attributes[name][:rank]):
+            dims = with_dim(dims, axis, dim_sum((dims[axis], pad)))
+    scaling = node.attributes["shape_calculation_mode"] == "scales"
+    scales = values_of(node.inputs[1]) if scaling else None
+    sizes = None if scaling else shape_in(node.inputs[1])
+    for index, axis in enumerate(axes):
+        dim: Dim = ANY
+        if scales is not None:
+            dim = scaled(dims[axis], float(np.float32(scales[index])))
+        elif sizes is not None:
+            dim = sizes[index]
+        dims = with_dim(dims, axis, dim)
+    return [TensorType(data.element, dims)]

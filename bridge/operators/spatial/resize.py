@@ -1,0 +1,369 @@
+"""Resize and Upsample of ONNX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import (
+    content_of,
+    length_of,
+    shape_in,
+    unknown,
+    with_dim,
+)
+from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, TensorType, Type
+from bridge.operators import Refused, expands, reads
+from bridge.operators.idioms import as_i64, cast, concat, ranks, scalar, size, sizes
+from bridge.operators.spatial.resample import Axis, Method, resample
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+"""Coordinate transformations that Resize and Interpolate have in common."""
+
+NEAREST_IN_IR = (I8, U8, I32, I64)
+"""Integer types that Interpolate takes."""
+
+
+@reads("Resize", format="onnx", until=10)
+def read_resize_10(b: Builder, node: Node) -> Value:
+    """Resize-10 has no attribute but the mode; it works as Upsample does, and takes the next
+    element, not the one before, where it shrinks an axis (`simple`, in IR's words)."""
+    return _read_upsample(b, node, node.inputs[1], "simple")
+
+
+@reads("Upsample", format="onnx", until=6)
+def read_upsample_1(b: Builder, node: Node) -> Value:
+    """Upsample-1 names its two scales."""
+    scales = [1, 1, node.attributes["height_scale"], node.attributes["width_scale"]]
+    return _read_upsample(b, node, b.constant(np.array(scales, np.float32)))
+
+
+def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = "floor") -> Value:
+    mode = node.attributes.get("mode", "nearest")
+    return b.op(
+        "Resize",
+        node.inputs[0],
+        None,
+        scales,
+        mode="linear" if mode == "bilinear" else mode,
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode=nearest,
+    )
+
+
+@expands("Upsample", target="ir")
+def upsample_for_ir(b: Builder, node: Node) -> Value:
+    return _read_upsample(b, node, node.inputs[1])
+
+
+@expands("Upsample", target="onnx")
+def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Upsample ended with operator set 9."""
+    assert b.target is not None
+    return _read_upsample(b, node, node.inputs[1]) if b.target.opset > 9 else None
+
+
+@expands("Resize", target="onnx")
+def resize_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ONNX lacks the rounding `simple`, and has the newer modes since operator sets 18 and 19."""
+    return _simple(b, node) if node.attributes["nearest_mode"] == "simple" else _older(b, node)
+
+
+def _simple(b: Builder, node: Node) -> Value | None:
+    """`simple` rounds down on axes that grow and up on axes that shrink."""
+    attributes = dict(node.attributes)
+    if attributes["mode"] != "nearest":
+        return b.op("Resize", *node.inputs, **attributes | {"nearest_mode": "floor"})
+    shrinks = _shrinking(node)
+    if shrinks is None or len(set(shrinks)) > 1:
+        return resize_by_axes(b, node, given(node.input(2)), given(node.input(3)))
+    attributes["nearest_mode"] = "ceil" if shrinks[0] else "floor"
+    return b.op("Resize", *node.inputs, **attributes)
+
+
+def _older(b: Builder, node: Node) -> Value | None:
+    """Symmetric half pixels came with operator set 19; axes, antialiasing and the policy with 18,
+    where the region of interest got the axes, too."""
+    assert b.target is not None
+    attributes = node.attributes
+    symmetric = attributes["coordinate_transformation_mode"] == "half_pixel_symmetric"
+    newer = symmetric and b.target.opset < 19
+    if b.target.opset < 18:
+        policy = attributes["keep_aspect_ratio_policy"] != "stretch"
+        newer = newer or attributes["antialias"] or policy
+        newer = newer or (attributes["axes"] is not None and given(node.input(1)) is not None)
+    scales, sizes_ = given(node.input(2)), given(node.input(3))
+    if newer:
+        return resize_by_axes(b, node, scales, sizes_)
+    if b.target.opset >= 18 or attributes["axes"] is None:
+        return None
+    x = node.inputs[0]
+    assert x is not None
+    axes = _axes(node, ranks(node, 0)[0])
+    scales, sizes_ = _for_all_axes(b, x, axes, scales, sizes_)
+    return b.op("Resize", x, None, scales, sizes_, **attributes | {"axes": None})
+
+
+def _shrinking(node: Node) -> list[bool] | None:
+    """Whether each axis gets smaller; None where that is not known."""
+    x, scales = node.inputs[0], given(node.input(2))
+    if x is None or x.shape is None:
+        return None
+    if scales is not None:
+        known = values_of(scales)
+        return None if known is None else [bool(scale < 1) for scale in known]
+    out = content_of(node.input(3))
+    dims = [x.shape[axis] for axis in _axes(node, len(x.shape))]
+    if out is None or not all(isinstance(d, int) for d in (*out, *dims)):
+        return None
+    return [o < d for o, d in zip(out, dims, strict=True)]  # type: ignore[operator]
+
+
+def _axes(node: Node, rank: int) -> list[int]:
+    return [axis % rank for axis in node.attributes["axes"] or range(rank)]
+
+
+def given(value: Value | None) -> Value | None:
+    """An optional input; ONNX spells an absent one as an empty tensor, too."""
+    return None if value is None or length_of(value) == 0 else value
+
+
+@expands("Resize", target="ir")
+def resize_for_ir(b: Builder, node: Node) -> Value:
+    """Interpolate-11 where it computes the same, else the weights written out."""
+    x = node.inputs[0]
+    assert x is not None
+    scales, sizes_ = given(node.input(2)), given(node.input(3))
+    wide = _computed_in(x.element, node.attributes["mode"])
+    if wide is not None and wide is not x.element:
+        rest = node.inputs[1:]
+        resized = b.op("Resize", cast(b, x, wide), *rest, **node.attributes)
+        return cast(b, resized, x.element)
+    if not _native_in_ir(node, scales):
+        return resize_by_axes(b, node, scales, sizes_)
+    mode, coordinates = node.attributes["mode"], node.attributes["coordinate_transformation_mode"]
+    axes = node.attributes["axes"]
+    return b.op(
+        "Interpolate",
+        x,
+        scales if scales is not None else sizes_,
+        None if axes is None else b.constant(list(axes)),
+        mode="linear_onnx" if mode == "linear" else mode,
+        shape_calculation_mode="sizes" if scales is None else "scales",
+        coordinate_transformation_mode="half_pixel"
+        if coordinates == "half_pixel_symmetric"
+        else coordinates,
+        nearest_mode=node.attributes["nearest_mode"],
+        cube_coeff=node.attributes["cubic_coeff_a"],
+    )
+
+
+def _computed_in(element: Element | None, mode: str) -> Element | None:
+    """The element type in which OpenVINO can resize with ONNX's result: it has no 16-bit and no
+    unsigned integers, and rounds interpolated integers, which onnxruntime cuts off."""
+    if element is None or element.is_float or (mode == "nearest" and element in NEAREST_IN_IR):
+        return element
+    return I64 if mode == "nearest" else F32
+
+
+def _native_in_ir(node: Node, scales: Value | None) -> bool:
+    """Whether Interpolate computes what this Resize does."""
+    attributes = node.attributes
+    coordinates = attributes["coordinate_transformation_mode"]
+    linear_or_nearest = attributes["mode"] != "cubic"
+    if attributes["antialias"] and attributes["mode"] != "nearest":
+        return False
+    if attributes["exclude_outside"] and not linear_or_nearest:
+        return False
+    if scales is None and attributes["keep_aspect_ratio_policy"] != "stretch":
+        return False
+    if not _spatial(node, scales):
+        return False
+    # With sizes the scales are exact, and symmetric half pixels are half pixels.
+    if coordinates == "half_pixel_symmetric":
+        return scales is None
+    if coordinates not in (*COORDINATES, "tf_half_pixel_for_nn"):
+        return False
+    return not _vanishing_scale(node, scales)
+
+
+def _spatial(node: Node, scales: Value | None) -> bool:
+    """Whether OpenVINO's CPU can resize the axes: all up to rank 3, behind the channels up to
+    rank 5, and those of an image with its channels last."""
+    x = node.inputs[0]
+    assert x is not None
+    if x.shape is None or len(x.shape) <= 3:
+        return True
+    if len(x.shape) > 5:
+        return False
+    axes = _axes(node, len(x.shape))
+    if scales is not None:
+        known = values_of(scales)
+        kept = [known is None or scale == 1 for scale in (axes if known is None else known)]
+    else:
+        sizes_ = content_of(node.input(3)) or (None,) * len(axes)
+        kept = [s is None or s == x.shape[a] for a, s in zip(axes, sizes_, strict=True)]
+    resized = {axis for axis, same in zip(axes, kept, strict=True) if not same}
+    channels_last = len(x.shape) == 4 and node.attributes["mode"] != "cubic"
+    return not resized & {0, 1} or (channels_last and resized <= {1, 2})
+
+
+def _vanishing_scale(node: Node, scales: Value | None) -> bool:
+    x = node.inputs[0]
+    if x is None or x.shape is None:
+        return False
+    return vanishing_scale(x.shape, _axes(node, len(x.shape)), scales)
+
+
+def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
+    """Whether some axis keeps its size by a scale that is not 1, and others do not: OpenVINO
+    leaves such an axis as it is."""
+    known = values_of(scales)
+    if known is None:
+        return False
+    dims = [shape[axis] for axis in axes]
+    kept = [
+        isinstance(dim, int) and math.floor(dim * float(scale)) == dim
+        for dim, scale in zip(dims, known, strict=True)
+    ]
+    return not all(kept) and any(
+        same and scale != 1 for same, scale in zip(kept, known, strict=True)
+    )
+
+
+def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value | None) -> Value:
+    """Resize with every axis written out; axes whose size stays are left alone."""
+    x, roi = node.inputs[0], given(node.input(1))
+    assert x is not None
+    (rank,) = ranks(node, 0)
+    axes = _axes(node, rank)
+    attributes = node.attributes
+    coordinates = attributes["coordinate_transformation_mode"]
+    cropping = coordinates == "tf_crop_and_resize"
+    if cropping and roi is None:
+        raise Refused("tf_crop_and_resize needs the input roi")
+    common = None
+    if sizes_ is not None and attributes["keep_aspect_ratio_policy"] != "stretch":
+        common = _common_scale(b, x, axes, sizes_, attributes["keep_aspect_ratio_policy"])
+    known = values_of(scales)
+    todo = []
+    for index, axis in enumerate(axes):
+        if known is not None and known[index] == 1 and not cropping:
+            continue
+        count = size(b, x, axis)
+        wide = cast(b, count, F32)
+        start = element_at(b, roi, index) if cropping else None
+        end = element_at(b, roi, index + len(axes)) if cropping else None
+        if scales is not None:
+            scale = element_at(b, scales, index)
+            whole = b.op("Mul", wide, scale)
+            if cropping:
+                whole = b.op("Mul", whole, b.op("Sub", end, start))
+            out = as_i64(b, b.op("Floor", whole))
+        elif common is not None:
+            scale = common
+            half = b.constant(0.5)
+            out = as_i64(b, b.op("Floor", b.op("Add", b.op("Mul", wide, scale), half)))
+        else:
+            out = as_i64(b, element_at(b, sizes_, index))
+            scale = b.op("Div", cast(b, out, F32), wide)
+        todo.append(Axis(axis, count, out, scale, start, end))
+    return resample(
+        b,
+        x,
+        todo,
+        Method(
+            attributes["mode"],
+            coordinates,
+            attributes["nearest_mode"],
+            attributes["antialias"],
+            attributes["exclude_outside"],
+            attributes["cubic_coeff_a"],
+            attributes["extrapolation_value"] if cropping else None,
+        ),
+    )
+
+
+def element_at(b: Builder, vector: Value | None, index: int) -> Value:
+    """One element of a vector, f32 where it is a float."""
+    assert vector is not None
+    known = values_of(vector)
+    if known is not None:
+        item = b.constant(known.reshape(-1)[index])
+    else:
+        item = b.op("Gather", vector, b.constant(index), b.constant(0))
+    return cast(b, item, F32) if vector.element.is_float else item
+
+
+def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
+    """The one scale of all axes with which none is larger (or smaller) than wanted."""
+    ratios = b.op("Div", cast(b, wanted, F32), cast(b, sizes(b, x, *axes), F32))
+    reduce = "ReduceMin" if policy == "not_larger" else "ReduceMax"
+    return scalar(b, b.op(reduce, ratios, b.constant([0]), keepdims=True))
+
+
+def _for_all_axes(
+    b: Builder, x: Value, axes: list[int], scales: Value | None, wanted: Value | None
+) -> tuple[Value | None, Value | None]:
+    """Scales or sizes of all axes: Resize has no axes before operator set 18."""
+    assert x.rank is not None
+    place = b.constant(axes)
+    if scales is not None:
+        ones = b.constant(np.ones(x.rank, np.float32))
+        return b.op("ScatterElements", ones, place, scales, b.constant(0)), None
+    assert wanted is not None
+    known = integers(wanted)
+    if known is not None:
+        parts = [
+            b.constant([known[axes.index(i)]]) if i in axes else sizes(b, x, i)
+            for i in range(x.rank)
+        ]
+        return None, concat(b, 0, *parts)
+    return None, b.op("ScatterElements", b.op("Shape", x), place, as_i64(b, wanted), b.constant(0))
+
+
+def scaled(dim: Dim, scale: float) -> Dim:
+    if scale == 1:
+        return dim
+    return math.floor(dim * scale) if isinstance(dim, int) else ANY
+
+
+def _given(value: Value | None) -> bool:
+    """Whether an optional input is there; ONNX spells an absent one as an empty tensor, too."""
+    return value is not None and length_of(value) != 0
+
+
+@infers("Resize")
+def infer_resize(node: Node) -> list[Type]:
+    data = first(node)
+    if data.shape is None:
+        return [data]
+    rank = len(data.shape)
+    axes = tuple(a % rank for a in node.attributes.get("axes") or range(rank))
+    dims: tuple[Dim, ...] = data.shape
+    if _given(node.input(2)):
+        scales = values_of(node.inputs[2])
+        for index, axis in enumerate(axes):
+            dim = ANY if scales is None else scaled(data.shape[axis], float(scales[index]))
+            dims = with_dim(dims, axis, dim)
+        return [TensorType(data.element, dims)]
+    sizes = shape_in(node.input(3))
+    stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
+    for index, axis in enumerate(axes):
+        dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)
+    return [TensorType(data.element, dims)]
+
+
+@infers("Upsample")
+def infer_upsample(node: Node) -> list[Type]:
+    data = first(node)
+    scales = values_of(node.inputs[1])
+    if data.shape is None or scales is None:
+        return [TensorType(data.element, unknown(data.rank))]
+    dims = tuple(scaled(d, float(s)) for d, s in zip(data.shape, scales, strict=True))
+    return [TensorType(data.element, dims)]

@@ -1,0 +1,191 @@
+"""Between a neutral node and one format's spelling of it, by the rows of `mappings/`.
+
+What is common to both formats is here; how attribute values look in a file is the format's own
+affair (`onnx_format/attributes.py`, `ir_format/attributes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BOOL, F32, I64, STRING
+from bridge.operators.type_constraints import disallowed
+from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operators
+
+_ELEMENT_OF_TYPE = {
+    "int": I64, "ints": I64, "float": F32, "floats": F32, "bool": BOOL, "string": STRING,
+    "strings": STRING,
+}  # fmt: skip
+
+
+def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
+    """The spelling by which `target` can write the node, or None and the reason why not."""
+    operator = operators().get(node.op)
+    if operator is None:
+        why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
+        return None, why or "Bridge does not know this operator"
+    spellings = operator.onnx if target.format == "onnx" else operator.ir
+    if not spellings:
+        return None, f"{target} has no such operator and Bridge no rule that expresses it"
+    why = ""
+    for spelling in spellings:
+        if target.format == "onnx":
+            if spelling.domain == "" and int(spelling.version) > target.opset:
+                why = why or f"it exists since operator set {spelling.version}"
+                continue
+            if spelling.until is not None and spelling.until < target.opset:
+                why = why or f"it was removed after operator set {spelling.until}"
+                continue
+        obstacle = _obstacle(node, operator, spelling)
+        if not obstacle and target.format == "onnx" and spelling.domain == "":
+            obstacle = disallowed(
+                spelling.type, target.opset, _inputs(node, operator, spelling), node.outputs
+            )
+        if not obstacle:
+            return spelling, ""
+        why = obstacle
+        # An older spelling no longer exists in this operator set, unless it is another type.
+        only_type = all(s.type == spelling.type for s in spellings)
+        if target.format == "onnx" and spelling.domain == "" and only_type:
+            break
+    return None, why
+
+
+def _obstacle(node: Node, operator: Operator, spelling: Spelling) -> str:
+    """Why a spelling cannot express a node; "" where it can."""
+    for name in spelling.absent:
+        if node.attributes.get(name) != operator.defaults.get(name):
+            return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
+    for index, declared in enumerate(operator.inputs):
+        name = declared.rstrip("?*")
+        value = node.input(index)
+        if value is None:
+            continue
+        if name in spelling.as_attributes:
+            if values_of(value) is None:
+                return f"its input {name} must be a constant in {spelling.type}"
+        elif not any(name == i.rstrip("?*") for i in spelling.inputs):
+            return f"{spelling.type} has no input {name}"
+        allowed = spelling.elements.get(name)
+        if allowed and value.element is not None and value.element.name not in allowed:
+            return f"{spelling.type} takes no {value.element} as {name}"
+    for name, spelled in spelling.attributes.items():
+        value = node.attributes.get(name)
+        if isinstance(value, str) and spelled.values is not None and value not in spelled.values:
+            return f"{spelling.type} has no {name} = {value}"
+    return ""
+
+
+def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str, Any]]:
+    """Inputs and attributes (as Python values, by the format's names) of a node in a spelling
+    that `choose` gave."""
+    operator = operators()[node.op]
+    inputs = _inputs(node, operator, spelling)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    attributes: dict[str, Any] = dict(spelling.fixed)
+    for name, spelled in spelling.attributes.items():
+        value = node.attributes.get(name)
+        if value is not None:
+            _put(attributes, spelled, value)
+    for name, spelled in spelling.as_attributes.items():
+        array = values_of(node.input(operator.input_index(name)))
+        if array is not None:
+            _put(attributes, spelled, _as_attribute(array, spelled.type))
+    return inputs, attributes
+
+
+def _inputs(node: Node, operator: Operator, spelling: Spelling) -> list[Value | None]:
+    """The node's inputs in the order of the spelling."""
+    inputs: list[Value | None] = []
+    for declared in spelling.inputs:
+        index = operator.input_index(declared.rstrip("?*"))
+        if declared.endswith("*"):
+            inputs.extend(node.inputs[index:])
+        else:
+            inputs.append(node.input(index))
+    return inputs
+
+
+def _put(attributes: dict[str, Any], spelled: SpelledAttribute, value: Any) -> None:
+    if spelled.values is not None:
+        value = spelled.values.get(value, value)
+    if len(spelled.names) == 1:
+        attributes[spelled.names[0]] = value
+        return
+    half = len(value) // 2
+    attributes[spelled.names[0]] = value[:half]
+    attributes[spelled.names[1]] = value[half:]
+
+
+def _as_attribute(array: np.ndarray, kind: str) -> Any:
+    flat = array.reshape(-1).tolist()
+    return tuple(flat) if kind in ("ints", "floats", "strings") else flat[0]
+
+
+def fits(operator: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
+    """Whether a format's node with these attributes (Python values) is this spelling."""
+    return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
+
+
+def unspell(
+    builder: Builder,
+    operator: Operator,
+    spelling: Spelling,
+    inputs: Sequence[Value | None],
+    attributes: dict[str, Any],
+    outputs: Sequence[Value],
+    name: str = "",
+    extras: dict[str, Any] | None = None,
+) -> Node:
+    """The neutral node of a format's node; `attributes` are Python values by the format's names.
+
+    Attributes that are inputs in the neutral vocabulary become Constants in front of it."""
+    neutral: dict[str, Any] = {}
+    for key, spelled in spelling.attributes.items():
+        value = _take(attributes, spelled)
+        if value is REQUIRED or (value is None and spelled.default is REQUIRED):
+            raise KeyError(f"attribute {spelled.names[0]} is missing")
+        if value is not None:
+            neutral[key] = value
+    own: list[Value | None] = []
+    by_name = {declared.rstrip("?*"): i for i, declared in enumerate(spelling.inputs)}
+    for declared in operator.inputs:
+        key = declared.rstrip("?*")
+        if key in spelling.as_attributes:
+            spelled = spelling.as_attributes[key]
+            value = _take(attributes, spelled)
+            if value is None or value is REQUIRED:
+                own.append(None)
+            else:
+                element = _ELEMENT_OF_TYPE[spelled.type]
+                own.append(builder.constant(np.array(value, element.dtype)))
+        elif key in by_name:
+            at = by_name[key]
+            if declared.endswith("*"):
+                own.extend(inputs[at:])
+            else:
+                value = inputs[at] if at < len(inputs) else None
+                if value is None and not declared.endswith("?"):
+                    raise KeyError(f"input {key} is missing")
+                own.append(value)
+        else:
+            own.append(None)
+    return builder.node(operator.name, own, outputs, neutral, (), name, extras)
+
+
+def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
+    if len(spelled.names) > 1:
+        parts = [attributes[name] for name in spelled.names if name in attributes]
+        if len(parts) < len(spelled.names):
+            return spelled.default
+        return tuple(x for part in parts for x in part)
+    value = attributes.get(spelled.names[0], spelled.default)
+    if spelled.values is not None and isinstance(value, str | bool):
+        value = spelled.neutral_value(value)
+    return value

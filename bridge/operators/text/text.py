@@ -1,0 +1,76 @@
+"""Text: OpenVINO has tensors of strings, but nothing that computes with them. n-grams of numbers
+(TfIdfVectorizer) are counted by comparisons."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, STRING
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import concat, cut, unsqueeze
+
+FAR = (1 << 31) - 1
+
+
+@expands(
+    "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir"
+)  # fmt: skip
+def strings(b: Builder, node: Node) -> Result:
+    """Refused: IR has no operator on strings."""
+    raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
+
+
+@expands("TfIdfVectorizer", target="ir")
+def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
+    """How often each n-gram of the pool occurs in each row, weighted, at its index."""
+    (x,) = node.inputs
+    assert x is not None
+    attributes = node.attributes
+    if x.element is STRING or attributes.get("pool_strings"):
+        raise Refused("OpenVINO IR has no operators on strings; use numbers for the words")
+    pool = np.array(attributes["pool_int64s"])
+    starts = [*attributes["ngram_counts"], len(pool)]
+    counts: list[Value] = []
+    for n, (start, end) in enumerate(itertools.pairwise(starts), 1):
+        grams = pool[start:end].reshape(-1, n)
+        if len(grams):
+            wanted = attributes["min_gram_length"] <= n <= attributes["max_gram_length"]
+            skips = range(attributes["max_skip_count"] + 1 if n > 1 else 1) if wanted else ()
+            counts.append(_count(b, x, grams, skips))
+    total = concat(b, -1, *counts)
+    mode = attributes["mode"]
+    if mode == "IDF":
+        total = b.op("Cast", b.op("Greater", total, b.constant(0.0)), to=F32)
+    indices = np.array(attributes["ngram_indexes"])
+    places = np.zeros((len(indices), indices.max() + 1), np.float32)
+    weights = attributes.get("weights") if mode != "TF" else None
+    places[np.arange(len(indices)), indices] = weights or 1.0
+    return b.op("MatMul", total, b.constant(places))
+
+
+def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) -> Value:
+    """[..., len(grams)] occurrences in rows [..., length]; a skip leaves out so many words between
+    two of an n-gram."""
+    n = grams.shape[1]
+    first = unsqueeze(b, cut(b, x, -1, 0, 1), -1)
+    sums = b.op("Mul", b.op("Cast", first, to=F32), b.constant(np.zeros(len(grams), np.float32)))
+    result = b.op("ReduceSum", sums, b.constant([-2]), keepdims=False)
+    for skip in skips:
+        step = skip + 1
+        length = x.shape[-1] if x.shape else None
+        if isinstance(length, int) and length <= (n - 1) * step:
+            break
+        same: Value | None = None
+        for j in range(n):
+            left = (n - 1 - j) * step
+            words = cut(b, x, -1, j * step, -left if left else FAR)
+            hit = b.op("Equal", unsqueeze(b, words, -1), b.like(grams[:, j], x))
+            same = hit if same is None else b.op("And", same, hit)
+        assert same is not None
+        found = b.op("Cast", same, to=F32)
+        result = b.op("Add", result, b.op("ReduceSum", found, b.constant([-2]), keepdims=False))
+    return result

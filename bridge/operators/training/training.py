@@ -1,0 +1,99 @@
+"""Operators of ai.onnx.preview.training, as the arithmetic that they stand for."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast
+
+DOMAIN = "ai.onnx.preview.training"
+
+
+@expands(f"{DOMAIN}::Adagrad", target="ir")
+def adagrad(b: Builder, node: Node) -> Result:
+    """The update of Adagrad for each tensor."""
+    rate, step, groups = _groups(node, 3)
+    attributes = node.attributes
+    news: list[list[Value]] = []
+    for x, gradient, squares in groups:
+        decay = _scaled(b, cast(b, step, rate.element), attributes["decay_factor"])
+        adjusted = b.op("Div", rate, b.op("Add", b.like(1, rate), decay))
+        regular = _regularised(b, node, x, gradient)
+        sums = b.op("Add", squares, b.op("Mul", regular, regular))
+        divisor = b.op("Add", b.op("Sqrt", sums), b.like(attributes["epsilon"], x))
+        change = b.op("Div", b.op("Mul", adjusted, regular), divisor)
+        news.append([b.op("Sub", x, change), sums])
+    return _columns(news)
+
+
+@expands(f"{DOMAIN}::Adam", target="ir")
+def adam(b: Builder, node: Node) -> Result:
+    """The update of Adam for each tensor."""
+    rate, step, groups = _groups(node, 4)
+    attributes = node.attributes
+    alpha, beta = attributes["alpha"], attributes["beta"]
+    time = cast(b, step, rate.element)
+    first = b.op("Equal", time, b.like(0, rate))
+    corrected = b.op("Sqrt", b.op("Sub", b.like(1, rate), b.op("Pow", b.like(beta, rate), time)))
+    bias = b.op("Sub", b.like(1, rate), b.op("Pow", b.like(alpha, rate), time))
+    # At the first step there is nothing to correct, and nothing to divide by.
+    bias = b.op("Where", first, b.like(1, rate), bias)
+    corrected = b.op("Where", first, b.like(1, rate), corrected)
+    adjusted = b.op("Div", b.op("Mul", rate, corrected), bias)
+    news: list[list[Value]] = []
+    for x, gradient, momentum, squares in groups:
+        regular = _regularised(b, node, x, gradient)
+        momentum = b.op("Add", _scaled(b, momentum, alpha), _scaled(b, regular, 1 - alpha))
+        power = _scaled(b, b.op("Mul", regular, regular), 1 - beta)
+        squares = b.op("Add", _scaled(b, squares, beta), power)
+        divisor = b.op("Add", b.op("Sqrt", squares), b.like(attributes["epsilon"], x))
+        new = b.op("Sub", x, b.op("Mul", adjusted, b.op("Div", momentum, divisor)))
+        news.append([_scaled(b, new, 1 - attributes["norm_coefficient_post"]), momentum, squares])
+    return _columns(news)
+
+
+@expands(f"{DOMAIN}::Momentum", target="ir")
+def momentum(b: Builder, node: Node) -> Result:
+    """The update of stochastic gradient descent with momentum, standard or Nesterov's."""
+    rate, step, groups = _groups(node, 3)
+    attributes = node.attributes
+    beta = b.like(attributes["beta"], rate)
+    first = b.op("Equal", step, b.like(0, step))
+    beta = b.op("Where", first, b.like(1, rate), beta)
+    news: list[list[Value]] = []
+    for x, gradient, velocity in groups:
+        regular = _regularised(b, node, x, gradient)
+        past = _scaled(b, velocity, attributes["alpha"])
+        velocity = b.op("Add", past, b.op("Mul", beta, regular))
+        change = velocity
+        if attributes["mode"] == "nesterov":
+            change = b.op("Add", regular, _scaled(b, velocity, attributes["alpha"]))
+        news.append([b.op("Sub", x, b.op("Mul", rate, change)), velocity])
+    return _columns(news)
+
+
+@expands(f"{DOMAIN}::Gradient", target="ir")
+def gradient(b: Builder, node: Node) -> Result:
+    """Refused: it differentiates the graph around it."""
+    raise Refused("it differentiates the graph around it; export the model for inference")
+
+
+def _groups(node: Node, size: int) -> tuple[Value, Value, list[list[Value]]]:
+    """Learning rate, step, and the `size` inputs that belong to each tensor."""
+    rate, step, *rest = (v for v in node.inputs if v is not None)
+    count = len(rest) // size
+    return rate, step, [rest[i::count] for i in range(count)]
+
+
+def _columns(news: list[list[Value]]) -> list[Value]:
+    """All first results, then all second ones, ..."""
+    return [value for column in zip(*news, strict=True) for value in column]
+
+
+def _regularised(b: Builder, node: Node, x: Value, gradient: Value) -> Value:
+    return b.op("Add", _scaled(b, x, node.attributes["norm_coefficient"]), gradient)
+
+
+def _scaled(b: Builder, x: Value, factor: float) -> Value:
+    return b.op("Mul", x, b.like(factor, x))

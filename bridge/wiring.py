@@ -1,0 +1,30 @@
+"""What the middle needs of the ONNX standard, registered: the neutral graph and the operators know
+no format themselves. `bridge.api` imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridge.neutral import inference
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import Type
+from bridge.operators import standard
+
+
+def _infer(node: Node) -> Sequence[Type]:
+    """Output types by the standard's own inference functions."""
+    from bridge.onnx_format.inference import infer_node
+
+    return infer_node(node)
+
+
+def _inline(b: Builder, node: Node, where: str) -> list[Value | None] | None:
+    """The standard's function body of a node."""
+    from bridge.onnx_format.inference import inline_standard_function
+
+    return inline_standard_function(b, node, where)
+
+
+inference.infer_otherwise(_infer)
+standard.provide(_inline)
