@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
 from bridge.vocabulary import operators
+
+LONGEST = 1 << 20
+"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,21 @@ class Builder:
                 array = array.astype(np.float32)
         return self.tensor(Tensor.of(array))
 
+    def filled(self, value: Any, shape: Sequence[int], element: Element) -> Value:
+        """A Constant of one value; LimitError where it is too large to be made."""
+        return self.constant(full(shape, value, element.dtype, self._place()))
+
+    def counted(self, count: int, element: Element = I64) -> Value:
+        """A Constant of the numbers 0 to count - 1; LimitError where it is too large."""
+        return self.constant(counted(count, element.dtype, self._place()))
+
+    def room(self, *shape: int) -> None:
+        """Raises LimitError where an array of so many numbers is too large to be made."""
+        spend(shape, np.int64, self._place())
+
+    def _place(self) -> str:
+        return f'a constant for "{self.name}"'
+
     def like(self, value: Any, other: Value) -> Value:
         """A Constant with the element type of `other`."""
         return self.constant(value, other.element)
@@ -115,9 +134,11 @@ def integers(value: Value | None) -> tuple[int, ...] | None:
     if content is not None and all(isinstance(x, int) for x in content):
         return content  # type: ignore[return-value]
     tensor = value.constant
-    if tensor is not None and tensor.element.kind in ("int", "uint", "bool"):
-        return tuple(int(x) for x in tensor.array().reshape(-1))
-    return None
+    if tensor is None or tensor.element.kind not in ("int", "uint", "bool"):
+        return None
+    if tensor.size > LONGEST:
+        return None
+    return tuple(int(x) for x in tensor.array().reshape(-1))
 
 
 def values_of(value: Value | None) -> np.ndarray | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.arrays import full
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
 from bridge.neutral.inference import infer_graph
@@ -69,7 +70,7 @@ def _known_in_branches(node: Node) -> None:
         kept = []
         for value, port in zip(body.graph.inputs, body.inputs, strict=True):
             if isinstance(port, Invariant) and node.inputs[port.input] is condition:
-                tensor = Tensor.of(np.full(condition.shape, truth))
+                tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
                 value.type, value.content = condition.type, (int(truth),)
                 made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
                 body.graph.nodes.insert(0, made)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
+from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, TensorType, Type, meet
 from bridge.vocabulary import operators
 
 Inference = Callable[[Node], Sequence[Type]]
@@ -30,7 +30,9 @@ CONTENT_LIMIT = 64
 _inferences: dict[str, Inference] = {}
 _contents: dict[str, Content] = {}
 _loaded: set[str] = set()
-_UNKNOWN_YET = (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError)
+_UNKNOWN_YET = (
+    TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
+)  # fmt: skip
 """What a function may raise for a node whose inputs are not yet known well enough."""
 
 strict = False
@@ -109,7 +111,7 @@ def infer(node: Node) -> None:
         types = ()
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
-        output.type = meet(inferred, output.declared)
+        output.type = meet(_possible(inferred), output.declared)
     content = _contents.get(op)
     if op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
         return
@@ -123,6 +125,16 @@ def infer(node: Node) -> None:
             output.content = None
         if output.content is not None and len(output.content) > CONTENT_LIMIT:
             output.content = None
+
+
+def _possible(type: Type) -> Type:
+    """The type with sizes that a tensor can have: arithmetic on shapes that do not fit together
+    gives others."""
+    shape = type.shape if isinstance(type, TensorType) else None
+    if shape is None or all(not isinstance(d, int) or 0 <= d <= I64_MAX for d in shape):
+        return type
+    dims = (d if not isinstance(d, int) or 0 <= d <= I64_MAX else ANY for d in shape)
+    return TensorType(type.element, tuple(dims))  # type: ignore[union-attr]
 
 
 def _is_matrix(value: Value | None) -> bool:

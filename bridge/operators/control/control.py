@@ -215,7 +215,7 @@ def _exits_to_states(b: Builder, node: Node, body: Body) -> None:
                 "initial value for it; give the inputs' shapes with --input-shape"
             )
         shape = [d if isinstance(d, int) else 0 for d in value.shape]
-        dummy = b.constant(np.zeros(shape, value.element.dtype))
+        dummy = b.filled(0, shape, value.element)
         node.inputs.append(dummy)
         state = Value(TensorType(value.element, value.shape))
         body.graph.inputs.append(state)

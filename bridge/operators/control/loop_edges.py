@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from bridge.neutral.arrays import full
 from bridge.neutral.builder import Builder, constant_value, integers
 from bridge.neutral.graph import (
     Body,
@@ -53,7 +52,7 @@ def condition_is_true(b: Builder, node: Node) -> Result:
         return None
     for value, _ in found:
         shape = [d if isinstance(d, int) else 1 for d in value.shape or ()]
-        tensor = Tensor.of(np.ones(shape, np.bool_))
+        tensor = Tensor.of(full(shape, True, what=repr(node)))
         known = constant_value(tensor)
         value.type, value.content = known.type, known.content
         constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
@@ -96,7 +95,7 @@ def no_iteration(b: Builder, node: Node) -> Result:
             shape[exit.axis] = 0
         else:
             shape.insert(exit.axis % (len(shape) + 1), 0)
-        results[exit.output] = b.constant(np.zeros(shape, value.element.dtype))
+        results[exit.output] = b.filled(0, shape, value.element)
     return results if None not in results else None
 
 

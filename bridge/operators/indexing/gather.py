@@ -88,7 +88,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
         return None
     for i in larger:
         # Not by Slice: OpenVINO takes one in front of GatherElements away.
-        data = b.op("Gather", data, b.constant(np.arange(indices.shape[i])), b.constant(i))
+        data = b.op("Gather", data, b.counted(indices.shape[i]), b.constant(i))
     return b.op("GatherElements", data, indices, axis=axis)
 
 
