@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
+    from bridge.passes.context import Context
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -59,6 +60,7 @@ class ConvertOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     compress_to_fp16: bool
     keep_branches: bool
+    quirks: str
     external_data: bool | None
     weights: PathLike | None
     force: bool
@@ -69,6 +71,9 @@ class ConvertOptions(TypedDict, total=False):
 
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
+
+QUIRKS = ("default", "none")
+"""Which faults of engines a conversion works round."""
 
 
 @contextmanager
@@ -214,6 +219,7 @@ def convert(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
     force: bool = False,
@@ -227,7 +233,9 @@ def convert(
     is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
     symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
     stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
-    which OpenVINO may then be unable to run the model. `external_data` stores ONNX constants
+    which OpenVINO may then be unable to run the model. `quirks` says which faults of engines are
+    worked round: "default", all of the supported releases, or "none", for other readers and
+    plugins. `external_data` stores ONNX constants
     beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
     it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
     goes, but beside no model. `limits` raises what a conversion may cost, by name
@@ -239,6 +247,9 @@ def convert(
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
+    from bridge.neutral.builder import Target
+    from bridge.passes.context import Context
+
     target = _path(destination, "the destination")
     kind = format_of(target)
     require_place(target)
@@ -254,23 +265,27 @@ def convert(
     if kind == "ir" or external_data:
         with settled(target):
             require_own(target, [companion(target)], force)
+    _check_quirks(quirks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection(), limited(allowed):
         model = _loaded(source, weights)
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        return _save(
-            model,
-            target,
-            kind,
+        context = Context(
+            Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
-            opset,
-            compress_to_fp16,
             keep_branches,
-            external_data,
-            force,
-            _observer(model, debug, progress),
+            compress_to_fp16,
+            quirks,
+            debug,
         )
+        done = _observer(model, debug, progress)
+        return _save(model, target, context, external_data, force, done)
+
+
+def _check_quirks(quirks: object) -> None:
+    if quirks not in QUIRKS:
+        raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
 
 
 def _observer(
@@ -318,31 +333,27 @@ def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions])
 def _save(
     model: Model,
     target: Path,
-    kind: str,
-    report: Report,
-    opset: int | None,
-    compress_to_fp16: bool,
-    keep_branches: bool,
+    context: Context,
     external: bool | None,
     force: bool,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.neutral.builder import Target
     from bridge.passes import prepare
+
+    report = context.report
+    prepare(model, context, done)
 
     def check(written: Sequence[Path]) -> None:
         require_unchanged(model.files)
         require_own(target, written, force)
 
-    if kind == "onnx":
+    if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
-        number = _opset(model, opset)
-        prepare(model, Target("onnx", number), report, keep_branches, done)
         data = companion(target)
         _note_ranges(model, report)
         with whole(target, data, notes=report.notes, check=check) as (part, part_data):
-            wrote = write_onnx(model, part, part_data, data.name, number, external)
+            wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
             with suppress(OSError):
@@ -351,11 +362,6 @@ def _save(
         return report
     from bridge.ir_format.backend import write as write_ir
 
-    prepare(model, Target("ir"), report, keep_branches, done)
-    if compress_to_fp16:
-        from bridge.passes.compress import compress
-
-        compress(model)
     weights = companion(target)
     with whole(target, weights, notes=report.notes, check=check) as (part, part_weights):
         write_ir(model, part, part_weights)
@@ -391,6 +397,7 @@ def to_onnx(
     *,
     opset: int | None = None,
     input_shapes: InputShapes | None = None,
+    quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
 ) -> onnx.ModelProto:
@@ -399,12 +406,14 @@ def to_onnx(
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes import prepare
+    from bridge.passes.context import Context
 
+    _check_quirks(quirks)
     with _examined(source), limited(read_limits(limits)):
         model = _loaded(source, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Target("onnx", number), Report())
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
         proto = to_proto(model, number)
         require_unchanged(model.files)
         return proto
@@ -416,6 +425,7 @@ def to_openvino(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
 ) -> openvino.Model:
@@ -435,6 +445,7 @@ def to_openvino(
             input_shapes=input_shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            quirks=quirks,
             weights=weights,
             limits=limits,
         )

@@ -15,7 +15,8 @@ import numpy as np
 
 from bridge.errors import InvalidModelError, UsageError
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import (
     ANY,
     Dim,
@@ -330,7 +331,7 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
             if node.op in _TRANSPARENT and (index == 0 or node.op == "Concat"):
                 reached.append(node.outputs[0])
             for body in node.bodies:
-                for inner, port in zip(body.graph.inputs, body.inputs, strict=True):
+                for inner, port in body.entries():
                     if isinstance(port, Invariant | Carried) and port.input == index:
                         reached.append(inner)
             for found in reached:

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    Invariant,
-    Model,
-    Node,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.neutral.types import ANY, BOOL, I32, TensorType
 
 OWN = -1  # a switch at this value leaves an If to its own condition; 0 forces else, 1 then

@@ -14,7 +14,7 @@ from bridge.errors import UsageError
 from bridge.files import TEXT_SUFFIXES
 from bridge.neutral.graph import Model
 from bridge.onnx_format import text
-from bridge.passes.compress import compress
+from bridge.passes.compress import compress_constants
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Pair:
         for role in rounded:
             path = getattr(self, role)
             model = bridge.load(path)
-            compress(model)
+            compress_constants(model)
             (self.scratch / "rounded").mkdir()
             setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
             self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")

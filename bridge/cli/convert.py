@@ -49,6 +49,14 @@ def convert(
             "model, as it cannot compute values of unknown rank.",
         ),
     ] = False,
+    quirks: Annotated[
+        str,
+        typer.Option(
+            metavar="default|none",
+            help="Which faults of engines are worked round: all that the supported releases have, "
+            "or none, for other readers and plugins (`bridge ops --quirks` lists them).",
+        ),
+    ] = "default",
     external_data: Annotated[
         bool | None,
         typer.Option(
@@ -108,6 +116,7 @@ def convert(
             input_shapes=shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            quirks=quirks,
             external_data=external_data,
             weights=weights,
             force=force,

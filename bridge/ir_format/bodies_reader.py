@@ -13,22 +13,19 @@ from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import (
-    Body,
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference.control import enter
+from bridge.neutral.ports import (
     Carried,
     Condition,
-    Graph,
     InputPort,
     Invariant,
     Iteration,
-    Node,
     OutputPort,
     Sliced,
     Stacked,
-    Value,
     Yield,
 )
-from bridge.neutral.inference.control import enter
 from bridge.neutral.types import BOOL, I64, TensorType, join
 
 if TYPE_CHECKING:
@@ -282,8 +279,7 @@ def _read_body(
         if constant is not None:
             values[inner.id] = builder.tensor(constant, value.names, inner.name)
             continue
-        graph.inputs.append(value)
-        body.inputs.append(port)
+        body.add_entry(value, port)
         values[inner.id] = _enter(builder, node, value, port)
     for id in ports:
         if id not in values:
@@ -295,8 +291,7 @@ def _read_body(
         result = results[id]
         if isinstance(use, Condition):
             result = _boolean(Builder(graph.nodes), result)
-        graph.outputs.append(result)
-        body.outputs.append(use)
+        body.add_exit(result, use)
     reader.depth -= 1
     return body
 

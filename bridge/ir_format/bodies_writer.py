@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 
 from bridge.ir_format.graph_writer import GraphWriter
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Condition,
-    Invariant,
-    Iteration,
-    Node,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, TensorType
 
@@ -46,7 +36,7 @@ class _BodyWriter:
         """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
         plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
         read = {value for node in body.graph.nodes for value in node.inputs}
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        for value, port in body.entries():
             if not isinstance(port, Carried) or value in read:
                 continue
             if body.graph.outputs[port.output] is not value:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.limits import budget
+from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Sliced
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, TensorType, Type
+
+BRANCHES = ("then_branch", "else_branch")
+"""What the bodies of an If are called."""
 
 
 class Value:
@@ -100,6 +104,36 @@ class Node:
         """Input `index`, None where it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
+    @property
+    def body(self) -> Body:
+        """The body of a Loop."""
+        (body,) = self.bodies
+        return body
+
+    @property
+    def then_body(self) -> Body:
+        """The first branch of an If."""
+        return self.bodies[0]
+
+    @property
+    def else_body(self) -> Body:
+        """The second branch of an If."""
+        return self.bodies[1]
+
+    @property
+    def condition(self) -> Value | None:
+        """The condition of an If, or that of a Loop (None: always true)."""
+        return self.inputs[0] if self.op == "If" else self.input(1)
+
+    @property
+    def trip_count(self) -> Value | None:
+        """The most iterations of a Loop (None: no limit but the slices and the condition)."""
+        return self.inputs[0]
+
+    def roles(self) -> list[tuple[str, Body]]:
+        """The bodies with what they are called in paths: `then_branch`, `else_branch`, `body`."""
+        return list(zip(BRANCHES if self.op == "If" else ("body",), self.bodies, strict=True))
+
     def __repr__(self) -> str:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
 
@@ -138,92 +172,75 @@ class Graph:
 
 
 @dataclass(slots=True)
-class Invariant:
-    """A body input that is the node's input `input`, the same in every iteration."""
-
-    input: int
-
-
-@dataclass(slots=True)
-class Carried:
-    """A body input that starts as the node's input `input` (None: the constant true, for a
-    condition that was not given) and then takes the body output `output` of the iteration
-    before."""
-
-    input: int | None
-    output: int
-
-
-@dataclass(slots=True)
-class Sliced:
-    """A body input that takes one part of the node's input `input` along `axis` per iteration.
-
-    IR's meaning: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart;
-    negative ones count from the end; a negative stride goes backwards. With `keepdims` the part
-    keeps the axis (IR); without, parts have size 1 and the axis is removed (ONNX).
-    """
-
-    input: int
-    axis: int = 0
-    start: int = 0
-    stride: int = 1
-    end: int = -1
-    part_size: int = 1
-    keepdims: bool = True
-
-
-@dataclass(slots=True)
-class Iteration:
-    """A body input that is the number of the iteration, from 0."""
-
-
-@dataclass(slots=True)
-class Yield:
-    """A body output that becomes the node's output `output` (of the last iteration, in a Loop);
-    None for one that only feeds a Carried input."""
-
-    output: int | None
-
-
-@dataclass(slots=True)
-class Stacked:
-    """A body output of which all iterations' values are joined along `axis` into the node's
-    output `output`; start, stride, end, part_size as in Sliced. With `keepdims` the values have
-    the axis and are concatenated (IR); without, it is new and they are stacked (ONNX)."""
-
-    output: int
-    axis: int = 0
-    start: int = 0
-    stride: int = 1
-    end: int = -1
-    part_size: int = 1
-    keepdims: bool = True
-
-
-@dataclass(slots=True)
-class Condition:
-    """A body output that says whether a further iteration runs."""
-
-
-InputPort = Invariant | Carried | Sliced | Iteration
-
-
-def outer_input(port: InputPort) -> int | None:
-    """The node's input that a body input takes, None where it takes none."""
-    return None if isinstance(port, Iteration) else port.input
-
-
-OutputPort = Yield | Stacked | Condition
-
-
-@dataclass(slots=True)
 class Body:
     """A nested graph and its ports: `inputs[i]` says where `graph.inputs[i]` comes from,
-    `outputs[i]` where `graph.outputs[i]` goes."""
+    `outputs[i]` where `graph.outputs[i]` goes. Both are edited together, by the methods here."""
 
     graph: Graph
     inputs: list[InputPort] = field(default_factory=list)
     outputs: list[OutputPort] = field(default_factory=list)
+
+    def entries(self) -> list[tuple[Value, InputPort]]:
+        """The inputs with their ports."""
+        return list(zip(self.graph.inputs, self.inputs, strict=True))
+
+    def exits(self) -> list[tuple[Value, OutputPort]]:
+        """The outputs with their ports."""
+        return list(zip(self.graph.outputs, self.outputs, strict=True))
+
+    def set_entries(self, entries: Iterable[tuple[Value, InputPort]]) -> None:
+        """Gives the body these inputs."""
+        pairs = list(entries)
+        self.graph.inputs = [value for value, _ in pairs]
+        self.inputs = [port for _, port in pairs]
+
+    def set_exits(self, exits: Iterable[tuple[Value, OutputPort]]) -> None:
+        """Gives the body these outputs; carried inputs that stay must find theirs in its place."""
+        pairs = list(exits)
+        self.graph.outputs = [value for value, _ in pairs]
+        self.outputs = [port for _, port in pairs]
+
+    def add_entry(self, value: Value, port: InputPort, first: bool = False) -> None:
+        """Adds an input, behind the others or as the `first`."""
+        index = 0 if first else len(self.inputs)
+        self.graph.inputs.insert(index, value)
+        self.inputs.insert(index, port)
+
+    def add_exit(self, value: Value, port: OutputPort) -> int:
+        """Adds an output behind the others; its index."""
+        self.graph.outputs.append(value)
+        self.outputs.append(port)
+        return len(self.outputs) - 1
+
+    def take_entries(
+        self, wanted: Callable[[Value, InputPort], bool]
+    ) -> list[tuple[Value, InputPort]]:
+        """Removes the wanted inputs; gives them with their ports."""
+        pairs = self.entries()
+        taken = [pair for pair in pairs if wanted(*pair)]
+        if taken:
+            self.set_entries(pair for pair in pairs if not wanted(*pair))
+        return taken
+
+    def keep_exits(self, kept: Sequence[int]) -> None:
+        """Keeps the outputs of these indices, which no carried input may go without."""
+        moved = {old: new for new, old in enumerate(kept)}
+        exits = self.exits()
+        self.set_exits(exits[index] for index in kept)
+        self.inputs = [
+            replace(port, output=moved[port.output]) if isinstance(port, Carried) else port
+            for port in self.inputs
+        ]
+
+    def exit_of(self, port: Carried) -> tuple[Value, OutputPort]:
+        """The output that a carried input takes, with its port."""
+        return self.graph.outputs[port.output], self.outputs[port.output]
+
+    def copy(self) -> Body:
+        """A body with the same values and nodes, whose own lists can change without this one's."""
+        graph = self.graph
+        same = Graph(list(graph.inputs), list(graph.outputs), list(graph.nodes), graph.name)
+        return Body(same, list(self.inputs), list(self.outputs))
 
 
 @dataclass
@@ -247,12 +264,19 @@ class Model:
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
 
-def is_scan(node: Node) -> bool:
-    """Whether ONNX's Scan can say the Loop: slices alone decide how often it runs."""
-    (body,) = node.bodies
-    slices = [p for p in body.inputs if isinstance(p, Sliced)]
-    if not slices or node.input(0) is not None or node.input(1) is not None:
-        return False
-    return all(not isinstance(p, Iteration) for p in body.inputs) and not any(
-        isinstance(p, Condition) for p in body.outputs
-    )
+def loop_kind(node: Node) -> str:
+    """What kind of loop a Loop is, of those that both formats have.
+
+    "slices": slices alone say how often it runs, as in IR's TensorIterator; "scan": likewise, and
+    the body knows not the number of the iteration, as in ONNX's Scan; else "count": a trip count
+    or a condition, as in the Loop of both formats.
+    """
+    body = node.body
+    counted = node.trip_count is not None or node.condition is not None
+    if counted or not any(isinstance(port, Sliced) for port in body.inputs):
+        return "count"
+    if any(isinstance(port, Carried) and port.input is None for port in body.inputs):
+        return "count"
+    if any(isinstance(port, Condition) for port in body.outputs):
+        return "count"
+    return "slices" if any(isinstance(port, Iteration) for port in body.inputs) else "scan"

@@ -67,9 +67,9 @@ def _node(node: Node, names: _Names, lines: list[str], depth: int) -> None:
 def _body(body: Body, title: str, names: _Names, lines: list[str], depth: int) -> None:
     _graph(body.graph, title, names, lines, depth)
     pad = "  " * (depth + 1)
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         lines.append(f"{pad}{names(value)} <- {port}")
-    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
+    for value, exit in body.exits():
         lines.append(f"{pad}{names(value)} -> {exit}")
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.builder import constant_value
-from bridge.neutral.graph import (
-    Body,
-    Graph,
-    InputPort,
-    Invariant,
-    Iteration,
-    Node,
-    Value,
-    outer_input,
-)
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
 from bridge.neutral.types import meet
 
 
@@ -65,9 +59,12 @@ def drop_unused_inputs(node: Node, first: int) -> None:
     moved = {old: new for new, old in enumerate(keep)}
     node.inputs = [node.inputs[i] for i in keep]
     for body in node.bodies:
-        for port in body.inputs:
-            if not isinstance(port, Iteration) and port.input is not None:
-                port.input = moved[port.input]
+        body.inputs = [
+            port
+            if isinstance(port, Iteration) or port.input is None
+            else replace(port, input=moved[port.input])
+            for port in body.inputs
+        ]
 
 
 def sink_constants(node: Node) -> None:
@@ -80,20 +77,18 @@ def sink_constants(node: Node) -> None:
 
 
 def _sink_into(node: Node, body: Body) -> bool:
-    values: list[Value] = []
-    ports: list[InputPort] = []
-    constants: list[Node] = []
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    def is_constant(_: Value, port: InputPort) -> bool:
         outer = node.inputs[port.input] if isinstance(port, Invariant) else None
-        tensor = outer.constant if outer is not None else None
-        if tensor is None:
-            values.append(value)
-            ports.append(port)
-            continue
-        known = constant_value(tensor)
+        return outer is not None and outer.constant is not None
+
+    constants: list[Node] = []
+    for value, port in body.take_entries(is_constant):
+        assert isinstance(port, Invariant)
+        outer = node.inputs[port.input]
+        assert outer is not None and outer.constant is not None
+        known = constant_value(outer.constant)
         value.type, value.content = known.type, known.content
-        constants.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
-    if constants:
-        body.graph.inputs, body.inputs = values, ports
-        body.graph.nodes[:0] = constants
+        attributes = {"value": outer.constant}
+        constants.append(Node("Constant", [], [value], attributes, (), value.name))
+    body.graph.nodes[:0] = constants
     return bool(constants)

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from bridge.errors import BridgeError
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Condition,
-    Graph,
-    Iteration,
-    Node,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Carried, Condition, Iteration, Stacked, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, join
 
@@ -115,7 +106,7 @@ def _if(node: Node, at: str) -> None:
             _fail(at, "a branch may only yield")
     types: dict[int, Value] = {}
     for body in node.bodies:
-        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+        for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
             other = types.setdefault(port.output, value)
             try:
@@ -131,3 +122,25 @@ def _loop(node: Node, at: str) -> None:
     _ports(node, body, at)
     if sum(isinstance(p, Condition) for p in body.outputs) > 1:
         _fail(at, "has more than one condition")
+
+
+def fingerprint(node: Node) -> tuple[object, ...]:
+    """What a node is and holds, its bodies included, but for types, which inference refines: two
+    that are equal show that nothing was changed between them."""
+    return (
+        node.op,
+        node.name,
+        tuple(map(id, node.inputs)),
+        tuple(map(id, node.outputs)),
+        tuple((key, id(value)) for key, value in node.attributes.items()),
+        tuple(
+            (
+                tuple(body.inputs),
+                tuple(body.outputs),
+                tuple(map(id, body.graph.inputs)),
+                tuple(map(id, body.graph.outputs)),
+                tuple((id(inner), fingerprint(inner)) for inner in body.graph.nodes),
+            )
+            for body in node.bodies
+        ),
+    )

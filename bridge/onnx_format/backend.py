@@ -10,7 +10,8 @@ import onnx.helper
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Target
-from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING
 from bridge.onnx_format.attributes import write_attribute
@@ -318,12 +319,12 @@ class Writer:
         assert condition is not None
         proto.input.append(self.name_of(condition))
         proto.output.extend(self.names.of[v] for v in node.outputs)
-        for key, body in zip(("then_branch", "else_branch"), node.bodies, strict=True):
+        for key, body in node.roles():
             attribute = proto.attribute.add()
             attribute.name = key
             attribute.type = onnx.AttributeProto.GRAPH
             order: list[Value] = [Value()] * len(node.outputs)
-            for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+            for value, port in body.exits():
                 assert isinstance(port, Yield) and port.output is not None
                 order[port.output] = value
             self.body(node, body, attribute.g, order, [])

@@ -10,16 +10,9 @@ import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
-from bridge.neutral.graph import (
-    Carried,
-    Condition,
-    Iteration,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import BRANCHES, Value
 from bridge.neutral.inference.control import part_type
+from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
@@ -51,7 +44,7 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     _expect_bool(condition, where)
     captures = Captures([condition])
     bodies = []
-    for branch in ("then_branch", "else_branch"):
+    for branch in BRANCHES:
         graph, home = graph_attribute(reader, proto, branch, where)
         inner = scope.nested(captures, f"{describe(proto)} / {branch}", home)
         reader.graph(graph, inner)
@@ -134,7 +127,7 @@ def _expect_bool(condition: Value | None, where: str) -> None:
 def _expect_states(inner: Scope, where: str) -> None:
     """A tensor that is a state has the same elements when it leaves the body as when it enters
     it. (An optional may become what it holds: the standard's own `test_loop16_seq_none`.)"""
-    for value, port in zip(inner.graph.inputs, inner.body.inputs, strict=True):
+    for value, port in inner.body.entries():
         if isinstance(port, Carried):
             result = inner.graph.outputs[port.output]
             if value.element and result.element and value.element is not result.element:

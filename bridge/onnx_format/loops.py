@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from bridge.neutral.graph import (
-    Carried,
-    Condition,
-    Iteration,
-    Node,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-    is_scan,
-)
+from bridge.neutral.graph import Node, Value, loop_kind
+from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import BOOL, I64, TensorType
 from bridge.onnx_format.attributes import write_attribute
 
@@ -32,14 +23,10 @@ def write_loop(writer: Writer, node: Node, proto: onnx.NodeProto) -> None:
     (body,) = node.bodies
     carried = [
         (value, port)
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+        for value, port in body.entries()
         if isinstance(port, Carried) and not isinstance(body.outputs[port.output], Condition)
     ]
-    stacked = [
-        (value, port)
-        for value, port in zip(body.graph.outputs, body.outputs, strict=True)
-        if isinstance(port, Stacked)
-    ]
+    stacked = [(value, port) for value, port in body.exits() if isinstance(port, Stacked)]
     names: list[str] = []
     claimed: set[int] = set()
     for _, port in carried:
@@ -58,7 +45,7 @@ def write_loop(writer: Writer, node: Node, proto: onnx.NodeProto) -> None:
     attribute.name = "body"
     attribute.type = onnx.AttributeProto.GRAPH
     initial = [node.inputs[port.input] for _, port in carried]  # type: ignore[index]
-    if is_scan(node):
+    if loop_kind(node) == "scan":
         _write_scan(writer, node, proto, attribute.g, initial, outputs)
     else:
         _write_plain_loop(writer, node, proto, attribute.g, initial, outputs)
@@ -74,18 +61,12 @@ def _write_scan(
 ) -> None:
     (body,) = node.bodies
     proto.op_type = "Scan"
-    sliced = [
-        (value, port)
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
-        if isinstance(port, Sliced)
-    ]
+    sliced = [(value, port) for value, port in body.entries() if isinstance(port, Sliced)]
     assert all(not p.keepdims and p.part_size == 1 for _, p in sliced)
     stacked = [p for p in body.outputs if isinstance(p, Stacked)]
     inputs = [*initial, *(node.inputs[port.input] for _, port in sliced)]
     proto.input.extend(writer.name_of(v) for v in inputs if v is not None)
-    states = [
-        v for v, p in zip(body.graph.inputs, body.inputs, strict=True) if isinstance(p, Carried)
-    ]
+    states = [v for v, p in body.entries() if isinstance(p, Carried)]
     writer.body(node, body, graph, outputs, [*states, *(value for value, _ in sliced)])
     write_attribute(proto, "num_scan_inputs", len(sliced), "int")
     for key, ports in (("input", [p for _, p in sliced]), ("output", stacked)):
@@ -117,7 +98,7 @@ def _write_plain_loop(
     iteration: Value | None = None
     condition: Value | None = None
     states = []
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         if isinstance(port, Iteration):
             iteration = value
         elif isinstance(port, Carried):
@@ -131,7 +112,7 @@ def _write_plain_loop(
         type = TensorType(BOOL, ()) if first is None else first.type
         condition = Value(type, ["condition"])
     conditions = [
-        v for v, p in zip(body.graph.outputs, body.outputs, strict=True)
+        v for v, p in body.exits()
         if isinstance(p, Condition)
     ]  # fmt: skip
     again = conditions[0] if conditions else condition

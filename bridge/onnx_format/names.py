@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bridge.neutral.graph import Body, Graph, Invariant, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Invariant
 
 
 class Names:
@@ -68,7 +69,7 @@ class Names:
 
     def enter(self, body: Body, inputs: list[Value | None]) -> None:
         """Names a body's captured inputs as the values they are."""
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        for value, port in body.entries():
             if isinstance(port, Invariant):
                 outer = inputs[port.input]
                 assert outer is not None

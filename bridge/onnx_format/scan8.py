@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import onnx
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.graph import Sliced, Stacked, Value
+from bridge.neutral.graph import Value
+from bridge.neutral.ports import Sliced, Stacked
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.scope import Captures, Scope, describe
 

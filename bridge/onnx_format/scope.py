@@ -9,7 +9,8 @@ import onnx
 from bridge.errors import InvalidModelError
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Invariant, Value
+from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
 
 if TYPE_CHECKING:
@@ -151,8 +152,7 @@ class Scope:
         value = Value(names=list(outer.names))
         # Not declared: a Loop around may yet widen the type.
         value.type, value.content = outer.type, outer.content
-        self.graph.inputs.append(value)
-        self.body.inputs.append(Invariant(self.captures.index(outer)))
+        self.body.add_entry(value, Invariant(self.captures.index(outer)))
         return value
 
     def with_references(self, proto: onnx.NodeProto) -> onnx.NodeProto:

@@ -6,18 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    InputPort,
-    Invariant,
-    OutputPort,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.types import TensorType, Type
 from bridge.operators.idioms import squeeze
 

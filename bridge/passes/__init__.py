@@ -1,87 +1,105 @@
-"""Passes from neutral graph to neutral graph, and which of them a target needs."""
+"""Passes from neutral graph to neutral graph, and which of them a target needs.
+
+The two tuples at the end say which passes run, in what order. Each is a function of a model, which
+it changes in place, and a `Context`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
-from bridge.errors import UnsupportedError
-from bridge.neutral.builder import Target
 from bridge.neutral.graph import Model
-from bridge.report import Report
+from bridge.passes.context import Context
+
+Run = Callable[[Model, Context], None]
+
+
+def _from_other(model: Model, context: Context) -> bool:
+    """Whether the model comes from the other format."""
+    return model.format != context.target.format
+
+
+def _always(model: Model, context: Context) -> bool:
+    return True
+
+
+def _prunes(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are pruned."""
+    return _from_other(model, context) and not context.keep_branches
+
+
+def _has_quirks(model: Model, context: Context) -> bool:
+    """Whether faults of engines are worked round."""
+    return _from_other(model, context) and context.quirks != "none"
+
+
+def _compresses(model: Model, context: Context) -> bool:
+    """Whether constants are stored as f16."""
+    return context.compress_to_fp16
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
+
+    path: str
+    when: Callable[[Model, Context], bool] = _from_other
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def run(self) -> Run:
+        """The function; its module is imported now."""
+        module, _, name = self.path.rpartition(".")
+        return cast(Run, getattr(import_module(f"bridge.{module}"), name))
+
+
+TO_IR = (
+    Pass("passes.state.restore_state"),
+    Pass("passes.boundary.defaults_to_constants", _always),
+    Pass("passes.trip_counts.end_at_once"),
+    Pass("passes.fold.fold"),
+    Pass("passes.sequences.lower_sequences"),
+    Pass("passes.ranks.settle_ranks", _prunes),
+    Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.dead.trim_outputs"),
+    Pass("passes.expand.expand", _always),
+    Pass("quirks.work_round", _has_quirks),
+    Pass("passes.fold.fold"),
+    Pass("passes.dead.remove_dead_code"),
+    Pass("passes.compress.compress", _compresses),
+)
+
+TO_ONNX = (
+    Pass("passes.state.lower_state"),
+    Pass("passes.sequences.restore.restore_boundary"),
+    Pass("passes.trip_counts.never_end"),
+    Pass("passes.dequantize.restore_dequantization"),
+    Pass("passes.dead.trim_outputs"),
+    Pass("passes.sequences.copies.spell_copies", _always),
+    Pass("passes.expand.expand", _always),
+    Pass("quirks.work_round", _has_quirks),
+    Pass("passes.dead.trim_outputs"),
+)
 
 
 def prepare(
-    model: Model,
-    target: Target,
-    report: Report,
-    keep_branches: bool = False,
-    done: Callable[[str], None] = lambda step: None,
+    model: Model, context: Context, done: Callable[[str], None] = lambda step: None
 ) -> Model:
-    """Rewrites a model, in place, until `target` can write every node of it.
+    """Rewrites a model, in place, until the target can write every node of it.
 
-    Raises UnsupportedError with every operator that it cannot. `keep_branches` turns off the
-    pruning of branches whose rank nothing outside the If could take. `done` is called with
-    the name of each step when it is done.
+    Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
+    each step when it is done.
     """
-    from bridge.passes.boundary import defaults_to_constants
-    from bridge.passes.copies import separate_inputs
-    from bridge.passes.dead import remove_dead_code
-    from bridge.passes.dequantize import restore_dequantization
-    from bridge.passes.expand import expand
-    from bridge.passes.fold import fold
-    from bridge.passes.impossible import prune_impossible
-    from bridge.passes.ranks import settle_ranks
-    from bridge.passes.sequences import has_compound, lower_sequences
-    from bridge.passes.sequences.copies import spell_copies
-    from bridge.passes.sequences.restore import restore_boundary
-    from bridge.passes.state import lower_state, restore_state
-    from bridge.passes.trip_counts import end_at_once, never_end
-
     done("reading")
-    if target.format == "ir":
-        if model.format != "ir":
-            restore_state(model)
-        defaults_to_constants(model, report)
-        done("defaults_to_constants")
-        if model.format != "ir":
-            end_at_once(model.graph, target)
-            fold(model.graph)
-            done("fold")
-            if has_compound(model):
-                if refused := lower_sequences(model, target):
-                    raise UnsupportedError(str(target), refused)
-                fold(model.graph)
-                done("lower_sequences")
-            if not keep_branches:
-                settle_ranks(model, report)
-                done("settle_ranks")
-                if failing := prune_impossible(model, report):
-                    raise UnsupportedError(str(target), failing)
-                done("prune_impossible")
-    elif model.format == "ir":
-        if refused := lower_state(model, target):
-            raise UnsupportedError(str(target), refused)
-        restore_boundary(model, target)
-        done("restore_boundary")
-        never_end(model.graph, target)
-        restore_dequantization(model.graph, target)
-        done("restore_dequantization")
-    if model.format != target.format:
-        remove_dead_code(model.graph, trim=True)
-        done("remove_dead_code")
-    if target.format == "onnx":
-        spell_copies(model.graph, target)
-        done("spell_copies")
-    findings = expand(model, target)
-    if findings:
-        raise UnsupportedError(str(target), findings)
-    done("expand")
-    if model.format != target.format:
-        if target.format == "ir":
-            separate_inputs(model.graph, target)
-            done("separate_inputs")
-            fold(model.graph)
-            done("fold")
-        remove_dead_code(model.graph, trim=target.format == "onnx")
-        done("remove_dead_code")
+    for step in TO_IR if context.target.format == "ir" else TO_ONNX:
+        if step.when(model, context):
+            step.run(model, context)
+            done(step.name)
     return model

@@ -24,10 +24,10 @@ from bridge.neutral.types import (
     interval,
     without_sizes,
 )
-from bridge.report import Report
+from bridge.passes.context import Context
 
 
-def defaults_to_constants(model: Model, report: Report) -> None:
+def defaults_to_constants(model: Model, context: Context) -> None:
     """IR has no inputs with defaults: they become the constants that they are by default."""
     if not model.defaults:
         return
@@ -36,7 +36,9 @@ def defaults_to_constants(model: Model, report: Report) -> None:
         known = constant_value(tensor)
         value.type, value.content = known.type, known.content
         nodes.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
-        report.notes.append(f'the input "{value.name}" has a default value and became a constant')
+        context.report.notes.append(
+            f'the input "{value.name}" has a default value and became a constant'
+        )
     model.graph.inputs = [v for v in model.graph.inputs if v not in model.defaults]
     model.graph.nodes[:0] = nodes
     model.defaults = {}

@@ -15,6 +15,7 @@ from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Graph, Model, Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32
+from bridge.passes.context import Context
 
 LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
@@ -39,7 +40,12 @@ class Halves:
             yield memoryview(halves).cast("B")  # type: ignore[arg-type]
 
 
-def compress(model: Model) -> None:
+def compress(model: Model, context: Context) -> None:
+    """Compresses the constants of a model, in place."""
+    compress_constants(model)
+
+
+def compress_constants(model: Model) -> None:
     """Compresses, in place, every f32 constant of more than one element, unless most of its values
     lie outside f16's range."""
     made: dict[int, Tensor | None] = {}

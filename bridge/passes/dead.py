@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Body, Carried, Condition, Graph, Invariant, Node, Value, Yield
+from dataclasses import replace
+
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import drop_unused_inputs
+from bridge.passes.context import Context
 from bridge.vocabulary import operators
 
 EFFECTS = {"Assign"}
 """Operators that do something though nobody uses their outputs."""
 
 
-def remove_dead_code(graph: Graph, trim: bool = False) -> None:
+def remove_dead_code(model: Model, context: Context) -> None:
+    """Removes, in place, nodes without a user, and captured inputs that no body uses."""
+    remove_dead_nodes(model.graph)
+
+
+def trim_outputs(model: Model, context: Context) -> None:
+    """Removes, in place, dead code and outputs that nobody uses."""
+    remove_dead_nodes(model.graph, trim=True)
+
+
+def remove_dead_nodes(graph: Graph, trim: bool = False) -> None:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
     `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
     optional."""
@@ -22,9 +36,9 @@ def remove_dead_code(graph: Graph, trim: bool = False) -> None:
         if trim and node.bodies:
             _drop_outputs(node, used)
         for body in node.bodies:
-            remove_dead_code(body.graph, trim)
+            remove_dead_nodes(body.graph, trim)
             while trim and _drop_states(body):
-                remove_dead_code(body.graph, trim)
+                remove_dead_nodes(body.graph, trim)
             _drop_captures(body)
         if trim and not node.bodies:
             _trim_outputs(node, used)
@@ -60,19 +74,19 @@ def _drop_outputs(node: Node, used: set[Value]) -> None:
         for index, port in enumerate(body.outputs):
             if not isinstance(port, Condition) and port.output is not None:
                 if port.output in moved:
-                    port.output = moved[port.output]
+                    body.outputs[index] = replace(port, output=moved[port.output])
                 elif index in carried:
                     body.outputs[index] = Yield(None)
                 else:
                     continue
             exits.append(index)
-        _keep_exits(body, exits)
+        body.keep_exits(exits)
 
 
 def _drop_states(body: Body) -> bool:
     """Removes what a Loop carries for itself alone; whether there was any."""
     graph = body.graph
-    pairs = list(zip(graph.inputs, body.inputs, strict=True))
+    pairs = body.entries()
     states = {value: port.output for value, port in pairs if isinstance(port, Carried)}
     spare = {index for index in states.values() if body.outputs[index] == Yield(None)}
     if not spare:
@@ -93,30 +107,12 @@ def _drop_states(body: Body) -> bool:
     gone = spare - {index for value, index in states.items() if value in needed}
     if not gone:
         return False
-    kept = [(v, p) for v, p in pairs if not (isinstance(p, Carried) and p.output in gone)]
-    body.graph.inputs = [value for value, _ in kept]
-    body.inputs = [port for _, port in kept]
-    _keep_exits(body, [index for index in range(len(body.outputs)) if index not in gone])
+    body.take_entries(lambda _, port: isinstance(port, Carried) and port.output in gone)
+    body.keep_exits([index for index in range(len(body.outputs)) if index not in gone])
     return True
-
-
-def _keep_exits(body: Body, kept: list[int]) -> None:
-    """Removes all outputs of a body but these, which what is carried must be among."""
-    moved = {old: new for new, old in enumerate(kept)}
-    for port in body.inputs:
-        if isinstance(port, Carried):
-            port.output = moved[port.output]
-    body.graph.outputs = [body.graph.outputs[index] for index in kept]
-    body.outputs = [body.outputs[index] for index in kept]
 
 
 def _drop_captures(body: Body) -> None:
     used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
     used.update(body.graph.outputs)
-    kept = [
-        (value, port)
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True)
-        if value in used or not isinstance(port, Invariant)
-    ]
-    body.graph.inputs = [value for value, _ in kept]
-    body.inputs = [port for _, port in kept]
+    body.take_entries(lambda value, port: value not in used and isinstance(port, Invariant))

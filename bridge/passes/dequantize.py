@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
+from bridge.passes.context import Context
 
 _NARROW = (I8, U8, I4, U4)
 
@@ -31,14 +32,18 @@ class Weights:
     shape: tuple[int, ...]
 
 
-def restore_dequantization(graph: Graph, target: Target) -> None:
+def restore_dequantization(model: Model, context: Context) -> None:
     """Puts DequantizeLinear in the place of scaled integer constants, in all nested graphs too."""
+    _graph(model.graph, context.target)
+
+
+def _graph(graph: Graph, target: Target) -> None:
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
         substitution.apply(node)
         for body in node.bodies:
-            restore_dequantization(body.graph, target)
+            _graph(body.graph, target)
         weights = _weights(node)
         made = None
         if weights is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from bridge.errors import Unsupported
+from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution, sink_constants
+from bridge.neutral.verify import fingerprint
 from bridge.operators import Refused, Rule, expansion
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
+from bridge.passes.context import Context
 from bridge.vocabulary import operators
 
 DEEPEST = 50
@@ -20,32 +22,38 @@ TYPES: dict[str, tuple[Rule, ...]] = {"onnx": (integer_types, wider_types), "ir"
 of the operators need not."""
 
 
-def expand(model: Model, target: Target) -> list[Unsupported]:
-    """Rewrites, in place, every node that `target` cannot spell; what is left that it cannot."""
-    expander = Expander(target, model.format)
+def expand(model: Model, context: Context) -> None:
+    """Rewrites, in place, every node that the target cannot spell.
+
+    Raises UnsupportedError with all that are left.
+    """
+    expander = Expander(context.target, model.format, context.debug)
     expander.graph(model.graph, "graph")
-    return expander.findings
+    if expander.findings:
+        raise UnsupportedError(str(context.target), expander.findings)
 
 
 class Expander:
-    """One run of the pass."""
+    """One run: bodies before the node that holds them, so that a rule sees what they became."""
 
-    def __init__(self, target: Target, source: str) -> None:
+    def __init__(self, target: Target, source: str, debug: bool = False) -> None:
         self.target = target
         self.source = source
+        self.debug = debug
         self.findings: list[Unsupported] = []
+        self._reported: set[Node] = set()
 
     def graph(self, graph: Graph, where: str) -> None:
         """Expands a graph and the bodies in it."""
         substitution = Substitution()
         nodes: list[Node] = []
         for node in graph.nodes:
-            self.node(node, nodes, substitution, where, 0)
+            self.node(node, nodes, substitution, where)
         graph.nodes = nodes
         substitution.finish(graph)
 
     def node(
-        self, node: Node, out: list[Node], substitution: Substitution, where: str, depth: int
+        self, node: Node, out: list[Node], substitution: Substitution, where: str, depth: int = 0
     ) -> None:
         """Appends to `out` the node, or what takes its place."""
         if node.op == "Constant":
@@ -54,6 +62,8 @@ class Expander:
         substitution.apply(node)
         if node.bodies:
             sink_constants(node)
+            for role, body in node.roles():
+                self.graph(body.graph, f"{where} / {node!r} / {role}")
         try:
             made = self._by_rule(node)
             if made is None and not node.bodies and not self._native(node):
@@ -63,15 +73,26 @@ class Expander:
             out.append(node)
             return
         if made is None:
-            if node.bodies:
-                self._bodies(node, where)
-            elif not self._native(node):
+            if not node.bodies and not self._native(node):
                 self._report(node, where, self._obstacle(node))
             out.append(node)
             return
+        self.replace(node, *made, out, substitution, where, depth)
+
+    def replace(
+        self,
+        node: Node,
+        nodes: list[Node],
+        results: list[Value | None],
+        out: list[Node],
+        substitution: Substitution,
+        where: str,
+        depth: int = 0,
+    ) -> None:
+        """Appends to `out` what `nodes` expand to, and has `results` stand for the outputs of the
+        node."""
         if depth > DEEPEST:
             raise RecursionError(f"rules for {node.op} run in a circle")
-        nodes, results = made
         for new in nodes:
             self.node(new, out, substitution, where, depth + 1)
         for old, result in zip(node.outputs, results, strict=False):
@@ -93,8 +114,13 @@ class Expander:
             return None  # What came from IR is what IR means; rules are for what ONNX means.
         own = expansion(self.target.format, node.op)
         for rule in (*TYPES[self.target.format], own):
+            if rule is None:
+                continue
             nodes: list[Node] = []
-            result = None if rule is None else rule(Builder(nodes, node.name, self.target), node)
+            before = fingerprint(node) if self.debug else None
+            result = rule(Builder(nodes, node.name, self.target), node)
+            if before is not None and fingerprint(node) != before:
+                raise AssertionError(f"{rule.__module__}.{rule.__name__} changed {node!r}")
             if result is not None:
                 return nodes, [result] if isinstance(result, Value) else list(result)
         return None
@@ -108,13 +134,10 @@ class Expander:
         results = inline_standard_function()(builder, node, f"{where} / {node!r}")
         return None if results is None else (nodes, results)
 
-    def _bodies(self, node: Node, where: str) -> None:
-        branches = ("then_branch", "else_branch") if node.op == "If" else ("body",)
-        for branch, body in zip(branches, node.bodies, strict=True):
-            self.graph(body.graph, f"{where} / {node!r} / {branch}")
-
     def _report(self, node: Node, where: str, why: str) -> None:
-        self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+        if node not in self._reported:
+            self._reported.add(node)
+            self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
 
 
 def _is_no_operator(node: Node) -> bool:

@@ -6,15 +6,22 @@ import numpy as np
 
 from bridge.neutral.arrays import full
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.inference import infer_graph
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
+from bridge.passes.context import Context
 
 
-def fold(graph: Graph) -> None:
+def fold(model: Model, context: Context) -> None:
     """Folds known integer values and inlines Ifs with a known condition, in place."""
+    fold_graph(model.graph)
+
+
+def fold_graph(graph: Graph) -> None:
+    """Folds a graph, in place."""
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -27,7 +34,7 @@ def infer_and_fold(graph: Graph) -> None:
     """Infers a graph anew, in place, as after the pruning of a branch, and again with what became
     known on the way."""
     infer_graph(graph)
-    fold(graph)
+    fold_graph(graph)
     infer_graph(graph)
 
 
@@ -48,7 +55,7 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
         substitution.replace(node.outputs[0], node.inputs[0])
         return
     for body in node.bodies:
-        fold(body.graph)
+        fold_graph(body.graph)
     if node.bodies:
         sink_constants(node)
     elif len(node.outputs) == 1 and _fold_value(node.outputs[0], node, out):
@@ -67,17 +74,14 @@ def _known_in_branches(node: Node) -> None:
     if not is_static(condition.shape):
         return
     for body, truth in zip(node.bodies, (True, False), strict=True):
-        kept = []
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
-            if isinstance(port, Invariant) and node.inputs[port.input] is condition:
-                tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
-                value.type, value.content = condition.type, (int(truth),)
-                made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
-                body.graph.nodes.insert(0, made)
-            else:
-                kept.append((value, port))
-        body.graph.inputs = [value for value, _ in kept]
-        body.inputs = [port for _, port in kept]
+        known = body.take_entries(
+            lambda _, port: isinstance(port, Invariant) and node.inputs[port.input] is condition
+        )
+        for value, _ in known:
+            tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
+            value.type, value.content = condition.type, (int(truth),)
+            made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
+            body.graph.nodes.insert(0, made)
 
 
 def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
@@ -97,7 +101,7 @@ def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
 
 def inline_branch(node: Node, body: Body, out: list[Node], substitution: Substitution) -> None:
     """Puts a branch in the place of its If; what it holds is folded on the way."""
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         assert isinstance(port, Invariant)
         outer = node.inputs[port.input]
         assert outer is not None
@@ -106,6 +110,6 @@ def inline_branch(node: Node, body: Body, out: list[Node], substitution: Substit
         substitution.of(outer).names = names
     for inner in body.graph.nodes:
         _node(inner, out, substitution)
-    for value, exit in zip(body.graph.outputs, body.outputs, strict=True):
+    for value, exit in body.exits():
         assert isinstance(exit, Yield) and exit.output is not None
         substitution.replace(node.outputs[exit.output], value)

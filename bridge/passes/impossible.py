@@ -9,23 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bridge.errors import Unsupported
+from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
+from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 
 
-def prune_impossible(model: Model, report: Report) -> list[Unsupported]:
-    """Prunes, in place, branches that fail whenever they are taken, and notes each in the report;
-    the nodes that fail elsewhere."""
+def prune_impossible(model: Model, context: Context) -> None:
+    """Prunes, in place, branches that fail whenever they are taken, and notes each in the report.
+
+    Raises UnsupportedError with the nodes that fail elsewhere.
+    """
+    report = context.report
     count = len(report.pruned)
     findings = _graph(model.graph, "graph", report)
     if len(report.pruned) > count:
         infer_and_fold(model.graph)
-    return findings
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
 
 
 def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
@@ -36,15 +41,13 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
         substitution.apply(node)
         here = f"{where} / {node!r}"
         if node.op == "If":
-            branches = ("then_branch", "else_branch")
             found = [
-                _graph(body.graph, f"{here} / {branch}", report)
-                for body, branch in zip(node.bodies, branches, strict=True)
+                _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
             ]
             possible = [index for index in (0, 1) if not found[index]]
             if len(possible) == 1:
                 gone = 1 - possible[0]
-                report.pruned.append(f"{here}: its {branches[gone]} fails, {found[gone][0].why}")
+                report.pruned.append(f"{here}: its {BRANCHES[gone]} fails, {found[gone][0].why}")
                 inline_branch(node, node.bodies[possible[0]], nodes, substitution)
                 continue
             findings += [finding for each in found for finding in each]

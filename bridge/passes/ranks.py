@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Carried, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.neutral.rewrite import Substitution
-from bridge.passes.dead import remove_dead_code
+from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.passes.sink import sink_consumers
 from bridge.report import Report
@@ -49,11 +51,12 @@ class _Impossible(Exception):
     """A value has no rank left."""
 
 
-def settle_ranks(model: Model, report: Report) -> None:
+def settle_ranks(model: Model, context: Context) -> None:
     """Prunes, in place, branches that no consumer could take; notes each in the report.
 
     Ranks that the file declares decide only where the operators leave a choice.
     """
+    report = context.report
     if any(_differs(node) for node in model.graph.walk() if node.op == "If"):
         _settle(model, report)
     report.notes += [
@@ -65,7 +68,7 @@ def settle_ranks(model: Model, report: Report) -> None:
 
 
 def _settle(model: Model, report: Report) -> None:
-    remove_dead_code(model.graph)
+    remove_dead_nodes(model.graph)
     for trust in (False, True):
         while _prune_once(model, report, trust):
             infer_and_fold(model.graph)
@@ -83,7 +86,7 @@ def _settle(model: Model, report: Report) -> None:
 
 def _changes_rank(loop: Node) -> bool:
     (body,) = loop.bodies
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         initial = loop.inputs[port.input] if isinstance(port, Carried) and port.input else None
         if initial is not None and value.rank is None and initial.rank is not None:
             return True
@@ -93,7 +96,7 @@ def _changes_rank(loop: Node) -> bool:
 def _differs(node: Node) -> bool:
     ranks: dict[int, int | None] = {}
     for body in node.bodies:
-        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+        for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
             if ranks.setdefault(port.output, value.rank) != value.rank or value.rank is None:
                 return True
@@ -123,7 +126,7 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, where: st
                 _inline(body.graph, dead, report, f"{where} / {node!r}")
         if node.op == "If" and len(branches) == 1:
             substitution.apply(node)
-            gone = "else_branch" if branches[0] == 0 else "then_branch"
+            gone = BRANCHES[1 - branches[0]]
             names = ", ".join(v.name for v in node.outputs)
             report.pruned.append(
                 f"{where} / {node!r}: its {gone} gives a rank that no consumer of {names} takes"
@@ -211,7 +214,7 @@ class _Solver:
         for index in list(self._live(node)):
             body = node.bodies[index]
             try:
-                for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+                for value, port in body.entries():
                     outer = node.inputs[port.input] if isinstance(port, Invariant) else None
                     if outer is not None:
                         self.narrow(value, self.of(outer))
@@ -227,7 +230,7 @@ class _Solver:
         union: frozenset[int] = frozenset()
         for index in self._live(node):
             body = node.bodies[index]
-            for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+            for value, port in body.exits():
                 if isinstance(port, Yield) and port.output == position:
                     known = self.of(value)
                     if known is None:
@@ -240,7 +243,7 @@ class _Solver:
             body = node.bodies[index]
             try:
                 if node.op == "If":
-                    for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+                    for value, port in body.exits():
                         assert isinstance(port, Yield) and port.output is not None
                         self.narrow(value, self.of(node.outputs[port.output]))
                 self.backward(body.graph)
@@ -256,7 +259,7 @@ class _Solver:
         for count, index in enumerate(self._live(node)):
             body = node.bodies[index]
             here: dict[Value, frozenset[int] | None] = {}
-            for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            for value, port in body.entries():
                 assert isinstance(port, Invariant)
                 outer = node.inputs[port.input]
                 assert outer is not None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bridge.neutral.builder import constant_value
 from bridge.neutral.clone import clone_node
-from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer, infer_graph
 from bridge.neutral.inference.control import enter_bodies
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import UNKNOWN
 
 
@@ -40,7 +41,7 @@ def _unsettled(node: Node) -> set[Value]:
     declares of such an output cannot hold for both."""
     result = {v for v in node.outputs if v.rank is None}
     for body in node.bodies:
-        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+        for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
             if value.rank != node.outputs[port.output].rank:
                 result.add(node.outputs[port.output])
@@ -130,14 +131,13 @@ def _extend(
     """Appends a copy of the region to a branch and makes its exits outputs."""
     graph = body.graph
     by_output: dict[int, Value] = {}
-    for value, port in zip(graph.outputs, body.outputs, strict=True):
+    for value, port in body.exits():
         assert isinstance(port, Yield) and port.output is not None
         by_output[port.output] = value
     values = {outer: by_output[i] for i, outer in enumerate(old.outputs)}
     for outer, position in ports.items():
         values[outer] = Value(outer.type, list(outer.names))
-        graph.inputs.append(values[outer])
-        body.inputs.append(Invariant(position))
+        body.add_entry(values[outer], Invariant(position))
     for node in region:
         for taken in node.inputs:
             tensor = taken.constant if taken is not None else None
@@ -149,5 +149,5 @@ def _extend(
             # Declared for all branches, so it says nothing of this one.
             value.declared = UNKNOWN if value.rank is None else value.declared
         graph.nodes.append(copied)
-    graph.outputs = [by_output[i] for i in kept] + [values[v] for v in exits]
-    body.outputs = [Yield(i) for i in range(len(graph.outputs))]
+    outputs = [by_output[i] for i in kept] + [values[v] for v in exits]
+    body.set_exits((value, Yield(i)) for i, value in enumerate(outputs))

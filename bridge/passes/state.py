@@ -13,23 +13,28 @@ import json
 
 import numpy as np
 
-from bridge.errors import Unsupported
+from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.arrays import spend, zeros
-from bridge.neutral.builder import Builder, Target, integers
-from bridge.neutral.graph import Body, Graph, Invariant, Model, Node, Value, Yield
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
+from bridge.operators.ir_texts import format_shape
+from bridge.passes.context import Context
 from bridge.records import broken, read_record
 
 KEY = "state"
 """The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""
 
 
-def lower_state(model: Model, target: Target) -> list[Unsupported]:
-    """Makes inputs and outputs of the variables of a model, in place; the nodes that stand in the
-    way."""
+def lower_state(model: Model, context: Context) -> None:
+    """Makes inputs and outputs of the variables of a model, in place.
+
+    Raises UnsupportedError with the nodes that stand in the way.
+    """
     graph = model.graph
     refused = [
         _finding(graph, n, "a variable inside the body of an If or Loop has no counterpart in ONNX")
@@ -40,8 +45,10 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
     ]
     readers = [n for n in graph.nodes if n.op == "ReadValue"]
     assigned = {n.attributes["variable_id"]: n for n in graph.nodes if n.op == "Assign"}
-    if refused or (not readers and not assigned):
-        return refused
+    if refused:
+        raise UnsupportedError(str(context.target), refused)
+    if not readers and not assigned:
+        return
     states: dict[str, Value] = {}
     substitution = Substitution()
     nodes: list[Node] = []
@@ -57,7 +64,7 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
             state = states.get(name)
             if state is None:
                 try:
-                    state = _state(model, node, Builder(nodes, node.name, target))
+                    state = _state(model, node, Builder(nodes, node.name, context.target))
                 except Refused as why:
                     refused.append(_finding(graph, node, str(why)))
                     continue
@@ -67,6 +74,8 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
             state.names = own
         else:
             nodes.append(node)
+    if refused:
+        raise UnsupportedError(str(context.target), refused)
     graph.nodes = nodes
     substitution.finish(graph)
     record = []
@@ -79,7 +88,6 @@ def lower_state(model: Model, target: Target) -> list[Unsupported]:
         graph.output_names.append(after)
         record.append({"variable": name, "input": name, "output": after})
     model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
-    return refused
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
@@ -147,7 +155,7 @@ def _around(declared: Shape, start: tuple[int, ...]) -> Shape:
     return start if declared is None else declared
 
 
-def restore_state(model: Model) -> None:
+def restore_state(model: Model, context: Context) -> None:
     """Makes the inputs and outputs that the model's metadata names variables of IR again, in
     place."""
     text = model.metadata.pop(KEY, None)
@@ -193,6 +201,4 @@ def _read(text: str) -> list[dict[str, str]]:
 
 
 def _spelled(shape: Shape) -> str:
-    from bridge.operators.ir_texts import format_shape
-
     return format_shape(shape)

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Value
+from bridge.neutral.graph import Graph, Model, Value
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import I64, I64_MAX
+from bridge.passes.context import Context
 
 
-def end_at_once(graph: Graph, target: Target) -> None:
+def end_at_once(model: Model, context: Context) -> None:
     """Makes negative counts 0, in place: from what ONNX means to what IR says."""
-    _replace(graph, target, lambda b, trips: b.op("Max", trips, b.like(0, trips)))
+    _replace(model.graph, context.target, lambda b, trips: b.op("Max", trips, b.like(0, trips)))
 
 
-def never_end(graph: Graph, target: Target) -> None:
+def never_end(model: Model, context: Context) -> None:
     """Makes negative counts the largest there is, in place: from what IR means to what ONNX
     says."""
 
@@ -28,7 +29,7 @@ def never_end(graph: Graph, target: Target) -> None:
             trips = b.op("Cast", trips, to=I64)
         return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(I64_MAX), trips)
 
-    _replace(graph, target, largest)
+    _replace(model.graph, context.target, largest)
 
 
 def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> None:

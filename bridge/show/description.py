@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from bridge.neutral.graph import (
-    Body,
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import (
     Carried,
     Condition,
-    Graph,
     InputPort,
     Invariant,
     Iteration,
-    Model,
-    Node,
     OutputPort,
     Sliced,
     Stacked,
-    Value,
     Yield,
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
@@ -96,13 +92,12 @@ def _control_flow(graph: Graph) -> list[Json]:
 
 
 def _node(node: Node) -> Json:
-    roles = ("then_branch", "else_branch") if node.op == "If" else ("body",)
     return {
         "operator": node.op,
         "name": node.name or next((_name(value) for value in node.outputs), ""),
         "inputs": [_name(value) for value in node.inputs],
         "outputs": [{"name": _name(value), **_type(value.type)} for value in node.outputs],
-        "bodies": [_body(node, role, body) for role, body in zip(roles, node.bodies, strict=True)],
+        "bodies": [_body(node, role, body) for role, body in node.roles()],
     }
 
 
@@ -113,11 +108,11 @@ def _body(node: Node, role: str, body: Body) -> Json:
         "nodes": sum(inner.op != "Constant" for inner in graph.nodes),
         "inputs": [
             {"name": _name(value), **_type(value.type), **_input_port(node, body, port)}
-            for value, port in zip(graph.inputs, body.inputs, strict=True)
+            for value, port in body.entries()
         ],
         "outputs": [
             {"name": _name(value), **_type(value.type), **_output_port(node, port)}
-            for value, port in zip(graph.outputs, body.outputs, strict=True)
+            for value, port in body.exits()
         ],
         "control_flow": _control_flow(graph),
     }

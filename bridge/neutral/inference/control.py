@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Invariant,
-    Iteration,
-    Node,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import infer_graph, infers
+from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -32,7 +23,7 @@ from bridge.neutral.types import (
 def enter_bodies(node: Node) -> None:
     """Sets the types of the bodies' inputs from the node's inputs, and infers the bodies."""
     for body in node.bodies:
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        for value, port in body.entries():
             enter(node, value, port)
         infer_graph(body.graph)
 
@@ -71,7 +62,7 @@ def part_type(type: Type, port: Sliced) -> Type:
 def if_(node: Node) -> list[Type]:
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
-        for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+        for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
             known = types[port.output]
             types[port.output] = value.type if known is None else join(known, value.type)
@@ -86,7 +77,7 @@ def loop(node: Node) -> list[Type]:
             break
         infer_graph(body.graph)
     else:
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+        for value, port in body.entries():
             if isinstance(port, Carried) and isinstance(value.type, TensorType):
                 value.type = TensorType(value.type.element)
         infer_graph(body.graph)
@@ -97,7 +88,7 @@ def _widen(body: Body) -> bool:
     """Joins the type of every carried input with that of the output it takes; whether any input
     changed. Dimensions that differ become unknown at once, so that this ends."""
     changed = False
-    for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+    for value, port in body.entries():
         if not isinstance(port, Carried):
             continue
         wide = widen(value.type, body.graph.outputs[port.output].type)
@@ -143,10 +134,10 @@ def trip_count(node: Node) -> Dim:
 
 def _loop_outputs(node: Node, body: Body) -> list[Type]:
     types: list[Type] = [UNKNOWN] * len(node.outputs)
-    for value, port in zip(body.graph.outputs, body.outputs, strict=True):
+    for value, port in body.exits():
         if isinstance(port, Yield) and port.output is not None:
             type = value.type
-            for source, entry in zip(body.graph.inputs, body.inputs, strict=True):
+            for source, entry in body.entries():
                 # Without an iteration the initial value comes out.
                 if isinstance(entry, Carried) and body.graph.outputs[entry.output] is value:
                     type = join(type, source.type)

@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    Invariant,
-    Iteration,
-    Node,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.inference.dims import (
     Content,
@@ -25,6 +15,7 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
+from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
 from bridge.operators import Refused, expands, reads
 from bridge.operators.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze

@@ -218,31 +218,6 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     return b.op("GroupNormalization", *node.inputs, **attributes)
 
 
-def group_normalization_in_bodies(b: Builder, node: Node) -> Result:
-    """OpenVINO's CPU plugin has no kernel for it, and takes it apart in the outermost graph only;
-    in bodies it becomes an MVN over each group, a scale and a bias."""
-    for body in node.bodies:
-        nodes: list[Node] = []
-        for one in body.graph.nodes:
-            if one.op == "GroupNormalization" and one.inputs[0] and one.inputs[0].rank:
-                _group_normalization(Builder(nodes, one.name, b.target), one)
-            else:
-                nodes.append(one)
-        body.graph.nodes = nodes
-    return None
-
-
-def _group_normalization(b: Builder, node: Node) -> None:
-    data, scale, bias = node.inputs
-    assert data is not None and scale is not None and bias is not None and data.rank is not None
-    grouped = reshape(b, data, 0, node.attributes["num_groups"], -1)
-    eps = node.attributes["epsilon"]
-    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
-    even = b.op("Reshape", b.op("MVN", grouped, b.constant([2]), **settings), b.op("Shape", data))
-    scaled = b.op("Mul", even, _along_channels(b, scale, data.rank))
-    b.node("Add", [scaled, _along_channels(b, bias, data.rank)], node.outputs)
-
-
 @expands("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
     """OpenVINO's CPU plugin takes a bias as a whole number, so others are made 1:

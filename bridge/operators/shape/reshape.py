@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Body, Graph, Invariant, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.inference.dims import (
     Content,
@@ -20,6 +20,7 @@ from bridge.neutral.inference.dims import (
     rearranged,
     unknown,
 )
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     ANY,

@@ -8,11 +8,12 @@ IR's record of them, and `copies.py` spells copies for old operator sets.
 
 from __future__ import annotations
 
-from bridge.errors import Unsupported
-from bridge.neutral.builder import Target
+from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
 from bridge.operators import Refused
+from bridge.passes.context import Context
+from bridge.passes.fold import fold_graph
 from bridge.passes.sequences.boundary import enter_model, leave_model
 from bridge.passes.sequences.lower import Lowering, is_compound
 from bridge.passes.sequences.operators import lowering
@@ -29,16 +30,22 @@ def has_compound(model: Model) -> bool:
     )
 
 
-def lower_sequences(model: Model, target: Target) -> list[Unsupported]:
-    """Rewrites, in place, every sequence and optional of the model; what stands in the way."""
-    lowering = Lowering(model.graph, target)
+def lower_sequences(model: Model, context: Context) -> None:
+    """Rewrites, in place, every sequence and optional of the model.
+
+    Raises UnsupportedError with what stands in the way.
+    """
+    if not has_compound(model):
+        return
+    lowering = Lowering(model.graph, context.target)
     try:
         boundary = enter_model(model, lowering)
         lowering.run()
         leave_model(model, lowering, boundary)
     except Refused as refused:
         op, where = lowering.place()
-        return [Unsupported(op, where, str(refused))]
+        findings = [Unsupported(op, where, str(refused))]
+        raise UnsupportedError(str(context.target), findings) from None
     model.graph.nodes = lowering.nodes
     infer_graph(model.graph)
-    return []
+    fold_graph(model.graph)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Body, Carried, Graph, Iteration, Node, Value, Yield
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Iteration, Yield
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import I64, SequenceType, TensorType
+from bridge.passes.context import Context
 
 SINCE = 14
 """The operator set whose Identity takes sequences."""
 
 
-def spell_copies(graph: Graph, target: Target) -> None:
+def spell_copies(model: Model, context: Context) -> None:
     """Replaces, in place, Identity nodes on sequences, and makes copies of what ONNX wants as an
     output made by a node of its own graph: outer values, and values that are outputs twice."""
-    if target.opset >= SINCE:
-        return
+    if context.target.opset < SINCE:
+        _graph(model.graph, context.target)
+
+
+def _graph(graph: Graph, target: Target) -> None:
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
         for body in node.bodies:
-            spell_copies(body.graph, target)
+            _graph(body.graph, target)
         if node.op == "Identity" and isinstance(node.outputs[0].type, SequenceType):
             substitution.apply(node)
             assert node.inputs[0] is not None

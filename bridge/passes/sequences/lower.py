@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_body
-from bridge.neutral.graph import (
-    Body,
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference import infer
+from bridge.neutral.inference.control import enter, widen
+from bridge.neutral.ports import (
     Carried,
     Condition,
-    Graph,
     InputPort,
     Invariant,
     Iteration,
-    Node,
     OutputPort,
     Sliced,
     Stacked,
-    Value,
     Yield,
 )
-from bridge.neutral.inference import infer
-from bridge.neutral.inference.control import enter, widen
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import OptionalType, SequenceType
 from bridge.operators import Refused
@@ -232,7 +230,7 @@ class _Body:
 
     def enter_invariants(self) -> None:
         """Gives the body what it captures."""
-        for value, port in zip(self.body.graph.inputs, self.body.inputs, strict=True):
+        for value, port in self.body.entries():
             self._enter(value, port)
 
     def _enter(self, value: Value, port: InputPort) -> None:
@@ -279,7 +277,7 @@ class _Body:
 
     def output(self, index: int) -> Form:
         """The form that becomes the node's output `index`."""
-        for value, port in zip(self.body.graph.outputs, self.body.outputs, strict=True):
+        for value, port in self.body.exits():
             if isinstance(port, Yield) and port.output == index:
                 return self.lowering.form(value)
         raise AssertionError(f"no branch output {index}")
@@ -326,17 +324,14 @@ class _Body:
         output_ports: list[OutputPort],
         entries: list[tuple[Value, InputPort]],
     ) -> Body:
-        graph = self.body.graph
-        graph.nodes = self.lowering.nodes
-        graph.outputs = outputs
-        graph.inputs = [value for value, _ in entries]
-        self.body.inputs = [port for _, port in entries]
-        self.body.outputs = output_ports
+        self.body.graph.nodes = self.lowering.nodes
+        self.body.set_entries(entries)
+        self.body.set_exits(zip(outputs, output_ports, strict=True))
         return self.body
 
     def finish_loop(self, states: list[Form | None], inputs: _Inputs) -> tuple[Body, list[Form]]:
         """The lowered body of a Loop, and the structure of each of the node's outputs."""
-        b, graph = self.lowering.builder, self.body.graph
+        b = self.lowering.builder
         carried: dict[int, Form] = {}
         for port, state in zip(self.body.inputs, states, strict=True):
             if isinstance(port, Carried) and state is not None:
@@ -344,7 +339,7 @@ class _Body:
         # The node's outputs keep their order, each in as many values as its form has leaves.
         targets: list[Form | None] = [None] * len(self.node.outputs)
         by_output: list[Form] = []
-        for index, (value, exit) in enumerate(zip(graph.outputs, self.body.outputs, strict=True)):
+        for index, (value, exit) in enumerate(self.body.exits()):
             form: Form | None = self.lowering.form(value)
             if index in carried:
                 form = converted(b, form, carried[index], value.name)
@@ -398,8 +393,8 @@ class _Body:
                 case Sliced():
                     whole = self.node.inputs[port.input]
                     assert whole is not None
-                    port.input = inputs.index(self.outer.substitution.of(whole))
-                    entries.append((value, port))
+                    index = inputs.index(self.outer.substitution.of(whole))
+                    entries.append((value, replace(port, input=index)))
                 case Iteration():
                     entries.append((value, port))
         return entries

@@ -6,19 +6,9 @@ import numpy as np
 
 from bridge.boundary import KEY, Boundary, Port
 from bridge.errors import InvalidModelError
-from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    Invariant,
-    Iteration,
-    Model,
-    Node,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
     ELEMENTS,
@@ -30,9 +20,10 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
+from bridge.passes.context import Context
 
 
-def restore_boundary(model: Model, target: Target) -> None:
+def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
     text = model.metadata.pop(KEY, None)
     if text is None:
@@ -40,9 +31,9 @@ def restore_boundary(model: Model, target: Target) -> None:
     boundary = Boundary.loads(text)
     graph = model.graph
     front: list[Node] = []
-    _restore_inputs(graph, boundary, Builder(front, target=target))
+    _restore_inputs(graph, boundary, Builder(front, target=context.target))
     back: list[Node] = []
-    _restore_outputs(graph, boundary, Builder(back, target=target))
+    _restore_outputs(graph, boundary, Builder(back, target=context.target))
     graph.nodes = [*front, *graph.nodes, *back]
 
 

@@ -1,0 +1,84 @@
+"""Ports of a body: where its inputs come from and where its outputs go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A body input that is the node's input `input`, the same in every iteration."""
+
+    input: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A body input that starts as the node's input `input` (None: the constant true, for a
+    condition that was not given) and then takes the body output `output` of the iteration
+    before."""
+
+    input: int | None
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """A body input that takes one part of the node's input `input` along `axis` per iteration.
+
+    IR's meaning: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart;
+    negative ones count from the end; a negative stride goes backwards. With `keepdims` the part
+    keeps the axis (IR); without, parts have size 1 and the axis is removed (ONNX).
+    """
+
+    input: int
+    axis: int = 0
+    start: int = 0
+    stride: int = 1
+    end: int = -1
+    part_size: int = 1
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """A body input that is the number of the iteration, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """A body output that becomes the node's output `output` (of the last iteration, in a Loop);
+    None for one that only feeds a Carried input."""
+
+    output: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A body output of which all iterations' values are joined along `axis` into the node's
+    output `output`; start, stride, end, part_size as in Sliced. With `keepdims` the values have
+    the axis and are concatenated (IR); without, it is new and they are stacked (ONNX)."""
+
+    output: int
+    axis: int = 0
+    start: int = 0
+    stride: int = 1
+    end: int = -1
+    part_size: int = 1
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A body output that says whether a further iteration runs."""
+
+
+InputPort = Invariant | Carried | Sliced | Iteration
+
+
+def outer_input(port: InputPort) -> int | None:
+    """The node's input that a body input takes, None where it takes none."""
+    return None if isinstance(port, Iteration) else port.input
+
+
+OutputPort = Yield | Stacked | Condition

@@ -1,0 +1,38 @@
+"""Whether the slices and stacks of a Loop keep their axis (IR) or lose it (ONNX)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.control import enter
+from bridge.neutral.ports import Sliced, Stacked
+from bridge.operators.control.draft import Draft
+
+
+def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
+    """Makes every slice and stack keep its axis or lose it; inside, the axis is removed or added,
+    so that the body's own nodes see what they saw."""
+    body = draft.body
+    graph = body.graph
+    entering, leaving = ("Squeeze", "Unsqueeze") if keepdims else ("Unsqueeze", "Squeeze")
+    front: list[Node] = []
+    inner = Builder(front, draft.node.name, b.target)
+    outer = Node("Loop", draft.inputs, [])
+    for index, (old, port) in enumerate(body.entries()):
+        if isinstance(port, Sliced) and port.keepdims != keepdims:
+            port = body.inputs[index] = replace(port, keepdims=keepdims)
+            part = graph.inputs[index] = Value(names=[f"{name}.part" for name in old.names[:1]])
+            enter(outer, part, port)
+            part.declared = part.type
+            inner.node(entering, [part, inner.constant([port.axis])], [old])
+            old.declared = old.type
+            draft.changed = True
+    graph.nodes[:0] = front
+    inner = draft.inside(b)
+    for index, (value, exit) in enumerate(body.exits()):
+        if isinstance(exit, Stacked) and exit.keepdims != keepdims:
+            body.outputs[index] = replace(exit, keepdims=keepdims)
+            graph.outputs[index] = inner.op(leaving, value, inner.constant([exit.axis]))
+            draft.changed = True

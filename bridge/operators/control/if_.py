@@ -1,0 +1,38 @@
+"""If: ONNX 1 to 25, IR If-8. They differ in the shape of the condition and in element types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BOOL, TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.type_constraints import disallowed
+
+
+@expands("If", target="ir")
+def if_to_ir(b: Builder, node: Node) -> Result:
+    """If-8's condition is a scalar or 1-D with one element; ONNX's has one element at any rank."""
+    condition = node.condition
+    assert condition is not None
+    if condition.shape in ((), (1,)):
+        return None
+    scalar = b.op("Reshape", condition, b.constant(np.zeros(0, np.int64)))
+    scalar.type = TensorType(BOOL, ())
+    inputs: list[Value | None] = [scalar, *node.inputs[1:]]
+    return b.node("If", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs
+
+
+@expands("If", target="onnx")
+def if_to_onnx(b: Builder, node: Node) -> Result:
+    """If's outputs may have more types in each newer operator set, of 11, 13, 16, ..., 25."""
+    refuse_newer_types(b, node)
+    return None
+
+
+def refuse_newer_types(b: Builder, node: Node) -> None:
+    """Refuses an If or a Loop with an output of a type that comes with a later operator set."""
+    assert b.target is not None
+    if why := disallowed(node.op, b.target.opset, (), node.outputs):
+        raise Refused(why)

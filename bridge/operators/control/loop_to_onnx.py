@@ -1,0 +1,207 @@
+"""Loop for ONNX: Scan-11 where slices alone say how often the body runs and stay whole, else Loop.
+
+ONNX's Loop neither slices nor joins along other axes than the first, and gives back only what it
+carries; Scan's slices and stacks lose their axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value, loop_kind
+from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
+from bridge.neutral.types import I64, TensorType, is_static
+from bridge.operators import Refused, Result, expands
+from bridge.operators.control.axes import set_axes
+from bridge.operators.control.draft import Draft, iteration_number, trips_of_slices
+from bridge.operators.control.if_ import refuse_newer_types
+
+
+def dropped_axes(b: Builder, draft: Draft) -> None:
+    """Slices and stacks lose their axis."""
+    set_axes(b, draft, keepdims=False)
+
+
+def carried_exits(b: Builder, draft: Draft) -> None:
+    """ONNX gives back what it carries alone, so what is only yielded is carried too, from a dummy
+    that no iteration reads; a value that is carried twice is carried as two."""
+    body = draft.body
+    seen: set[int] = set()
+    for index, port in enumerate(body.inputs):
+        if isinstance(port, Carried):
+            if port.output in seen:
+                place = body.add_exit(body.graph.outputs[port.output], Yield(None))
+                port = body.inputs[index] = replace(port, output=place)
+                draft.changed = True
+            seen.add(port.output)
+    for index, (value, exit) in enumerate(body.exits()):
+        if not isinstance(exit, Yield) or index in seen:
+            continue
+        if value.element is None or value.shape is None:
+            raise Refused(
+                f'the rank of the loop output "{value.name}" is not known, and ONNX needs an '
+                "initial value for it; give the inputs' shapes with --input-shape"
+            )
+        shape = [d if isinstance(d, int) else 0 for d in value.shape]
+        dummy = b.filled(0, shape, value.element)
+        state = Value(TensorType(value.element, value.shape))
+        body.add_entry(state, Carried(draft.outer(dummy), index))
+        draft.changed = True
+
+
+def counted_slices(b: Builder, draft: Draft) -> None:
+    """Where slices say how often the body runs, a trip count does; it is i64."""
+    trips = draft.trip_count
+    if trips is None and any(isinstance(p, Sliced) for p in draft.body.inputs):
+        trips = trips_of_slices(b, draft.inputs, draft.body)
+    if trips is not None and trips.element is not I64:
+        trips = b.op("Cast", trips, to=I64)
+    if trips is not draft.trip_count:
+        draft.inputs[0] = trips
+        draft.changed = True
+
+
+def slices_in_body(b: Builder, draft: Draft) -> None:
+    """What was sliced comes in whole; the body takes its part by the number of the iteration."""
+    body = draft.body
+    slices = [(v, p) for v, p in body.entries() if isinstance(p, Sliced)]
+    if not slices:
+        return
+    count = iteration_number(body)
+    front: list[Node] = []
+    inner = Builder(front, draft.node.name)
+    number = count if count.element is I64 else inner.op("Cast", count, to=I64)
+    for old, port in slices:
+        index = body.graph.inputs.index(old)
+        outer = draft.inputs[port.input]
+        assert outer is not None
+        whole = Value(outer.type, list(outer.names))
+        body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
+        part = _part(inner, whole, number, port)
+        if port.keepdims:
+            inner.node("Identity", [part], [old])
+        else:
+            inner.node("Squeeze", [part, inner.constant([port.axis])], [old])
+        old.declared = old.type
+    body.graph.nodes[:0] = front
+    draft.changed = True
+
+
+def _part(b: Builder, whole: Value, number: Value, port: Sliced) -> Value:
+    """The part that a slice takes in an iteration, with its axis."""
+    start = b.constant([port.start])
+    if port.start < 0:
+        size = b.op("Shape", whole)
+        axis = b.op("Gather", size, b.constant([port.axis]), b.constant(0))
+        start = b.op("Add", axis, start)
+    at = b.op("Add", b.op("Mul", number, b.constant([port.stride])), start)
+    # A backward part is the `part_size` elements that end at its position.
+    low = at if port.stride > 0 else b.op("Sub", at, b.constant([port.part_size - 1]))
+    high = b.op("Add", low, b.constant([port.part_size]))
+    return b.op("Slice", whole, low, high, b.constant([port.axis]))
+
+
+def joined_stacks(b: Builder, draft: Draft) -> None:
+    """ONNX's Loop stacks on a new first axis; what IR joins along another, or backwards, is
+    brought into place behind the Loop."""
+    for index, (value, exit) in enumerate(draft.body.exits()):
+        if not isinstance(exit, Stacked) or not _needs_place(exit):
+            continue
+        rank = value.rank
+        if rank is None:
+            raise Refused(
+                f'the rank of the loop output "{value.name}" is not known; give the '
+                "inputs' shapes with --input-shape"
+            )
+        draft.after(exit.output, partial(_place, exit, rank))
+        draft.body.outputs[index] = Stacked(exit.output, keepdims=False)
+        draft.changed = True
+
+
+def _needs_place(exit: Stacked) -> bool:
+    return exit.keepdims or exit.axis != 0 or exit.stride < 0
+
+
+def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
+    """What was stacked along a new first axis, as `port` says."""
+    if port.stride < 0:
+        limits = (b.constant([-1]), b.constant([np.iinfo(np.int64).min]))
+        stacked = b.op("Slice", stacked, *limits, b.constant([0]), b.constant([-1]))
+    if not port.keepdims:
+        axis = port.axis % (rank + 1)
+        order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+        return b.op("Transpose", stacked, b.constant(order))
+    axis = port.axis % rank
+    # [n, ..., part, ...] -> [..., n, part, ...] -> [..., n * part, ...]
+    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+    moved = b.op("Transpose", stacked, b.constant(order)) if axis else stacked
+    shape = b.op("Shape", moved)
+    sizes = [
+        b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0])),
+        b.op(
+            "Mul",
+            b.op("Slice", shape, b.constant([axis]), b.constant([axis + 1]), b.constant([0])),
+            b.op("Slice", shape, b.constant([axis + 1]), b.constant([axis + 2]), b.constant([0])),
+        ),
+        b.op("Slice", shape, b.constant([axis + 2]), b.constant([rank + 1]), b.constant([0])),
+    ]
+    return b.op("Reshape", moved, b.op("Concat", *sizes, axis=0), allowzero=True)
+
+
+Step = Callable[[Builder, Draft], None]
+
+SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
+"""What is done, in this order, to a Loop that Scan can say."""
+
+LOOP: tuple[Step, ...] = (counted_slices, slices_in_body, carried_exits, joined_stacks)
+"""What is done, in this order, to any other."""
+
+
+@expands("Loop", target="onnx")
+def loop_to_onnx(b: Builder, node: Node) -> Result:
+    """IR's Loop-5 and TensorIterator-1 as ONNX has them; see the steps."""
+    refuse_newer_types(b, node)
+    draft = Draft.of(node)
+    for step in SCAN if _is_scan(draft) else LOOP:
+        step(b, draft)
+    return draft.build(b) if draft.changed else None
+
+
+def _is_scan(draft: Draft) -> bool:
+    """Whether ONNX's Scan can say the Loop: slices alone say how often it runs and are whole, and
+    states keep their shape."""
+    body = draft.body
+    return (
+        loop_kind(draft.node) == "scan"
+        and all(_is_whole(port) for port in (*body.inputs, *body.outputs))
+        and _states_keep_shape(draft)
+    )
+
+
+def _is_whole(port: object) -> bool:
+    """Whether a slice or a stack takes single parts from one end to the other."""
+    if not isinstance(port, Sliced | Stacked):
+        return True
+    whole = (0, -1) if port.stride == 1 else (-1, 0)
+    return port.part_size == 1 and abs(port.stride) == 1 and (port.start, port.end) == whole
+
+
+def _states_keep_shape(draft: Draft) -> bool:
+    """Whether the shapes of states stay, and a value that is only yielded has a shape that is
+    known, so that a state can start with it."""
+    body = draft.body
+    carried = {port.output for port in body.inputs if isinstance(port, Carried)}
+    for value, port in body.entries():
+        initial = draft.initial(port) if isinstance(port, Carried) else None
+        if initial is not None and initial.shape is not None and value.shape != initial.shape:
+            return False
+    return all(
+        is_static(value.shape)
+        for index, (value, exit) in enumerate(body.exits())
+        if isinstance(exit, Yield) and index not in carried
+    )

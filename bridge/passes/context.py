@@ -1,0 +1,26 @@
+"""What a pass is told beside the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.neutral.builder import Target
+from bridge.report import Report
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a model is rewritten for, and how.
+
+    `report` takes what users should know. `keep_branches` turns off the pruning of branches that
+    could not run; `compress_to_fp16` stores f32 constants of an IR as f16; `quirks` says which
+    workarounds of engines' faults are applied, "default" or "none". `debug` has passes check
+    themselves.
+    """
+
+    target: Target
+    report: Report
+    keep_branches: bool = False
+    compress_to_fp16: bool = False
+    quirks: str = "default"
+    debug: bool = False

@@ -1,0 +1,64 @@
+"""Faults of engines, worked round: an engine computes a right file wrongly or not at all, and
+another way of writing it avoids that.
+
+One file per fault, in the folder of its engine. Each is a pass of its own over the whole expanded
+graph, innermost bodies first, and has a test that shows the fault without it (`tests/quirks/`):
+when that begins to pass, the file can go. The order in the tuples is that in which they run; each
+leaves a graph in which those before it find nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from bridge.neutral.graph import Model
+from bridge.passes.context import Context
+from bridge.quirks.quirk import Quirk
+
+
+@dataclass(frozen=True)
+class At:
+    """Where a quirk is, `engine.fault`, and the operators without which it finds nothing."""
+
+    path: str
+    ops: frozenset[str]
+
+    @property
+    def quirk(self) -> Quirk:
+        """The quirk; its file is imported now."""
+        found = import_module(f"bridge.quirks.{self.path}").QUIRK
+        assert isinstance(found, Quirk)
+        return found
+
+
+def _at(path: str, *ops: str) -> At:
+    return At(path, frozenset(ops))
+
+
+FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.unreachable_trip_count", "Loop"),
+    _at("openvino_cpu.loop_without_iterations", "Loop"),
+    _at("openvino_cpu.unchanged_state", "Loop"),
+    _at("openvino_cpu.nested_tensor_iterators", "Loop"),
+    _at("openvino_cpu.uncounted_slices", "Loop"),
+    _at("openvino_cpu.false_first_condition", "Loop"),
+    _at("openvino_cpu.stacks_of_no_iteration", "Loop"),
+    _at("openvino_cpu.unseen_growth", "Loop"),
+    _at("openvino_cpu.sizes_of_states", "Loop"),
+    _at("openvino_cpu.row_of_slice_as_state", "Gather"),
+    _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
+    _at("openvino_cpu.state_in_shared_memory", "Loop"),
+)
+"""Quirks for IR, in their order."""
+
+FOR_ONNX: tuple[At, ...] = ()
+"""Quirks for ONNX, in their order."""
+
+
+def work_round(model: Model, context: Context) -> None:
+    """Applies, in place, the quirks of the target whose operators the model has."""
+    ops = {node.op for node in model.graph.walk()}
+    for at in FOR_IR if context.target.format == "ir" else FOR_ONNX:
+        if at.ops & ops:
+            at.quirk.run(model.graph, context)

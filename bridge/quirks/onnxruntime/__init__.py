@@ -1,0 +1,1 @@
+"""Faults of onnxruntime's CPU kernels."""

@@ -1,0 +1,1 @@
+"""Faults of OpenVINO's CPU plugin."""

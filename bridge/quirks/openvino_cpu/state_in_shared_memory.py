@@ -1,0 +1,118 @@
+"""Inputs of a Loop's body that share memory with what becomes a state.
+
+OpenVINO's CPU plugin computes operators in the memory of their first input where it can,
+that of a body's Parameter too. A state that is made in this way from a slice or from another state
+lies where the next slice or state is then written, before it is read: `h = x + h` over the slices
+x gives wrong numbers, and so does `a, b = b, a + b`. What is the same in every iteration is
+overwritten in the first. A maximum with itself, which is not computed in place, gives such an
+input a memory of its own.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Carried, Invariant
+from bridge.neutral.types import BOOL, STRING, is_static, size_of
+from bridge.passes.context import Context
+from bridge.quirks.quirk import OPENVINO_CPU, Quirk
+
+OWN_MEMORY = {
+    "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
+    "If", "Loop", "MatMul", "NonZero", "Range", "Shape", "Size", "TopK",
+}  # fmt: skip
+"""Operators that never write where their inputs are."""
+
+
+def separate_inputs(graph: Graph, context: Context) -> None:
+    """Copies, in place, every input of a Loop's body in whose memory another value may come to
+    lie."""
+    for node in graph.nodes:
+        for body in node.bodies:
+            separate_inputs(body.graph, context)
+            if node.op == "Loop":
+                _separate(body, Builder([], node.name, context.target))
+
+
+def _separate(body: Body, b: Builder) -> None:
+    graph = body.graph
+    copied: dict[Value, Value] = {}
+    for value in _endangered(body):
+        if value.element not in (None, STRING):
+            copied[value] = b.op("Or" if value.element is BOOL else "Max", value, value)
+    if not copied:
+        return
+    for node in graph.nodes:
+        node.inputs = [None if v is None else copied.get(v, v) for v in node.inputs]
+    graph.outputs = [copied.get(v, v) for v in graph.outputs]
+    graph.nodes[:0] = b.nodes
+
+
+def _endangered(body: Body) -> list[Value]:
+    """The inputs of the body that need a memory of their own, in order."""
+    graph = body.graph
+    places = _places(graph)
+    found: set[Value] = set()
+    fixed: set[Value] = set()
+    for value, port in body.entries():
+        if isinstance(port, Carried):
+            found |= places.get(graph.outputs[port.output], set()) - {value}
+        elif isinstance(port, Invariant):
+            fixed.add(value)
+    # What is fixed for all iterations may be read in place, but a state must not lie there, nor
+    # may a first operand be overwritten.
+    overwritten = {place for node in graph.nodes for place in _overwritten(node, places)}
+    found = (found - fixed) | (fixed & (overwritten | set(graph.outputs)))
+    return [value for value in graph.inputs if value in found]
+
+
+def _places(graph: Graph) -> dict[Value, set[Value]]:
+    """In the memory of which of the graph's inputs each value may lie."""
+    places = {value: {value} for value in graph.inputs}
+    for node in graph.nodes:
+        if node.op in OWN_MEMORY or _is_copy(node):
+            continue
+        for output in node.outputs:
+            places[output] = {
+                place
+                for value in node.inputs
+                if value is not None and _fits(value, output)
+                for place in places.get(value, ())
+            }
+    return places
+
+
+def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
+    first = node.input(0)
+    if (
+        first is None
+        or node.op in OWN_MEMORY
+        or _is_copy(node)
+        or not any(_fits(first, o) for o in node.outputs)
+    ):
+        return set()
+    return places.get(first, set())
+
+
+def _fits(value: Value, output: Value) -> bool:
+    """Whether a value's memory is right for an output."""
+    if value.element is not output.element:
+        return False
+    if is_static(value.shape) and is_static(output.shape):
+        return size_of(value.shape) == size_of(output.shape)
+    return True
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a node is what `_separate` makes: a value combined with itself."""
+    return node.op in ("Max", "Or") and len(set(node.inputs)) == 1
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A state computed in the memory of a body's Parameter is overwritten before it is "
+    "read: h = x + h over slices x is wrong.",
+    cost="a copy of each input of a body in whose memory a state may lie",
+    run=separate_inputs,
+)

@@ -1,0 +1,34 @@
+"""Slices that say how often a TensorIterator runs: OpenVINO removes them where nothing needs
+them."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, loop_kind
+from bridge.neutral.ports import Sliced, Yield
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
+    """One of the slices is an output that leads nowhere, so that it stays."""
+    if loop_kind(node) == "count":
+        return None
+    body = node.body
+    counter = next(value for value, port in body.entries() if isinstance(port, Sliced))
+    if any(value is counter and exit == Yield(None) for value, exit in body.exits()):
+        return None
+    draft = Draft.of(node)
+    draft.body.add_exit(counter, Yield(None))
+    return draft.build(b)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A TensorIterator loses a sliced input that nothing reads, and with it the number of "
+    "its iterations.",
+    cost="one Result in the body",
+    run=rewriting("Loop", by=slice_that_counts),
+)

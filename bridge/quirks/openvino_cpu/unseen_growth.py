@@ -1,0 +1,62 @@
+"""A state whose shape changes and that nothing behind the Loop takes: where OpenVINO knows the
+first shape, it takes it for that of every iteration."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Yield
+from bridge.neutral.types import Interval
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def used_growth(b: Builder, node: Node, place: Place) -> Result:
+    """The state leaves the Loop and is used."""
+    draft = Draft.of(node)
+    body = draft.body
+    grown = [
+        (value, port)
+        for value, port in body.entries()
+        if isinstance(port, Carried)
+        and body.outputs[port.output] == Yield(None)
+        and port.input is not None
+        and not _keeps_shape(value)
+    ]
+    sliced = next((i for i, v in enumerate(node.outputs) if v.rank is not None), None)
+    if not grown or sliced is None:
+        return None
+    count = len(node.outputs)
+    for index, (_, port) in enumerate(grown, count):
+        body.outputs[port.output] = Yield(index)
+    outputs = draft.make(b, further=len(grown))
+    results = list(outputs[:count])
+    # A bound on a slice that takes all: nothing of it can be known before the Loop has run.
+    end = b.constant([1 << 30])
+    for (value, _), state in zip(grown, outputs[count:], strict=True):
+        state.type = state.declared = value.type
+        size = b.op("ReduceMax", b.op("Shape", state), b.constant([0]), keepdims=True)
+        end = b.op("Max", end, size)
+    whole, zero = results[sliced], b.constant([0])
+    if whole.rank == 0:
+        line = b.op("Slice", b.op("Unsqueeze", whole, zero), zero, end, zero)
+        results[sliced] = b.op("Squeeze", line, zero)
+    else:
+        results[sliced] = b.op("Slice", whole, zero, end, zero)
+    return results
+
+
+def _keeps_shape(state: Value) -> bool:
+    """Whether a state's dimensions are known to be the same in each iteration: an unknown one
+    stands where they differ, or may."""
+    return state.shape is not None and not any(isinstance(dim, Interval) for dim in state.shape)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A state that grows and that nothing behind the Loop takes keeps its first shape.",
+    cost="an output, its Shape, and a Slice of another output",
+    run=rewriting("Loop", by=used_growth),
+)

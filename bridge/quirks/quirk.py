@@ -1,0 +1,110 @@
+"""What a quirk is, and how one that rewrites single nodes runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bridge.errors import UnsupportedError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.rewrite import Substitution
+from bridge.operators import Result
+from bridge.passes.context import Context
+from bridge.passes.expand import Expander
+
+
+@dataclass(frozen=True)
+class Quirk:
+    """A fault of an engine and the pass that works round it.
+
+    `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
+    does, `cost` what the workaround adds to the file. `issue` is upstream's, where there is one.
+    `run` changes a graph and all that is nested in it, in place.
+    """
+
+    engine: str
+    releases: str
+    symptom: str
+    cost: str
+    run: Callable[[Graph, Context], None]
+    issue: str = ""
+
+
+OPENVINO_CPU = "OpenVINO CPU"
+ONNXRUNTIME = "onnxruntime"
+
+
+@dataclass
+class Place:
+    """Where a node stands: its graph, and the node and body that hold that graph, if any."""
+
+    graph: Graph
+    holder: Node | None = None
+    body: Body | None = None
+    outer: Place | None = None
+    _users: Users | None = None
+
+    def users(self, value: Value) -> list[Node]:
+        """The nodes of the graph that take the value, before any was rewritten."""
+        if self._users is None:
+            self._users = users_in(self.graph)
+        return self._users.get(value, [])
+
+
+Users = dict[Value, list[Node]]
+
+
+def users_in(graph: Graph) -> Users:
+    """The nodes of a graph by the values that they take."""
+    users: Users = {}
+    for node in graph.nodes:
+        for value in dict.fromkeys(node.inputs):
+            if value is not None:
+                users.setdefault(value, []).append(node)
+    return users
+
+
+def behind_copies(value: Value) -> Value:
+    """What a value is by another name."""
+    while value.producer is not None and value.producer.op == "Identity":
+        value = value.producer.inputs[0] or value
+    return value
+
+
+Rewrite = Callable[[Builder, Node, Place], Result]
+"""What takes the place of a node's outputs, or None where the fault does not show."""
+
+
+def rewriting(*ops: str, by: Rewrite) -> Callable[[Graph, Context], None]:
+    """A pass that asks `by` about each node of these operators, innermost bodies first, and expands
+    what it makes."""
+    wanted = frozenset(ops)
+
+    def run(graph: Graph, context: Context) -> None:
+        expander = Expander(context.target, "neutral")
+        _graph(Place(graph), wanted, by, expander)
+        if expander.findings:
+            raise UnsupportedError(str(context.target), expander.findings)
+
+    return run
+
+
+def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -> None:
+    substitution = Substitution()
+    nodes: list[Node] = []
+    for node in place.graph.nodes:
+        substitution.apply(node)
+        for body in node.bodies:
+            _graph(Place(body.graph, node, body, place), ops, by, expander)
+        made: list[Node] = []
+        result = None
+        if node.op in ops:
+            result = by(Builder(made, node.name, expander.target), node, place)
+        if result is None:
+            nodes.append(node)
+            continue
+        values: list[Value | None] = [result] if isinstance(result, Value) else list(result)
+        expander.replace(node, made, values, nodes, substitution, repr(node))
+    place.graph.nodes = nodes
+    substitution.finish(place.graph)

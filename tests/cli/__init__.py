@@ -1,0 +1,1 @@
+"""The command line, its errors, and the package as people install it."""

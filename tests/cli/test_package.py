@@ -1,0 +1,144 @@
+"""The wheel, installed in an environment of its own without any engine, and the README."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import venv
+from inspect import Parameter, signature
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import bridge
+from bridge.api import ConvertOptions
+from tests.readme import README, updated
+
+PROJECT = Path(__file__).parents[2]
+MODEL = PROJECT / "roundtrip_models" / "if_nested.xml"
+
+SCRIPT = """
+import importlib.util, json, sys
+from pathlib import Path
+import bridge, onnx
+models = Path(bridge.__file__).parent / "roundtrip_models"
+absent = [n for n in ("openvino", "onnxruntime", "torch") if importlib.util.find_spec(n) is None]
+for source in sorted(models.iterdir()):
+    ir, back = f"{source.stem}.xml", f"{source.stem}.onnx"
+    bridge.convert(source, ir)
+    bridge.convert(ir, back)
+    onnx.checker.check_model(back, full_check=True)
+    ops = {node.op for node in bridge.load(back).graph.walk()}
+    print(json.dumps({"model": source.name, "if": "If" in ops}))
+print(json.dumps({"package": bridge.__file__, "absent": absent}))
+"""
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, PROJECT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_what_it_needs(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
+    for path in (PROJECT / "mappings").iterdir():
+        assert f"bridge/mappings/{path.name}" in names
+    for path in (PROJECT / "bridge").rglob("*.py"):
+        assert str(path.relative_to(PROJECT)) in names
+    assert "bridge/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith("tests/") for name in names)
+
+
+def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None:
+    home = tmp_path / "environment"
+    venv.create(home)
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", wheel)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    *converted, last = map(json.loads, run(python, "-I", "-c", SCRIPT, cwd=outside).splitlines())
+
+    assert Path(last["package"]).is_relative_to(home)
+    assert last["absent"] == ["openvino", "onnxruntime", "torch"]
+    assert len(converted) == 3
+    assert all(entry["if"] for entry in converted)
+
+    text = README.read_text(encoding="utf-8")
+    first = text.partition("<!-- wheel -->")[2].split("```")[1].partition("\n")[2].strip()
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    finished = subprocess.run(
+        first.removesuffix(" --check"), shell=True, cwd=outside, env={"PATH": path}, check=False
+    )
+    assert finished.returncode == 0 and (outside / "model.xml").is_file()
+
+    command = python.with_name("bridge")
+    assert run(command, "--version").startswith("bridge 0.")
+    said = run(command, "convert", "if_nested.onnx", "again.xml", cwd=outside)
+    assert said.startswith("wrote again.xml (")
+    assert "control flow:" in run(command, "inspect", "again.xml", cwd=outside)
+    failed = subprocess.run(
+        [command, "check", "if_nested.onnx"],
+        cwd=outside,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 2
+    assert "onnx-openvino-bridge[check]" in failed.stderr
+
+
+def test_signatures() -> None:
+    """Type checkers see every option; what is not Any, they can refuse."""
+    convert = signature(bridge.convert)
+    options = {p.name for p in convert.parameters.values() if p.kind is p.KEYWORD_ONLY}
+    assert set(ConvertOptions.__annotations__) == options
+    assert signature(bridge.save).parameters["options"].annotation == "Unpack[ConvertOptions]"
+    for call in (bridge.load, bridge.to_onnx, bridge.to_openvino):
+        kinds = {p.kind for p in signature(call).parameters.values()}
+        assert Parameter.VAR_KEYWORD not in kinds
+        assert {p.annotation for p in signature(call).parameters.values()}.isdisjoint({"Any", ""})
+    assert {p.name for p in signature(bridge.to_openvino).parameters.values()} <= {
+        *convert.parameters
+    }
+    with pytest.raises(TypeError, match="opst"):
+        bridge.to_onnx(MODEL, opst=17)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="convrt"):
+        bridge.convrt  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_all_that_is_public_is_there_and_documented() -> None:
+    assert set(bridge.__all__) == set(bridge._HOMES)
+    for name in bridge.__all__:
+        assert inspect.getdoc(getattr(bridge, name)), name
+    calls = [bridge.load, bridge.convert, bridge.save, bridge.to_onnx, bridge.to_openvino]
+    for call in (*calls, bridge.pack, bridge.unpack):
+        assert "error" in str(call.__doc__).lower(), call
+
+
+def test_readme_says_what_the_tables_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert updated(text) == text, "python -m tests.readme"
+
+
+def test_readme_has_the_commands() -> None:
+    """`.ci/run` runs the second one."""
+    text = README.read_text(encoding="utf-8")
+    for marker in ("<!-- set-up -->", "<!-- tests -->"):
+        assert text.count(marker) == 1
+        command = text.partition(marker)[2].split("```")[1].partition("\n")[2].strip()
+        assert command and "\n" not in command

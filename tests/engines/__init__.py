@@ -1,0 +1,1 @@
+"""`bridge check` and what it knows of engines."""

@@ -1,0 +1,1 @@
+"""Operators: each against both engines."""

@@ -1,0 +1,163 @@
+"""Models of ai.onnx.ml as IR: OpenVINO computes what onnxruntime does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import bridge
+from tests.support.running import OnnxRuntime, OpenVino
+
+RNG = np.random.default_rng(11)
+ROWS, FEATURES = 16, 5
+X = RNG.normal(size=(ROWS, FEATURES)).astype(np.float32)
+X[3, 2] = np.nan
+CLEAN = np.nan_to_num(X)
+WHOLE = RNG.integers(0, 4, size=(ROWS, 3))
+
+
+def floats(*shape: int) -> list[float]:
+    return RNG.normal(size=shape).reshape(-1).tolist()
+
+
+def forest(prefix: str, trees: int, depth: int, ids: list[int], **options: Any) -> dict[str, Any]:
+    """Random binary trees; every leaf has a weight for one of `ids`."""
+    a: dict[str, list[Any]] = {
+        f"nodes_{k}": []
+        for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
+                  "falsenodeids", "missing_value_tracks_true")
+    }  # fmt: skip
+    a |= {f"{prefix}_{k}": [] for k in ("treeids", "nodeids", "ids", "weights")}
+    modes = options.pop("modes", ["BRANCH_LEQ"])
+    positive = options.pop("positive", False)
+    for tree in range(trees):
+        inner = 2**depth - 1
+        for index in range(2 * inner + 1):
+            leaf = index >= inner
+            mode = "LEAF" if leaf else modes[RNG.integers(len(modes))]
+            row = (tree, index, int(RNG.integers(FEATURES)), float(RNG.normal()), mode,
+                   0 if leaf else 2 * index + 1, 0 if leaf else 2 * index + 2,
+                   int(RNG.integers(2)))  # fmt: skip
+            for key, value in zip(list(a)[:8], row, strict=True):
+                a[key].append(value)
+            if leaf:
+                a[f"{prefix}_treeids"].append(tree)
+                a[f"{prefix}_nodeids"].append(index)
+                a[f"{prefix}_ids"].append(ids[RNG.integers(len(ids))])
+                weight = RNG.random() / trees if positive else RNG.normal()
+                a[f"{prefix}_weights"].append(float(weight))
+    return {**a, **options}
+
+
+Case = tuple[str, np.ndarray, dict[str, Any]]
+CASES: dict[str, Case] = {
+    "scaler": ("Scaler", CLEAN, {"offset": floats(FEATURES), "scale": floats(FEATURES)}),
+    "scaler of integers": ("Scaler", WHOLE, {"offset": [1.5], "scale": [2.0]}),
+    "binarizer": ("Binarizer", CLEAN, {"threshold": 0.3}),
+    "imputer": ("Imputer", X, {
+        "imputed_value_floats": floats(FEATURES), "replaced_value_float": float("nan"),
+    }),
+    "imputer of integers": ("Imputer", WHOLE, {
+        "imputed_value_int64s": [7], "replaced_value_int64": 2,
+    }),
+    "feature vectorizer": ("FeatureVectorizer", CLEAN, {"inputdimensions": [FEATURES]}),
+    "one hot": ("OneHotEncoder", WHOLE, {"cats_int64s": [2, 0, 1], "zeros": 1}),
+    "label encoder": ("LabelEncoder", WHOLE, {
+        "keys_int64s": [0, 3, 2], "values_floats": [0.5, 1.5, 2.5], "default_float": -1.0,
+    }),
+    "label encoder to integers": ("LabelEncoder", WHOLE, {
+        "keys_int64s": [1, 3], "values_int64s": [10, 30], "default_int64": -5,
+    }),
+    "linear regressor": ("LinearRegressor", CLEAN, {
+        "coefficients": floats(2, FEATURES), "intercepts": floats(2), "targets": 2,
+    }),
+}  # fmt: skip
+for norm in ("MAX", "L1", "L2"):
+    CASES[f"normalizer {norm}"] = "Normalizer", np.abs(CLEAN), {"norm": norm}
+for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+    CASES[f"linear classifier {transform}"] = "LinearClassifier", CLEAN, {
+        "coefficients": floats(3, FEATURES), "intercepts": floats(3),
+        "classlabels_ints": [4, 7, 9], "post_transform": transform,
+    }  # fmt: skip
+    CASES[f"trees, three classes, {transform}"] = (
+        "TreeEnsembleClassifier",
+        X,
+        forest("class", 16, 3, [0, 1, 2], classlabels_int64s=[5, 6, 8], post_transform=transform),
+    )
+for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+    CASES[f"linear classifier of two, {transform}"] = "LinearClassifier", CLEAN, {
+        "coefficients": floats(2, FEATURES), "intercepts": floats(2),
+        "classlabels_ints": [4, 7], "post_transform": transform,
+    }  # fmt: skip
+    for positive in (False, True):
+        CASES[f"trees, two classes, {transform} {positive}"] = "TreeEnsembleClassifier", X, forest(
+            "class", 4, 3, [0], classlabels_int64s=[0, 1], post_transform=transform,
+            positive=positive,
+        )  # fmt: skip
+for how in ("SUM", "AVERAGE", "MIN", "MAX"):
+    CASES[f"trees, {how}"] = (
+        "TreeEnsembleRegressor",
+        X,
+        forest("target", 5, 4, [0], n_targets=1, aggregate_function=how),
+    )
+CASES["trees, all modes"] = "TreeEnsembleRegressor", np.round(X), forest(
+    "target", 16, 4, [0, 1], n_targets=2, base_values=[0.5, -0.25],
+    modes=["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"],
+)  # fmt: skip
+for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+    vectors = {
+        "support_vectors": floats(6, FEATURES), "kernel_type": kernel,
+        "kernel_params": [0.2, 0.1, 2.0],
+    }  # fmt: skip
+    CASES[f"svm regressor {kernel}"] = "SVMRegressor", CLEAN, {
+        **vectors, "coefficients": floats(6), "n_supports": 6, "rho": [0.3],
+    }  # fmt: skip
+    CASES[f"svm classifier {kernel}"] = "SVMClassifier", CLEAN, {
+        **vectors, "coefficients": floats(2, 6), "vectors_per_class": [2, 3, 1],
+        "rho": floats(3), "classlabels_ints": [3, 5, 8],
+    }  # fmt: skip
+CASES["svm classifier of two"] = "SVMClassifier", CLEAN, {
+    **vectors, "coefficients": floats(6), "vectors_per_class": [2, 4], "rho": [0.1],
+    "classlabels_ints": [3, 5],
+}  # fmt: skip
+CASES["svm, one class"] = "SVMRegressor", CLEAN, {
+    **vectors, "coefficients": floats(6), "n_supports": 6, "rho": [0.3], "one_class": 1,
+}  # fmt: skip
+
+
+def model(op: str, x: np.ndarray, attributes: dict[str, Any], version: int) -> onnx.ModelProto:
+    schema = onnx.defs.get_schema(op, version, "ai.onnx.ml")
+    outputs = ["a", "b"][: len(schema.outputs)]
+    node = helper.make_node(op, ["x"], outputs, domain="ai.onnx.ml", **attributes)
+    shape = ["rows", x.shape[1]]
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", element, shape)],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
+    whole = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return onnx.shape_inference.infer_shapes(whole)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_numbers(name: str, tmp_path: Path) -> None:
+    op, x, attributes = CASES[name]
+    proto = model(op, x, attributes, 3)
+    for value in proto.graph.output:
+        if not value.type.tensor_type.elem_type:
+            same = op == "Imputer" and x.dtype == np.int64
+            value.type.tensor_type.elem_type = TensorProto.INT64 if same else TensorProto.FLOAT
+    expected = OnnxRuntime(proto).run({"x": x})
+    bridge.convert(proto, tmp_path / "m.xml")
+    actual = OpenVino(tmp_path / "m.xml").run([x])
+    for wanted, found in zip(expected, actual, strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

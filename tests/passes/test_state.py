@@ -1,0 +1,58 @@
+"""IR's variables as inputs and outputs of ONNX, and as variables again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+from openvino import opset6, opset13
+
+import bridge
+from tests.support.running import OnnxRuntime
+
+
+def stateful(start: str) -> ov.Model:
+    """A sum over calls, in a variable that starts with a constant, zeros, or twice the input."""
+    x = opset13.parameter([-1, 3], np.float32)
+    x.output(0).tensor.set_names({"x"})
+    initial = {
+        "constant": lambda: opset13.constant(np.full((2, 3), 5, np.float32)),
+        "computed": lambda: opset13.multiply(x, opset13.constant(np.float32(2))),
+    }[start]()
+    before = opset6.read_value(initial, "sum", np.float32, ov.PartialShape([-1, 3]))
+    after = opset13.add(before, x)
+    after.output(0).tensor.set_names({"after"})
+    result = opset13.result(opset13.multiply(after, opset13.constant(np.float32(3))))
+    result.output(0).tensor.set_names({"y"})
+    return ov.Model([result], [opset6.assign(after, "sum")], [x], "stateful")
+
+
+@pytest.mark.parametrize("start", ["constant", "computed"])
+def test_calls_in_a_row(start: str, tmp_path: Path) -> None:
+    ov.save_model(stateful(start), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx", debug=True)
+    bridge.convert(tmp_path / "b.onnx", tmp_path / "c.xml", debug=True)
+    onnx.checker.check_model(onnx.load(tmp_path / "b.onnx"), full_check=True)
+    session = OnnxRuntime(tmp_path / "b.onnx")
+    requests = [
+        ov.Core().compile_model(tmp_path / name, "CPU").create_infer_request()
+        for name in ("a.xml", "c.xml")
+    ]
+    state: dict[str, np.ndarray] = {}
+    for call in range(3):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3) + call
+        y, after = session.run({"x": x, **state})
+        state = {"sum": after}
+        for request in requests:
+            request.infer({"x": x})
+            np.testing.assert_allclose(y, request.get_output_tensor(0).data)
+
+
+def test_same_format_keeps_variables(tmp_path: Path) -> None:
+    ov.save_model(stateful("constant"), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.xml")
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    assert [sink.get_variable_id() for sink in model.get_sinks()] == ["sum"]

@@ -1,0 +1,1 @@
+"""Whole models: drawn at random, from exporters, from the standard, and `roundtrip_models/`."""

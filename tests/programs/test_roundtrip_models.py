@@ -1,0 +1,182 @@
+"""Every model of `roundtrip_models/`, there and back, in both engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino
+import pytest
+
+import bridge
+from tests.support import model_files
+from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES, Input
+from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+
+each_onnx = pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
+each_ir = pytest.mark.parametrize("path", IR_FILES, ids=lambda path: path.stem)
+
+
+def read_ir(path: Path) -> openvino.Model:
+    return openvino.Core().read_model(path)
+
+
+def convert_twice(source: Path | onnx.ModelProto, tmp_path: Path, name: str) -> Path:
+    """Converts into two folders, which must hold the same bytes, and returns the first result."""
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        folder.mkdir(exist_ok=True)
+        bridge.convert(source, folder / name)
+    for written in sorted((tmp_path / "first").glob(f"{Path(name).stem}.*")):
+        again = tmp_path / "second" / written.name
+        assert written.read_bytes() == again.read_bytes(), f"{written.name} differs"
+    return tmp_path / "first" / name
+
+
+def without_dropped_defaults(inputs: list[Input], kept: list[str]) -> list[int]:
+    """Positions of the inputs that a conversion kept; only an input with a default may go."""
+    for item in inputs:
+        assert item.name in kept or item.has_default, f"input {item.name!r} is missing"
+    return [position for position, item in enumerate(inputs) if item.name in kept]
+
+
+def interface(values: list[onnx.ValueInfoProto]) -> list[tuple[str, str]]:
+    return [(value.name, type_name(value.type)) for value in values]
+
+
+def type_name(type: onnx.TypeProto) -> str:
+    if type.HasField("sequence_type"):
+        return f"seq({type_name(type.sequence_type.elem_type)})"
+    if type.HasField("optional_type"):
+        return f"optional({type_name(type.optional_type.elem_type)})"
+    return str(type.tensor_type.elem_type)
+
+
+@each_onnx
+def test_onnx_model_is_valid(path: Path) -> None:
+    model = model_files.load_onnx(path)
+    # Type inference takes a sparse initializer for a value of sparse type, which no operator
+    # accepts; the specification and onnxruntime take it for a dense tensor.
+    onnx.checker.check_model(model, full_check=not model.graph.sparse_initializer)
+
+
+@each_onnx
+def test_onnx_inputs_reach_both_branches(path: Path) -> None:
+    model = model_files.load_onnx(path)
+    constants = {item.name for item in model.graph.initializer}
+    constants |= {n.output[0] for n in model.graph.node if n.op_type == "Constant"}
+    conditions = {n.input[0] for n in model.graph.node if n.op_type == "If"} - constants
+    if not conditions or model_files.is_one_way(path):
+        return
+    inputs = model_files.onnx_inputs(model)
+    del model.graph.output[:]
+    for name in sorted(conditions):
+        model.graph.output.add(name=name).type.tensor_type.elem_type = onnx.TensorProto.BOOL
+    engine = OnnxRuntime(model)
+    taken = [
+        [bool(value.item()) for value in engine.run(feed)]
+        for feed in (model_files.feeds(path, inputs, index) for index in range(INPUT_SETS))
+    ]
+    for condition, values in zip(sorted(conditions), zip(*taken, strict=True), strict=True):
+        assert set(values) == {True, False}, f"{condition} is always {values[0]}"
+
+
+@each_onnx
+def test_onnx_to_ir_and_back(path: Path, tmp_path: Path) -> None:
+    model = model_files.load_onnx(path)
+    inputs = model_files.onnx_inputs(model)
+    xml = convert_twice(model, tmp_path, "converted.xml")
+    ir, boundary = read_ir(xml), bridge.Boundary.of(xml)
+    entries = [boundary.owner(name) for port in ir.inputs for name in port.get_names()]
+    kept = without_dropped_defaults(inputs, entries)
+    exits = [part for value in model.graph.output for part in parts(boundary, value.name)]
+    for name, port in zip(exits, ir.outputs, strict=True):
+        assert name in port.get_names()
+    back = convert_twice(xml, tmp_path, "back.onnx")
+    returned = onnx.load(back)
+    onnx.checker.check_model(returned, full_check=True)
+    assert interface(returned.graph.input) == interface([model.graph.input[i] for i in kept])
+    assert interface(returned.graph.output) == interface(model.graph.output)
+    original, there, again = OnnxRuntime(model), OpenVino(ir), OnnxRuntime(back)
+    for index in range(INPUT_SETS):
+        feed = model_files.feeds(path, inputs, index)
+        feed = {inputs[position].name: feed[inputs[position].name] for position in kept}
+        expected = flat(original.run(feed))
+        results = there.run_packed(boundary, feed)
+        assert_close(flat([results[value.name] for value in model.graph.output]), expected)
+        assert_close(flat(again.run(feed)), expected)
+
+
+def parts(boundary: bridge.Boundary, output: str) -> list[str]:
+    """The tensors that stand for an output."""
+    port = boundary.outputs.get(output)
+    return [output] if port is None else port.parts(output)
+
+
+@each_onnx
+def test_onnx_to_onnx(path: Path, tmp_path: Path) -> None:
+    model = model_files.load_onnx(path)
+    inputs = model_files.onnx_inputs(model)
+    copy = convert_twice(model, tmp_path, "copy.onnx")
+    written = onnx.load(copy)
+    onnx.checker.check_model(written, full_check=True)
+    kept = without_dropped_defaults(inputs, [value.name for value in written.graph.input])
+    assert interface(written.graph.input) == interface([model.graph.input[i] for i in kept])
+    assert interface(written.graph.output) == interface(model.graph.output)
+    original, again = OnnxRuntime(model), OnnxRuntime(copy)
+    for index in range(INPUT_SETS):
+        feed = model_files.feeds(path, inputs, index)
+        feed = {inputs[position].name: feed[inputs[position].name] for position in kept}
+        assert_close(flat(again.run(feed)), flat(original.run(feed)))
+
+
+def names_of(node: openvino.Node, port: openvino.Output) -> set[str]:
+    return port.get_names() or {node.get_friendly_name()}
+
+
+@each_ir
+def test_ir_to_onnx_and_back(path: Path, tmp_path: Path) -> None:
+    ir = read_ir(path)
+    model_path = convert_twice(path, tmp_path, "converted.onnx")
+    model = onnx.load(model_path)
+    onnx.checker.check_model(model, full_check=True)
+    for value, parameter in zip(model.graph.input, ir.get_parameters(), strict=True):
+        assert value.name in names_of(parameter, parameter.output(0))
+    for value, result in zip(model.graph.output, ir.get_results(), strict=True):
+        # One value may go to several Results; ONNX outputs need names of their own.
+        assert value.name in result.output(0).get_names() | {result.get_friendly_name()}
+    back = convert_twice(model_path, tmp_path, "back.xml")
+    inputs = model_files.ir_inputs(ir)
+    original, there, again = OpenVino(ir), OnnxRuntime(model_path), OpenVino(back)
+    for index in range(INPUT_SETS):
+        values = list(model_files.feeds(path, inputs, index).values())
+        expected = original.run(values)
+        named = {v.name: x for v, x in zip(model.graph.input, values, strict=True)}
+        assert_close(there.run(named), expected)
+        assert_close(again.run(values), expected)
+
+
+@each_ir
+def test_ir_to_ir(path: Path, tmp_path: Path) -> None:
+    ir = read_ir(path)
+    copy = convert_twice(path, tmp_path, "copy.xml")
+    written = read_ir(copy)
+    for old, new in zip(ir.inputs + ir.outputs, written.inputs + written.outputs, strict=True):
+        assert new.get_names() >= old.get_names()
+        assert new.get_element_type() == old.get_element_type()
+        assert new.get_partial_shape() == old.get_partial_shape()
+    inputs = model_files.ir_inputs(ir)
+    original, again = OpenVino(ir), OpenVino(copy)
+    for index in range(INPUT_SETS):
+        values: list[np.ndarray] = list(model_files.feeds(path, inputs, index).values())
+        assert_close(again.run(values), original.run(values))
+
+
+@pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
+def test_a_loaded_model_can_be_saved_again(path: Path, tmp_path: Path) -> None:
+    model = bridge.load(path)
+    for suffix in (".xml", ".onnx", ".xml"):
+        saved, converted = tmp_path / f"saved{suffix}", tmp_path / f"converted{suffix}"
+        bridge.save(model, saved)
+        bridge.convert(path, converted)
+        assert saved.read_bytes() == converted.read_bytes()

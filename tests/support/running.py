@@ -1,0 +1,101 @@
+"""The two engines, run plainly, for tests that compare numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+
+import bridge
+
+onnxruntime.set_default_logger_severity(4)
+
+# Relative and absolute tolerance by the size of a float in bytes. OpenVINO's CPU plugin computes
+# 64-bit floats in 32 bits.
+_TOLERANCE = {2: 2e-3, 4: 2e-5, 8: 2e-5}
+
+
+class OnnxRuntime:
+    """An ONNX model in onnxruntime, graph optimisations off."""
+
+    def __init__(self, model: onnx.ModelProto | Path) -> None:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        source = str(model) if isinstance(model, Path) else model.SerializeToString()
+        self.session = onnxruntime.InferenceSession(
+            source, options, providers=["CPUExecutionProvider"]
+        )
+
+    def run(self, feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        return self.session.run(None, dict(feed))
+
+
+class OpenVino:
+    """A model on OpenVINO's CPU plugin, computing in 32-bit floats."""
+
+    def __init__(self, model: openvino.Model | Path) -> None:
+        self.compiled = openvino.Core().compile_model(
+            model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+        )
+
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        request = self._infer(values)
+        return [tensor.data.copy() for tensor in request.output_tensors]
+
+    def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by each of their tensor names."""
+        request = self._infer(values)
+        return {
+            name: tensor.data.copy()
+            for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
+            for name in port.get_names()
+        }
+
+    def run_packed(self, boundary: bridge.Boundary, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs of the ONNX model that the model comes from, by name."""
+        packed = bridge.pack(boundary, feed)
+        return bridge.unpack(boundary, self.run_by_name(list(packed.values())))
+
+    def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
+        request = self.compiled.create_infer_request()
+        for position, value in enumerate(values):
+            request.set_input_tensor(position, openvino.Tensor(value))
+        # Twice: where one tensor grows beyond what it ever needed, the CPU plugin (2026.4) may give
+        # it the memory in which an If has left its output for a consumer that is still to run
+        # (`tests/quirks/test_canaries.py`). The second time no tensor grows.
+        request.infer()
+        request.infer()
+        return request
+
+
+def flat(values: Sequence[Any]) -> list[np.ndarray]:
+    """Sequences opened, so that lengths show in the count; a False for what is absent."""
+    result: list[np.ndarray] = []
+    for value in values:
+        if value is None:
+            result.append(np.array(False))
+        elif isinstance(value, list):
+            result += [np.array(len(value)), *value]
+        else:
+            result.append(value)
+    return result
+
+
+def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+    """Asserts equal count, element types, shapes, and values (floats within tolerance)."""
+    assert len(actual) == len(expected)
+    for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
+        where = f"output {position}"
+        assert got.dtype == want.dtype, where
+        assert got.shape == want.shape, where
+        if np.issubdtype(want.dtype, np.floating):
+            tolerance = _TOLERANCE[want.dtype.itemsize]
+            np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=where)
+        else:
+            np.testing.assert_array_equal(got, want, where)
