@@ -101,11 +101,12 @@ class _Folder:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.mark(".done")
-        shutil.rmtree(self.path, ignore_errors=True)
-        _folders.discard(self.path)
-        if self._lock is not None:
-            os.close(self._lock)
+        with _undisturbed():
+            self.mark(".done")
+            shutil.rmtree(self.path, ignore_errors=True)
+            _folders.discard(self.path)
+            if self._lock is not None:
+                os.close(self._lock)
 
     def mark(self, suffix: str) -> None:
         """Says by its name how far the conversion is."""

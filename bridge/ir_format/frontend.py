@@ -24,6 +24,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
 from bridge.operators import Refused, reader
 from bridge.operators.spelling import unspell
+from bridge.operators.validity import contradiction, impropriety
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 VERSIONS = (10, 11)
@@ -149,7 +150,11 @@ class Reader:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
                 results[layer.id] = inputs[0]
             else:
+                start = len(graph.nodes)
                 values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
+                for node in graph.nodes[start:]:
+                    if why := impropriety(node) or contradiction(node):
+                        raise InvalidModelError(f"{where} / {layer}: {why}")
         _drop_unused_constants(graph, results)
         return results
 

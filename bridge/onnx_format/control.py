@@ -81,6 +81,8 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     given += [None] * (2 - len(given))
     _expect_bool(given[1], where)
     states = len(given) - 2
+    if len(proto.output) < states:
+        raise InvalidModelError(f"{where}: has {len(proto.output)} outputs for {states} states")
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
     inner = scope.nested(captures, f"{describe(proto)} / body", home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, reader
 from bridge.operators.spelling import fits, unspell
+from bridge.operators.validity import impropriety
 from bridge.vocabulary import onnx_spellings
 
 _A = onnx.AttributeProto
@@ -218,6 +220,7 @@ class Reader:
             return
         raw = {a.name: read_attribute(a, self.files, where) for a in proto.attribute}
         builder = scope.builder
+        start = len(builder.nodes)
         if rule is not None:
             builder.name = proto.name
             raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
@@ -229,6 +232,7 @@ class Reader:
                 results: list[Value | None] = (
                     [result] if isinstance(result, Value) else list(result)
                 )
+                _require_proper(builder.nodes[start:], where)
                 scope.bind_results(proto, results)
                 return
         builder.name = proto.name
@@ -245,6 +249,7 @@ class Reader:
                 )
             except KeyError as error:
                 raise InvalidModelError(f"{where}: {error.args[0]}") from error
+            _require_proper(builder.nodes[start:], where)
             scope.bind(proto, outputs)
             return
         self.unknown(proto, type, inputs, version, scope)
@@ -278,6 +283,14 @@ class Reader:
         outputs, extras = scope.outputs(proto), node_extras(proto)
         scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
+
+
+def _require_proper(nodes: Iterable[Node], where: str) -> None:
+    """Raises InvalidModelError for what an operator does not have. (What it cannot do with its
+    shapes is no reason: it may stand in a branch that is never taken.)"""
+    for node in nodes:
+        if why := impropriety(node):
+            raise InvalidModelError(f"{where}: {why}")
 
 
 def _is_static(type: Type) -> bool:

@@ -91,6 +91,8 @@ def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
         return False
     if value.rank not in (0, 1) or not all(isinstance(x, int) for x in known):
         return False
+    if value.rank == 0 and len(known) != 1:
+        return False
     shape = () if value.rank == 0 else (len(known),)
     array = np.array(known, dtype=value.type.element.dtype).reshape(shape)
     tensor = Tensor(value.type.element, shape, array)
