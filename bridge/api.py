@@ -338,7 +338,7 @@ def _save(
     force: bool,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.passes import prepare
+    from bridge.pipeline import prepare
 
     report = context.report
     prepare(model, context, done)
@@ -405,8 +405,8 @@ def to_onnx(
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
-    from bridge.passes import prepare
     from bridge.passes.context import Context
+    from bridge.pipeline import prepare
 
     _check_quirks(quirks)
     with _examined(source), limited(read_limits(limits)):

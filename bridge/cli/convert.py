@@ -108,7 +108,7 @@ def convert(
 
         require_engines(source, destination)
     shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
-    with progress(f"converting {source}", quiet) as done:
+    with progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(
             source,
             destination,
@@ -122,7 +122,7 @@ def convert(
             force=force,
             limits=limits,
             debug=debug,
-            progress=done,
+            progress=lambda step: doing(f"{step} done"),
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)

@@ -6,10 +6,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import typer
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UsageError
 
 
 def printable(text: str) -> str:
@@ -60,8 +61,7 @@ def size_of(count: int) -> str:
 
 @contextmanager
 def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something goes on, and the step that was done last: gives the
-    function to call with it."""
+    """Shows on a terminal that something goes on, and what: gives the function to call with it."""
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
@@ -69,7 +69,30 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     from rich.markup import escape
 
     with Console(stderr=True).status(escape(text)) as status:
-        yield lambda step: status.update(f"{escape(text)}: {step} done")
+        yield lambda step: status.update(escape(f"{text}: {printable(step)}"))
+
+
+def require_page(path: Path) -> None:
+    """Raises UsageError where no page can be written to `path`, before the work that it shows."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path}: a page is written to a file that ends in .html")
+    require_file(path)
+
+
+def require_file(path: Path) -> None:
+    """Raises UsageError where no file can be called `path`."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: there is no such directory to write to")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is no regular file; choose another name")
+
+
+def write_page(path: Path, text: str) -> None:
+    """Writes a file of text, whole or not at all."""
+    from bridge.replacing import whole
+
+    with whole(path, notes=[]) as (part,):
+        part.write_text(text, encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
@@ -11,7 +10,7 @@ from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
 from bridge.limits import budget
 from bridge.neutral.types import TensorType
-from bridge.vocabulary import ir_spellings
+from bridge.vocabulary import ir_type
 
 NEWEST = 17
 """The newest operator set (OpenVINO 2026.4)."""
@@ -115,12 +114,7 @@ def read_layer(xml: Xml, where: str) -> Layer:
 
 def _type(text: str, version: str) -> str:
     """The type as its mapping row or rule has it; OpenVINO reads its own types in any case."""
-    return _types().get(text.lower(), text) if version.startswith("opset") else text
-
-
-@cache
-def _types() -> dict[str, str]:
-    return {type.lower(): type for type, _ in ir_spellings()}
+    return ir_type(text) if version.startswith("opset") else text
 
 
 def _port(xml: Xml, layer: Layer, where: str) -> Port:

@@ -139,7 +139,7 @@ def unpack(data: Any, element: Element, count: int) -> np.ndarray:
     if element.bits >= 8:
         dtype = element.dtype
         if dtype.kind == "b":
-            return np.frombuffer(data, np.uint8, count) != 0
+            return np.asarray(np.frombuffer(data, np.uint8, count) != 0)
         return np.frombuffer(data, dtype, count)
     raw = np.frombuffer(data, np.uint8)
     if element.bits in (1, 2, 4):
@@ -169,7 +169,8 @@ def _unpack_groups(raw: np.ndarray, bits: int) -> np.ndarray:
         shifts = np.arange(8 - width, -1, -width, dtype=np.uint8)
         return (data >> shifts & ((1 << width) - 1)).reshape(len(groups), -1)
 
-    return (fields(groups[:, :2], low) | fields(groups[:, 2:], bits - low) << low).reshape(-1)
+    elements = fields(groups[:, :2], low) | fields(groups[:, 2:], bits - low) << low
+    return np.asarray(elements).reshape(-1)
 
 
 def pack(array: np.ndarray, element: Element) -> np.ndarray:

@@ -19,7 +19,9 @@ _PLAIN = (_A.INT, _A.FLOAT, _A.STRING, _A.INTS, _A.TENSOR)
 _LISTS = (_A.FLOATS, _A.STRINGS)
 
 
-def read_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) -> Any:
+def read_attribute(  # noqa: C901 (one case for each type)
+    proto: onnx.AttributeProto, files: ModelFiles, where: str
+) -> Any:
     """int, float, str, Tensor, Type, or a tuple of these; a graph stays a GraphProto."""
     match proto.type:
         case _A.INT:

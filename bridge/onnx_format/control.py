@@ -92,16 +92,17 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     for index, info in enumerate(graph.input):
         value = Value(names=[info.name])
         value.declared = reader.declared(info.type)
+        inner.graph.inputs.append(value)
         if index == 0:
-            value.type = TensorType(I64, ())
+            value = _iteration_number(inner, value)
         elif index == 1:
-            value.type = meet(TensorType(BOOL), value.declared)
+            outer = _outer_type(given[1])
+            value.type = meet(meet(TensorType(BOOL), outer), value.declared)
             if value.rank is None:
                 value.type = TensorType(BOOL, ())
         else:
             value.type = meet(_outer_type(given[index]), value.declared)
         inner.define(info.name, value, shadows=True)
-        inner.graph.inputs.append(value)
     reader.graph(graph, inner)
     _expect_bool(inner.graph.outputs[0], where)
     _expect_states(inner, where)
@@ -115,6 +116,16 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         "Loop", captures.inputs, outputs, {}, (body,), proto.name, node_extras(proto)
     )
     scope.bind(proto, outputs)
+
+
+def _iteration_number(inner: Scope, number: Value) -> Value:
+    """What the body sees of the number of the iteration: a scalar, or 1-D where the body declares
+    that. (The checker accepts it, and onnxruntime goes by what the body declares.)"""
+    declared = number.declared
+    number.type = number.declared = TensorType(I64, ())
+    if not isinstance(declared, TensorType) or declared.rank != 1:
+        return number
+    return inner.builder.op("Reshape", number, inner.builder.constant([1]))
 
 
 def _outer_type(value: Value | None) -> Any:

@@ -42,7 +42,8 @@ class Grafts:
 
     def add(self, data: bytes) -> bytes:
         """Parses a graph; the bytes of the reference to it."""
-        return self._refer(onnx.GraphProto.FromString(data)).SerializeToString()
+        reference = self._refer(onnx.GraphProto.FromString(data))
+        return bytes(reference.SerializeToString())
 
     def lend(self, proto: onnx.GraphProto, home: Scope) -> onnx.GraphProto:
         """A reference to a graph that goes to a function but sees the names of `home`, where it

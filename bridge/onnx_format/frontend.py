@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type, is_static, without_sizes
@@ -29,10 +30,10 @@ from bridge.onnx_format.survey import survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
-from bridge.operators import Refused, reader
+from bridge.operators import Refused, Rule, reader
 from bridge.operators.spelling import fits, unspell
 from bridge.operators.validity import impropriety
-from bridge.vocabulary import onnx_spellings
+from bridge.vocabulary import Operator, Spelling, onnx_rows
 
 _A = onnx.AttributeProto
 
@@ -121,18 +122,10 @@ class Reader:
         model = Model(Graph(), "onnx", self.opsets.get(""))
         model.opsets = self.written_opsets
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
-        model.extras["onnx"] = {
-            key: getattr(proto, key)
-            for key in (
-                "producer_name",
-                "producer_version",
-                "domain",
-                "model_version",
-                "doc_string",
-            )
-            if getattr(proto, key)
-        }
-        model.extras["onnx"]["notes"] = _notes(proto.graph)
+        told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+        known: Any = {key: found for key in told if (found := getattr(proto, key))}
+        known["notes"] = _notes(proto.graph)
+        model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
@@ -149,19 +142,9 @@ class Reader:
                 raise InvalidModelError(f'{scope.where}: two initializers are called "{name}"')
             constants[name] = tensor
         if model is not None:
-            overridable = self.proto.ir_version >= 4
-            for info in proto.input:
-                if info.name in constants and not overridable:
-                    continue
-                value = Value(read_type(info.type), [info.name])
-                require_type(value.type, f'{scope.where} / input "{info.name}"')
-                scope.define(info.name, value)
-                graph.inputs.append(value)
-                if info.name in constants:
-                    model.defaults[value] = constants.pop(info.name)
+            self._inputs(proto, scope, model, constants)
         for name, tensor in constants.items():
             scope.define(name, scope.builder.tensor(tensor, [name]))
-            self.has_open_inputs = not all(_is_static(v.type) for v in graph.inputs)
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
@@ -174,6 +157,23 @@ class Reader:
         graph.nodes = scope.builder.nodes
         scope.close()
         return graph
+
+    def _inputs(
+        self, proto: onnx.GraphProto, scope: Scope, model: Model, constants: dict[str, Tensor]
+    ) -> None:
+        """Gives the top-level graph its inputs; takes those out of `constants` that are inputs
+        with a default value."""
+        overridable = self.proto.ir_version >= 4
+        for info in proto.input:
+            if info.name in constants and not overridable:
+                continue
+            value = Value(read_type(info.type), [info.name])
+            require_type(value.type, f'{scope.where} / input "{info.name}"')
+            scope.define(info.name, value)
+            scope.graph.inputs.append(value)
+            if info.name in constants:
+                model.defaults[value] = constants.pop(info.name)
+        self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
         for tensor in proto.initializer:
@@ -214,45 +214,61 @@ class Reader:
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
         rule = reader("onnx", type, version)
-        spellings = onnx_spellings().get((domain, proto.op_type), ())
+        spellings = onnx_rows(domain, proto.op_type)
         if rule is None and not spellings:
             self.unknown(proto, type, inputs, version, scope)
             return
         raw = {a.name: read_attribute(a, self.files, where) for a in proto.attribute}
-        builder = scope.builder
-        start = len(builder.nodes)
+        scope.builder.name = proto.name
         if rule is not None:
-            builder.name = proto.name
-            raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
-            try:
-                result = rule(builder, raw_node)
-            except Refused as refusal:
-                raise InvalidModelError(f"{where}: {refusal}") from None
-            if result is not None:
-                results: list[Value | None] = (
-                    [result] if isinstance(result, Value) else list(result)
-                )
-                _require_proper(builder.nodes[start:], where)
-                scope.bind_results(proto, results)
+            node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
+            if self._by_rule(rule, node, proto, scope):
                 return
-        builder.name = proto.name
-        for operator, spelling in spellings:
-            if int(spelling.version) > version:
-                continue
+        rows = [row for row in spellings if int(row[1].version) <= version]
+        if not self._by_row(rows, inputs, raw, proto, scope):
+            self.unknown(proto, type, inputs, version, scope)
+
+    def _by_rule(self, rule: Rule, node: Node, proto: onnx.NodeProto, scope: Scope) -> bool:
+        """Reads a node, as it stands in the file, by a rule, if that applies."""
+        start = len(scope.builder.nodes)
+        try:
+            result = rule(scope.builder, node)
+        except Refused as refusal:
+            raise InvalidModelError(f"{scope.path(proto)}: {refusal}") from None
+        if result is None:
+            return False
+        results: list[Value | None] = [result] if isinstance(result, Value) else list(result)
+        _require_proper(scope.builder.nodes[start:], scope.path(proto))
+        scope.bind_results(proto, results)
+        return True
+
+    def _by_row(
+        self,
+        rows: Sequence[tuple[Operator, Spelling]],
+        inputs: list[Value | None],
+        raw: dict[str, Any],
+        proto: onnx.NodeProto,
+        scope: Scope,
+    ) -> bool:
+        """Reads a node by the first of the rows that fits its attributes, if one does."""
+        scope.builder.name = proto.name
+        start = len(scope.builder.nodes)
+        for operator, spelling in rows:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
             outputs, extras = scope.outputs(proto), node_extras(proto)
             try:
                 unspell(
-                    builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
-                )
+                    scope.builder, operator, spelling, inputs, attributes, outputs, proto.name,
+                    extras,
+                )  # fmt: skip
             except KeyError as error:
-                raise InvalidModelError(f"{where}: {error.args[0]}") from error
-            _require_proper(builder.nodes[start:], where)
+                raise InvalidModelError(f"{scope.path(proto)}: {error.args[0]}") from error
+            _require_proper(scope.builder.nodes[start:], scope.path(proto))
             scope.bind(proto, outputs)
-            return
-        self.unknown(proto, type, inputs, version, scope)
+            return True
+        return False
 
     def unknown(
         self,
@@ -285,7 +301,7 @@ class Reader:
         scope.bind(proto, outputs)
 
 
-def _require_proper(nodes: Iterable[Node], where: str) -> None:
+def _require_proper(nodes: Sequence[Node], where: str) -> None:
     """Raises InvalidModelError for what an operator does not have. (What it cannot do with its
     shapes is no reason: it may stand in a branch that is never taken.)"""
     for node in nodes:
@@ -315,17 +331,16 @@ def _holds_graph(proto: onnx.NodeProto) -> bool:
 
 def _has_function(proto: onnx.NodeProto) -> bool:
     """Whether the standard makes a function body for the node's types."""
-    return (
-        onnx.defs.has(proto.op_type, proto.domain)
-        and onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function
-    )
+    if not onnx.defs.has(proto.op_type, proto.domain):
+        return False
+    return bool(onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function)
 
 
-def node_extras(proto: onnx.NodeProto) -> dict[str, Any] | None:
+def node_extras(proto: onnx.NodeProto) -> NodeExtras | None:
     """What a node says beyond its computation."""
     if not proto.doc_string and not proto.metadata_props:
         return None
-    extras: dict[str, Any] = {}
+    extras: NodeExtras = {}
     if proto.doc_string:
         extras["doc_string"] = proto.doc_string
     if proto.metadata_props:

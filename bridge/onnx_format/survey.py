@@ -69,7 +69,7 @@ def _nodes(nodes: Iterable[onnx.NodeProto], graphs: list[onnx.GraphProto]) -> It
                 yield attribute.t
 
 
-def _texts(message: Any) -> Iterator[Any]:
+def _texts(message: Any) -> Iterator[Any]:  # noqa: C901 (one case for each kind of message)
     """The texts of a message itself."""
     match message:
         case onnx.NodeProto():

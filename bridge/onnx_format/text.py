@@ -40,8 +40,10 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
     try:
         text = data.decode()
         if is_onnx:
-            return onnx.parser.parse_model(text)
-        return text_format.Parse(text, onnx.ModelProto())
+            model: onnx.ModelProto = onnx.parser.parse_model(text)
+            return model
+        model = text_format.Parse(text, onnx.ModelProto())
+        return model
     except UnicodeDecodeError as error:
         raise InvalidModelError(f"{where}: is no UTF-8 text: {error}") from error
     except (onnx.parser.ParseError, text_format.ParseError) as error:

@@ -71,7 +71,9 @@ class Fields:
         self.count = 0
         self.most = budget().limits.elements
 
-    def of(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    def of(  # noqa: C901 (the hot loop of reading)
+        self, start: int, end: int
+    ) -> Iterator[tuple[int, int, int, int]]:
         """The length-delimited fields of the message in `data[start:end]`: number, where the
         field begins, where its content does, and where both end. ValueError or IndexError for
         what is no message."""

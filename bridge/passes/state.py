@@ -10,6 +10,7 @@ IR they are variables again.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,26 @@ def lower_state(model: Model, context: Context) -> None:
         raise UnsupportedError(str(context.target), refused)
     if not readers and not assigned:
         return
+    refused = _replace_variables(model, context)
+    if refused:
+        raise UnsupportedError(str(context.target), refused)
+    record = []
+    graph.output_names = graph.output_names or [""] * len(graph.outputs)
+    for name, node in assigned.items():
+        value = node.inputs[0]
+        assert value is not None
+        after = f"{name}.next"
+        graph.outputs.append(value)
+        graph.output_names.append(after)
+        record.append({"variable": name, "input": name, "output": after})
+    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+
+
+def _replace_variables(model: Model, context: Context) -> list[Unsupported]:
+    """Puts inputs in the place of what reads variables, and nothing in that of what assigns them;
+    the nodes of which that cannot be done."""
+    graph = model.graph
+    refused: list[Unsupported] = []
     states: dict[str, Value] = {}
     substitution = Substitution()
     nodes: list[Node] = []
@@ -74,20 +95,9 @@ def lower_state(model: Model, context: Context) -> None:
             state.names = own
         else:
             nodes.append(node)
-    if refused:
-        raise UnsupportedError(str(context.target), refused)
     graph.nodes = nodes
     substitution.finish(graph)
-    record = []
-    graph.output_names = graph.output_names or [""] * len(graph.outputs)
-    for name, node in assigned.items():
-        value = node.inputs[0]
-        assert value is not None
-        after = f"{name}.next"
-        graph.outputs.append(value)
-        graph.output_names.append(after)
-        record.append({"variable": name, "input": name, "output": after})
-    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+    return refused
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
@@ -190,14 +200,14 @@ def restore_state(model: Model, context: Context) -> None:
 
 def _read(text: str) -> list[dict[str, str]]:
     """The variables that a record names; InvalidModelError where it is none."""
-    record = read_record(text, "variables")
+    record: Any = read_record(text, "variables")
     keys = {"variable", "input", "output"}
     for entry in record if isinstance(record, list) else [None]:
         if not (isinstance(entry, dict) and set(entry) == keys):
             raise broken("variables", "it is no list of variables, inputs and outputs")
         if not all(isinstance(name, str) for name in entry.values()):
             raise broken("variables", "it has names that are no texts")
-    return record
+    return list(record)
 
 
 def _spelled(shape: Shape) -> str:

@@ -37,6 +37,7 @@ def _at(path: str, *ops: str) -> At:
 
 
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.infinite_bf16", "Equal"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_without_iterations", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),

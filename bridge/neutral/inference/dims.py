@@ -12,15 +12,26 @@ from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
 
 Content = tuple[int | str | None, ...]
 
+LONGEST = 1 << 20
+"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
+
 HIGHEST_RANK = 1 << 16
 """Beyond the rank of any tensor."""
 
 
 def known_integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known."""
-    from bridge.neutral.builder import integers
-
-    return integers(value)
+    """The elements of an integer value, flattened, where all are known; else None."""
+    if value is None:
+        return None
+    content = value.content
+    if content is not None and all(isinstance(x, int) for x in content):
+        return content  # type: ignore[return-value]
+    tensor = value.constant
+    if tensor is None or tensor.element.kind not in ("int", "uint", "bool"):
+        return None
+    if tensor.size > LONGEST:
+        return None
+    return tuple(int(x) for x in tensor.array().reshape(-1))
 
 
 def content_of(value: Value | None) -> Content | None:

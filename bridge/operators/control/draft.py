@@ -82,8 +82,8 @@ class Draft:
         ]
 
     def make(self, b: Builder, further: int = 0) -> list[Value]:
-        """The Loop; its outputs, of the types that the given node's have where nothing is to be done
-        to them, and `further` ones."""
+        """The Loop; its outputs, of the types that the given node's have unless something is to be
+        done to them, and `further` ones."""
         node = self.node
         made = b.node(
             "Loop", self.inputs, len(node.outputs) + further, {}, (self.body,), extras=node.extras

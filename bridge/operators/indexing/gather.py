@@ -54,9 +54,10 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
     """Gather with zeros for the indices that are known to be out of range; None without such."""
     wanted = values_of(indices)
-    if wanted is None or data.shape is None or not isinstance(data.shape[axis], int):
+    size = None if data.shape is None else data.shape[axis]
+    if wanted is None or data.shape is None or not isinstance(size, int):
         return None
-    outside = (wanted < -data.shape[axis]) | (wanted >= data.shape[axis])
+    outside = (wanted < -size) | (wanted >= size)
     if not outside.any() or data.element is STRING:
         return None
     inside = b.like(np.where(outside, 0, wanted), indices)
@@ -73,16 +74,16 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     if data.shape is None or indices.shape is None:
         return None
     axis = node.attributes["axis"] % len(data.shape)
-    larger = [
-        i
+    larger = {
+        i: n
         for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
         if i != axis and isinstance(d, int) and isinstance(n, int) and d != n
-    ]
+    }
     if not larger:
         return None
-    for i in larger:
+    for i, count in larger.items():
         # Not by Slice: OpenVINO takes one in front of GatherElements away.
-        data = b.op("Gather", data, b.counted(indices.shape[i]), b.constant(i))
+        data = b.op("Gather", data, b.counted(count), b.constant(i))
     return b.op("GatherElements", data, indices, axis=axis)
 
 

@@ -209,7 +209,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         data = _as_bits(b, weights, element, *outer, last * 8 // bits)
         if zeros is None:
             grid = scales.shape
-            zeros = b.filled(1 << bits - 1, grid, element)
+            zeros = b.filled(1 << bits - 1, grid or (), element)
         elif zeros.constant is not None:
             *outer, last = zeros.constant.shape
             zeros = _as_bits(b, zeros.constant, element, *outer, last * 8 // bits)

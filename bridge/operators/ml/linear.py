@@ -38,8 +38,9 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
     rows = len(intercepts) if intercepts else max(len(labels), 1)
-    if not intercepts and isinstance(x.shape[-1] if x.shape else None, int):
-        rows = len(node.attributes["coefficients"]) // x.shape[-1]
+    features = x.shape[-1] if x.shape else None
+    if not intercepts and isinstance(features, int):
+        rows = len(node.attributes["coefficients"]) // features
     scores = cast(b, _scores(b, node, as_float(b, x), rows), F32)
     name = node.attributes["post_transform"]
     if rows > 1:

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -147,11 +148,12 @@ def _computed_rank(b: Builder, node: Node) -> Result:
     assert x is not None
     if axes is None or node.attributes["keepdims"] or integers(axes) is not None:
         return None
-    if x.rank is None or axes.rank != 1 or not isinstance(axes.shape[0], int):
+    count = length_of(axes)
+    if x.rank is None or axes.rank != 1 or count is None:
         return None
-    stay = x.rank - axes.shape[0]
+    stay = x.rank - count
     positive = b.op("Mod", axes, b.like(x.rank, axes))
-    ones = b.op("Expand", b.constant([1]), b.constant([axes.shape[0]]))
+    ones = b.op("Expand", b.constant([1]), b.constant([count]))
     zeros = b.constant([0] * x.rank)
     gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
     _, left = b.ops(
@@ -323,5 +325,5 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return tuple(d for i, d in enumerate(shape) if i not in gone)
     if keep:
         return (ANY,) * rank
-    count = given.shape[0] if given is not None and given.rank == 1 else None
-    return (ANY,) * (rank - count) if isinstance(count, int) else None
+    count = length_of(given) if given is not None and given.rank == 1 else None
+    return None if count is None else (ANY,) * (rank - count)

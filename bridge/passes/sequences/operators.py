@@ -20,6 +20,7 @@ from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences import ragged, uniform
 from bridge.passes.sequences.forms import (
     Elements,
+    Fails,
     Form,
     Maybe,
     Ragged,
@@ -112,7 +113,7 @@ def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
         return None
     place = known[0] + len(form.items) if known[0] < 0 else known[0]
     if not 0 <= place < bound:
-        raise Refused(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
+        raise Fails(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
     return place
 
 
@@ -124,7 +125,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return form.items[place]
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).at(b, form, index)
+    return uniform.at(b, form, index) if isinstance(form, Uniform) else ragged.at(b, form, index)
 
 
 @lowers("SequenceInsert")
@@ -151,15 +152,14 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = _sequence(forms[0], node)
     index = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
     if isinstance(form, Elements):
-        place = (
-            len(form.items) - 1
-            if index is None
-            else _constant_position(form, index, len(form.items))
-        )
+        last = b.constant(-1) if index is None else index
+        place = _constant_position(form, last, len(form.items))
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).erase(b, form, index)
+    if isinstance(form, Uniform):
+        return uniform.erase(b, form, index)
+    return ragged.erase(b, form, index)
 
 
 @lowers("ConcatFromSequence")
@@ -172,7 +172,7 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
         join = ragged.stack if new else ragged.concat
         return join(b, form, axis, _name(node))
     if not form.items:
-        raise Refused("an empty sequence has nothing to concatenate")
+        raise Fails("an empty sequence has nothing to concatenate")
     items = form.items
     if new:
         items = tuple(b.op("Unsqueeze", item, b.constant([axis])) for item in items)
@@ -190,7 +190,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         )
     axis = node.attributes["axis"] % value.rank
     keepdims = not drops_axis(node)
-    counts = _known_counts(value.shape[axis], split)
+    counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
     dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
@@ -224,7 +224,7 @@ def _known_counts(dim: object, split: Value | None) -> list[int] | None:
 def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: bool) -> Form:
     item = TensorType(value.element, value.shape)
     if not counts:
-        shape = tuple(d for i, d in enumerate(value.shape) if keepdims or i != axis)
+        shape = tuple(d for i, d in enumerate(value.dims) if keepdims or i != axis)
         return Elements((), TensorType(value.element, shape))
     if len(counts) == 1:
         parts = [value]
@@ -268,7 +268,7 @@ def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     if isinstance(form, Maybe):
         form = form.payload
     if form is None:
-        raise Refused("the optional that it takes has no element")
+        raise Fails("the optional that it takes has no element")
     return form
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.boundary import KEY, Boundary, Port
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
+from bridge.neutral.record import KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     ELEMENTS,
@@ -28,7 +28,7 @@ def restore_boundary(model: Model, context: Context) -> None:
     text = model.metadata.pop(KEY, None)
     if text is None:
         return
-    boundary = Boundary.loads(text)
+    boundary = Record.loads(text)
     graph = model.graph
     front: list[Node] = []
     _restore_inputs(graph, boundary, Builder(front, target=context.target))
@@ -55,7 +55,7 @@ def _missing(part: str) -> InvalidModelError:
     )
 
 
-def _restore_inputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
     given = {name: value for value in graph.inputs for name in value.names}
     made: dict[str, Value] = {}
     for name, port in boundary.inputs.items():
@@ -132,7 +132,7 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     return data, b.op("Reshape", rows, shape, allowzero=True)
 
 
-def _restore_outputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
     given: dict[str, Value] = {}
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
         given[name] = value
