@@ -269,6 +269,7 @@ def convert(
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection(), limited(allowed):
         model = _loaded(source, weights)
+        report.notes += model.notes
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         context = Context(

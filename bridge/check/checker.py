@@ -42,7 +42,8 @@ from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
 from bridge.replacing import scratch_folder
-from bridge.show.description import describe
+from bridge.show.layers import layers_with_bodies
+from bridge.show.outline import outline
 
 
 def check(
@@ -177,7 +178,8 @@ class _Checker:
     def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> None:
         report, pair = self.report, self.pair
         model = bridge.load(pair.source)
-        report.description = describe(model, report.source)
+        irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
+        report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))
         watched = bridge.load(pair.source)
         sites = list(if_sites(watched).values())
@@ -196,7 +198,8 @@ class _Checker:
             lambda text: self.tell(f"seeking inputs: {text}"),
         )  # fmt: skip
         report.feeds, report.recipes = exploration.feeds, exploration.recipes
-        report.reached, report.unreachable = exploration.reached, exploration.unreachable
+        report.taken, report.reached = exploration.taken, exploration.reached
+        report.unreachable = exploration.unreachable
         report.runs, report.refused = exploration.runs, dict(exploration.refused)
         if exploration.cut_short:
             self._note(
@@ -221,6 +224,8 @@ class _Checker:
                     continue
                 for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
+                    if not difference.ok:
+                        report.wrong.add(sample)
                     known = worst.get((label, output))
                     if known is None or _badness(difference) > _badness(known.worst):
                         worst[label, output] = result
@@ -327,7 +332,9 @@ class _Checker:
             found = self._judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
-        found = force(report.sites, missing, first, others, feeds, different, self.tell)
+        found = force(
+            report.sites, missing, first, others, feeds, report.taken, different, self.tell
+        )
         report.forced = {result.branch: result for result in found}
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:

@@ -278,7 +278,7 @@ def _read_body(
         raise InvalidModelError(f"{where}: is missing")
     reader.depth += 1
     budget().graph(reader.depth, where)
-    layers = read_layers(xml, where)
+    layers = read_layers(xml, where, reader.notes)
     graph = Graph()
     body = Body(graph)
     parameters = [inner for inner in layers if inner.type == "Parameter"]

@@ -60,7 +60,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         )
     where = net.get("name") or xml.stem
     reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin"), stamps))
-    layers = arrange(layers, edges, where)
+    layers = arrange(layers, edges, where, reader.notes)
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
     entries, metadata = read_rt_info(net)
@@ -86,6 +86,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
             }
         },
         files=stamps,
+        notes=reader.notes,
     )
 
 
@@ -121,13 +122,14 @@ def _output_names(
 
 
 class Reader:
-    """What the graphs of one file have in common: the IR version, the weights, and how many graphs
-    lie around the one that is being read."""
+    """What the graphs of one file have in common: the IR version, the weights, how many graphs lie
+    around the one that is being read, and what a report should tell of how they were read."""
 
     def __init__(self, version: int, weights: WeightsReader) -> None:
         self.version = version
         self.weights = weights
         self.depth = 0
+        self.notes: list[str] = []
 
     def build(
         self, graph: Graph, layers: list[Layer], parameters: dict[int, Value], where: str

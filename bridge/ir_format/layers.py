@@ -9,6 +9,7 @@ from bridge.ir_format.attributes import integer, port_type
 from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
 from bridge.limits import budget
+from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
 from bridge.vocabulary import ir_type
 
@@ -58,15 +59,15 @@ def number(xml: Xml, attribute: str, where: str) -> int:
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
 
 
-def read_layers(net: Xml, where: str) -> list[Layer]:
-    """The layers of a body, in file order but for those that come before their inputs.
-    InvalidModelError for edges to nowhere and cycles."""
+def read_layers(net: Xml, where: str, notes: list[str]) -> list[Layer]:
+    """The layers of a body, in file order but for those that come before their inputs, of which
+    `notes` learns. InvalidModelError for edges to nowhere and cycles."""
     layers = [read_layer(xml, where) for xml in net.iterfind("layers/layer")]
     edges = [read_edge(xml, where) for xml in net.iterfind("edges/edge")]
-    return arrange(layers, edges, where)
+    return arrange(layers, edges, where, notes)
 
 
-def arrange(found: list[Layer], edges: list[Edge], where: str) -> list[Layer]:
+def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str]) -> list[Layer]:
     """Layers connected by edges, in file order but for those that come before their inputs."""
     layers: dict[int, Layer] = {}
     for layer in found:
@@ -76,7 +77,7 @@ def arrange(found: list[Layer], edges: list[Edge], where: str) -> list[Layer]:
     if not layers:
         raise InvalidModelError(f"{where}: there are no layers; is this an OpenVINO IR?")
     _connect(edges, layers, where)
-    return _sorted(layers, where)
+    return _sorted(layers, where, notes)
 
 
 def read_edge(xml: Xml, where: str) -> Edge:
@@ -163,25 +164,21 @@ def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:
         layer.sources = [ends[i] for i in range(len(ends))]
 
 
-def _sorted(layers: dict[int, Layer], where: str) -> list[Layer]:
+def _sorted(layers: dict[int, Layer], where: str, notes: list[str]) -> list[Layer]:
     """File order, each layer after those it needs, Parameters first: their order counts."""
-    order: list[Layer] = []
-    state: dict[int, bool] = {}  # False while a layer waits for its inputs, then True
-    for start in sorted(layers, key=lambda id: layers[id].type != "Parameter"):
-        stack = [start]
-        while stack:
-            layer = layers[stack[-1]]
-            done = state.get(layer.id)
-            if done is None:
-                state[layer.id] = False
-                for source, _ in reversed(layer.sources):
-                    if source not in state:
-                        stack.append(source)
-                    elif not state[source]:
-                        raise InvalidModelError(f"{where} / {layer}: is part of a cycle of layers")
-                continue
-            stack.pop()
-            if not done:
-                state[layer.id] = True
-                order.append(layer)
-    return order
+    given = sorted(layers.values(), key=lambda layer: layer.type != "Parameter")
+    places = {layer.id: place for place, layer in enumerate(given)}
+    needs = [[places[source] for source, _ in layer.sources] for layer in given]
+    try:
+        order = topological(needs)
+    except Cycle as cycle:
+        raise InvalidModelError(
+            f"{where} / {given[cycle.member]}: is part of a cycle of layers"
+        ) from None
+    early = next((place for place, at in enumerate(order) if place != at), None)
+    if early is not None and not notes:
+        notes.append(
+            f"layers stand before others that they need, first {where} / {given[early]}; they "
+            "were sorted"
+        )
+    return [given[place] for place in order]

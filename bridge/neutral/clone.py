@@ -53,6 +53,7 @@ def clone_model(model: Model) -> Model:
         {values[value]: tensor for value, tensor in model.defaults.items()},
         dict(model.metadata),
         extras,
+        list(model.notes),
         dict(model.files),
     )
 

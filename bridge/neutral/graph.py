@@ -262,8 +262,9 @@ class Model:
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default
     domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
     initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
-    what only one format knows, under that format's name. `files` are those that it was read from
-    and that hold its constants, each with its stamp (`bridge.files.stamp_of`).
+    what only one format knows, under that format's name. `notes` is what a report should tell of
+    how the file was read. `files` are those that it was read from and that hold its constants, each
+    with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -273,6 +274,7 @@ class Model:
     defaults: dict[Value, Tensor] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     extras: ModelExtras = field(default_factory=ModelExtras)
+    notes: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
 

@@ -24,6 +24,7 @@ from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
+from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import given_outputs, require_signature
 from bridge.onnx_format.survey import survey
@@ -81,7 +82,13 @@ def _model(
     _require(proto, where)
     proto, nodes = survey(proto, grafts, own)
     budget().allow(nodes=nodes)
-    model = Reader(proto, files, grafts).model()
+    try:
+        model = Reader(proto, files, grafts).model()
+    except Unordered as unordered:
+        model = Reader(proto, files, grafts, sorts=True).model()
+        model.notes.append(
+            f"nodes stand before others that they need, first {unordered.place}; they were sorted"
+        )
     model.files = files.stamps
     return model
 
@@ -100,14 +107,19 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
 
 
 class Reader:
-    """Reads one ModelProto."""
+    """Reads one ModelProto; one that `sorts` brings nodes into topological order first."""
 
     def __init__(
-        self, proto: onnx.ModelProto, files: ModelFiles, grafts: Grafts | None = None
+        self,
+        proto: onnx.ModelProto,
+        files: ModelFiles,
+        grafts: Grafts | None = None,
+        sorts: bool = False,
     ) -> None:
         self.proto = proto
         self.files = files
         self.grafts = grafts or Grafts()
+        self.sorts = sorts
         self.functions = Functions(proto.functions)
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
@@ -148,8 +160,7 @@ class Reader:
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
-        for node in proto.node:
-            self.node(node, scope)
+        self.nodes(proto.node, scope)
         for info in proto.output:
             graph.outputs.append(scope.resolve(info.name, "output"))
             if model is not None:
@@ -190,6 +201,11 @@ class Reader:
         be what they were before somebody opened it, and are not believed."""
         type = read_type(proto)
         return without_sizes(type) if self.has_open_inputs else type
+
+    def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
+        """Reads the nodes of a graph or function into `scope`."""
+        for proto in in_order(protos, self.grafts, scope.where) if self.sorts else protos:
+            self.node(proto, scope)
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""

@@ -86,8 +86,7 @@ def read_body(
     """Reads a function's nodes into `scope`; its (first `count`) outputs."""
     for index, name in enumerate(function.input):
         scope.define(name, inputs[index] if index < len(inputs) else None)
-    for node in function.node:
-        reader.node(node, scope)
+    reader.nodes(function.node, scope)
     return [scope.resolve(name, "output") for name in function.output[:count]]
 
 

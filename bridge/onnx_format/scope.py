@@ -12,6 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
+from bridge.onnx_format.order import Unordered
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -118,9 +119,8 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if self.parent is None:
-            raise InvalidModelError(
-                f'{self.where}: {where} uses "{name}", which nothing before it computes'
-            )
+            message = f'{self.where}: {where} uses "{name}", which nothing before it computes'
+            raise Unordered(message, where)
         if self._home is None:
             outer = self.parent.resolve(name, where)
         else:
