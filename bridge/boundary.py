@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError
+from bridge.limits import limited, read_limits
+from bridge.neutral.arrays import zeros
 from bridge.neutral.record import KEY, Port, Record
+from bridge.neutral.types import size_of
 
 
 class Boundary(Record):
@@ -59,12 +62,13 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     boundary = Boundary.of(source)
     _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
-    for name, value in feeds.items():
-        port = boundary.inputs.get(name)
-        if port is None:
-            packed[name] = value
-        else:
-            packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+    with limited(read_limits(None)):
+        for name, value in feeds.items():
+            port = boundary.inputs.get(name)
+            if port is None:
+                packed[name] = value
+            else:
+                packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
     return packed
 
 
@@ -74,7 +78,11 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
     dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
-        return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
+        what = f'the input "{name}", which is absent'
+        return [
+            *present,
+            zeros(port.dummy, dtype, what) if value is None else np.asarray(value),
+        ]
     if not isinstance(value, list | tuple | None):
         raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
     try:
@@ -130,7 +138,9 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
     result, start = [], 0
     for shape in shapes:
         dims = tuple(int(d) for d in shape if d >= 0)
-        count = int(np.prod(dims, dtype=np.int64))
+        count = size_of(dims)
+        if start + count > data.size:
+            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

@@ -94,10 +94,9 @@ def _onnx_node(node: onnx.NodeProto) -> Neighbour:
 
 def _ir_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
     """The layers of each graph of an IR, outer graphs before inner ones, and nothing around it."""
-    from lxml import etree
+    from xml.etree import ElementTree
 
-    root = etree.parse(path, etree.XMLParser(huge_tree=True, resolve_entities=False)).getroot()
-    waiting = [root]
+    waiting: list[Any] = [ElementTree.parse(path).getroot()]
     while waiting:
         net = waiting.pop(0)
         layers = net.find("layers")

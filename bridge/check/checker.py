@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,9 +37,11 @@ from bridge.check.pair import Pair
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
+from bridge.limits import read_limits, usually
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
+from bridge.replacing import scratch_folder
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 
@@ -75,13 +76,13 @@ def check(
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
-    with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
+    with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
         path = Path(source)
         report = CheckReport(str(path), rtol, atol)
         pair = Pair(
             path,
             Path(against) if against is not None else None,
-            Path(scratch),
+            scratch,
             options,
             Path(weights) if weights is not None else None,
             report.notes,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug, Quiet, parse_dimension
+from bridge.cli.options import Debug, Limit, Quiet, given_limits, parse_dimension
 from bridge.cli.output import echo, progress, require_file, write_text
 from bridge.errors import BridgeError, UsageError
 
@@ -46,6 +46,7 @@ def check(
             "name.",
         ),
     ] = None,
+    limit: Limit = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print every output, branch and input.")
     ] = False,
@@ -79,6 +80,7 @@ def check(
     run_check(
         model, other, quiet, verbose, as_json, report,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
+        limits=given_limits(limit),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug
+from bridge.cli.options import Debug, Limit, given_limits
 from bridge.cli.output import echo, require_file, size_of, write_text
 from bridge.errors import UsageError
 
@@ -25,6 +25,7 @@ def inspect(
         Path | None,
         typer.Option(metavar="FILE.bin", help="The weights of an IR, under another name."),
     ] = None,
+    limit: Limit = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -64,13 +65,21 @@ def inspect(
     if coverage is not None and html is None and svg is None:
         raise UsageError("--coverage is painted into a page or a picture: give --html or --svg")
     import bridge
+    from bridge.limits import read_limits, usually
+
+    with usually(read_limits(given_limits(limit))):
+        model = bridge.load(file, weights)
+        if html is not None or svg is not None:
+            _draw(model, file, html, svg, None if coverage is None else _read(coverage))
+        else:
+            _print(model, file, graph, as_json)
+
+
+def _print(model: Model, file: Path, graph: bool, as_json: bool) -> None:
+    """Prints every node of the model, or its description."""
     from bridge.show.description import describe
     from bridge.show.text import as_text
 
-    model = bridge.load(file, weights)
-    if html is not None or svg is not None:
-        _draw(model, file, html, svg, None if coverage is None else _read(coverage))
-        return
     if graph:
         from bridge.neutral.printer import show
 

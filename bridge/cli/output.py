@@ -85,9 +85,9 @@ def require_file(path: Path, suffix: str) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file of text, whole or not at all."""
-    from bridge.files import whole
+    from bridge.replacing import whole
 
-    with whole(path) as (part,):
+    with whole(path, notes=[]) as (part,):
         part.write_text(text, encoding="utf-8")
 
 

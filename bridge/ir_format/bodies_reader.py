@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.document import Xml
+from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
+from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.control import enter
@@ -274,6 +276,8 @@ def _read_body(
     where = f"{where} / {tag}"
     if xml is None:
         raise InvalidModelError(f"{where}: is missing")
+    reader.depth += 1
+    budget().graph(reader.depth, where)
     layers = read_layers(xml, where, reader.notes)
     graph = Graph()
     body = Body(graph)
@@ -290,6 +294,7 @@ def _read_body(
         if isinstance(use, Condition):
             result = _boolean(Builder(graph.nodes), result)
         body.add_exit(result, use)
+    reader.depth -= 1
     return body
 
 

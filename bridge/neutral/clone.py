@@ -54,6 +54,7 @@ def clone_model(model: Model) -> Model:
         dict(model.metadata),
         extras,
         list(model.notes),
+        dict(model.files),
     )
 
 

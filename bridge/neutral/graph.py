@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from bridge.limits import budget
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
 from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Sliced
@@ -107,6 +108,7 @@ class Node:
         self.bodies = bodies
         self.name = name
         self.extras: NodeExtras | None = extras
+        budget().node(op, name)
         for output in outputs:
             output.producer = self
 
@@ -261,7 +263,8 @@ class Model:
     domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
     initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
     what only one format knows, under that format's name. `notes` is what a report should tell of
-    how the file was read.
+    how the file was read. `files` are those that it was read from and that hold its constants, each
+    with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -272,6 +275,7 @@ class Model:
     metadata: dict[str, str] = field(default_factory=dict)
     extras: ModelExtras = field(default_factory=ModelExtras)
     notes: list[str] = field(default_factory=list)
+    files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
 
 def loop_kind(node: Node) -> str:

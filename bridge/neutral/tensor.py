@@ -119,15 +119,10 @@ class Tensor:
         if not isinstance(source, FileRange):
             yield self.data()
             return
-        left = source.length
-        with open(source.path, "rb") as file:
-            file.seek(source.offset)
-            while left:
-                piece = file.read(min(left, CHUNK))
-                if not piece:
-                    raise InvalidModelError(f"{source.path}: is truncated")
-                left -= len(piece)
-                yield memoryview(piece)
+        start, end = source.offset, source.offset + source.length
+        for offset in range(start, end, CHUNK):
+            piece = FileRange(source.path, offset, min(CHUNK, end - offset))
+            yield memoryview(piece.read())
 
     def __repr__(self) -> str:
         from bridge.neutral.types import format_shape

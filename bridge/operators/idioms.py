@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
@@ -126,7 +124,7 @@ def zeros(b: Builder, like: Value, *dims: int | Value) -> Value:
     """Zeros of the element type of `like`."""
     known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
     if all(k is not None for k in known):
-        return b.like(np.zeros([n for k in known if k is not None for n in k]), like)
+        return b.filled(0, [n for k in known if k is not None for n in k], like.element)
     return expand(b, b.like(0, like), *dims)
 
 

@@ -154,7 +154,7 @@ def unspell(
     Attributes that are inputs in the neutral vocabulary become Constants in front of it."""
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _take(attributes, spelled)
+        value = _choice(row, key, _take(attributes, spelled))
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
@@ -183,6 +183,14 @@ def unspell(
         else:
             own.append(None)
     return builder.node(row.name, own, outputs, neutral, (), name, extras)
+
+
+def _choice(row: Operator, name: str, value: Any) -> Any:
+    """A string as the row has it; OpenVINO reads its own in any case."""
+    choices = row.choices.get(name, ())
+    if isinstance(value, str) and value not in choices:
+        return next((choice for choice in choices if choice.lower() == value.lower()), value)
+    return value
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:

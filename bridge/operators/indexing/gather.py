@@ -19,6 +19,7 @@ from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
 from bridge.operators import Refused, expands, reads
 from bridge.operators.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
+from bridge.operators.validity import contradiction
 
 
 @expands("Gather", target="onnx")
@@ -31,6 +32,8 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     if known is None:
         raise Refused("its axis must be a constant")
     batch = node.attributes["batch_dims"]
+    if why := contradiction(node):
+        raise Refused(why)
     if batch == 0:
         return _zero_out_of_range(b, data, indices, known[0])
     rank, index_rank = ranks(node, 0, 1)
@@ -59,7 +62,7 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
         return None
     inside = b.like(np.where(outside, 0, wanted), indices)
     behind = len(data.shape) - 1 - axis % len(data.shape)
-    absent = b.constant(outside.reshape(*outside.shape, *(1,) * behind))
+    absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
     return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
 
 
@@ -80,7 +83,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
         return None
     for i, count in larger.items():
         # Not by Slice: OpenVINO takes one in front of GatherElements away.
-        data = b.op("Gather", data, b.constant(np.arange(count)), b.constant(i))
+        data = b.op("Gather", data, b.counted(count), b.constant(i))
     return b.op("GatherElements", data, indices, axis=axis)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
@@ -90,7 +91,7 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
             [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in own.tolist()]
         )
 
-    weights = np.zeros((count, targets))
+    weights = zeros((count, targets), np.float64, repr(node))
     weighted = np.zeros((count, targets), bool)
     for tree, id, target, weight in zip(
         attributes[f"{prefix}_treeids"],
@@ -138,7 +139,7 @@ def _newer_forest(node: Node) -> Forest:
 
     modes = [NEWER_MODES[m] for m in attributes["nodes_modes"].array().tolist()] + ["LEAF"] * leaves
     width = attributes.get("n_targets") or max(targets) + 1
-    weights = np.zeros((count + leaves, width))
+    weights = zeros((count + leaves, width), np.float64, repr(node))
     weights[count + np.arange(leaves), list(targets)] = leaf_weights
     weighted = np.zeros(weights.shape, bool)
     weighted[count + np.arange(leaves), list(targets)] = True

@@ -238,6 +238,7 @@ def _clamped_offsets(
     kernel = filters.shape and filters.shape[2:]
     if not kernel or not is_static(kernel):
         raise Refused("the size of its kernel is not known; give the filters a static shape")
+    b.room(groups, 2, *kernel)
     taps = np.array(list(np.ndindex(*kernel))) * attributes["dilations"] - attributes["pads"][:2]
     axis_of = np.tile([0, 1], groups * len(taps))
 

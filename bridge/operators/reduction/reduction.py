@@ -125,7 +125,7 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
     value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
-    return b.constant(np.full(result.shape, value), x.element)
+    return b.filled(value, result.shape, x.element)
 
 
 def _of_booleans(b: Builder, node: Node) -> Result:

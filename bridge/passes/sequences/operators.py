@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import (
@@ -213,11 +211,13 @@ def _known_counts(dim: object, split: Value | None) -> list[int] | None:
     if not isinstance(dim, int):
         return None
     if split is None:
-        return [1] * dim
+        return [1] * dim if dim <= LONGEST else None
     known = integers(split)
     if known is None:
         return None
-    size = known[0]
+    size = known[0] if known else 0
+    if size < 1 or -(-dim // size) > LONGEST:
+        return None
     return [min(size, dim - start) for start in range(0, dim, size)]
 
 
@@ -250,7 +250,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
         return Elements((), type.item)
     if isinstance(type, TensorType) and type.element is not None and type.shape is not None:
         shape = [dim if isinstance(dim, int) else 1 for dim in type.shape]
-        return b.constant(np.zeros(shape, type.element.dtype))
+        return b.filled(0, shape, type.element)
     return None
 
 
