@@ -77,10 +77,9 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     ]
     if not larger:
         return None
-    for i in larger:
-        # Not by Slice: OpenVINO takes one in front of GatherElements away.
-        data = b.op("Gather", data, b.constant(np.arange(indices.shape[i])), b.constant(i))
-    return b.op("GatherElements", data, indices, axis=axis)
+    ends = b.constant([indices.shape[i] for i in larger])
+    part = b.op("Slice", data, b.constant([0] * len(larger)), ends, b.constant(larger))
+    return b.op("GatherElements", part, indices, axis=axis)
 
 
 @reads("GatherND", format="ir", until=7)

@@ -9,7 +9,6 @@ from bridge.operators import Result
 from bridge.operators.control.draft import Draft, trips_of_slices, turn_forwards
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
-
 SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
 """Operators that OpenVINO turns into TensorIterators."""
 
