@@ -26,12 +26,10 @@ from bridge.operators.ml.scores import (
 )
 
 MODES = {
-    "BRANCH_LEQ": ("LessOrEqual", False), "BRANCH_LT": ("Less", False),
-    "BRANCH_GTE": ("LessOrEqual", True), "BRANCH_GT": ("Less", True),
-    "BRANCH_EQ": ("Equal", False), "BRANCH_NEQ": ("Equal", False),
+    "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
+    "BRANCH_GT": "Greater", "BRANCH_EQ": "Equal", "BRANCH_NEQ": "Equal",
 }  # fmt: skip
-"""The comparison of a mode, and whether the operands change places: OpenVINO's CPU plugin takes
-NaN to be greater than anything. BRANCH_NEQ is the negation."""
+"""The comparison of a mode; BRANCH_NEQ is the negation."""
 
 NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -208,9 +206,7 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
         if mode == "BRANCH_MEMBER":
             holds = _membership(b, forest, value, of_node)
         else:
-            op, swap = MODES[mode]
-            sides = [value, of_node(forest.splits, value.element)]
-            holds = b.op(op, *(reversed(sides) if swap else sides))
+            holds = b.op(MODES[mode], value, of_node(forest.splits, value.element))
             if mode == "BRANCH_NEQ":
                 holds = b.op("Not", holds)
         if len(used) > 1:
