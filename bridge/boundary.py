@@ -6,6 +6,7 @@ its outputs back into lists and None. The IR's `rt_info` records what its inputs
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import UsageError
-from bridge.neutral.record import KEY, Port, Record
+from bridge.errors import InvalidModelError, UsageError
+from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 
 
 class Boundary(Record):
-    """A Record that is found in a file or a model; see `of`."""
+    """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
+    model that became constants."""
+
+    constants: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -27,9 +31,14 @@ class Boundary(Record):
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
-            entry = ["bridge", "metadata", KEY]
-            known = source.has_rt_info(entry)
-            return cls.loads(source.get_rt_info(entry).astype(str)) if known else cls()
+            entries = {key: ["bridge", "metadata", key] for key in (KEY, CONSTANTS)}
+            return cls._from(
+                {
+                    key: source.get_rt_info(entry).astype(str)
+                    for key, entry in entries.items()
+                    if source.has_rt_info(entry)
+                }
+            )
         if isinstance(source, str | os.PathLike):
             from bridge.api import load
 
@@ -43,7 +52,18 @@ class Boundary(Record):
                 "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
                 f"{source!r}"
             )
-        return cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        return cls._from(metadata)
+
+    @classmethod
+    def _from(cls, metadata: Mapping[str, str]) -> Boundary:
+        made = cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        try:
+            made.constants = tuple(json.loads(metadata.get(CONSTANTS, "[]")))
+        except (ValueError, TypeError) as error:
+            raise InvalidModelError(
+                f"the model's record of its constants cannot be read: {error}"
+            ) from error
+        return made
 
 
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -60,6 +80,11 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
     for name, value in feeds.items():
+        if name in boundary.constants:
+            raise UsageError(
+                f'the input "{name}" became a constant, its default value; to feed it, convert the '
+                f'model with its shape given: --input-shape "{name}=[...]"'
+            )
         port = boundary.inputs.get(name)
         if port is None:
             packed[name] = value

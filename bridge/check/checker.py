@@ -122,7 +122,7 @@ class _Checker:
         sessions = self._sessions()
         if len(sessions) < 2:
             return
-        self._explore(base, samples, budget, sessions[0][1])
+        self._explore(base, samples, budget, sessions)
         if not report.feeds:
             report.failures.append(
                 "no input was found that the model takes; give it sizes that fit"
@@ -173,9 +173,15 @@ class _Checker:
             sessions.append((label, session))
         return sessions
 
-    def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> None:
+    def _explore(
+        self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
+    ) -> None:
         report, pair = self.report, self.pair
         model = bridge.load(pair.source)
+        _, original = sessions[0]
+        # What has a default value here and must be given there is drawn.
+        given = {port.name for _, session in sessions[1:] for port in session.inputs}
+        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         report.description = describe(model, report.source)
         _require_free(base, free_dimensions(model))
         watched = bridge.load(pair.source)

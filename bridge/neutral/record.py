@@ -15,6 +15,9 @@ from bridge.errors import InvalidModelError
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Record, in JSON."""
 
+CONSTANTS = "constant_inputs"
+"""The entry that holds the names, in JSON, of the inputs that became constants."""
+
 
 @dataclass
 class Port:
