@@ -6,7 +6,6 @@ its outputs back into lists and None. The IR's `rt_info` records what its inputs
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import InvalidModelError, UsageError
+from bridge.errors import UsageError
+from bridge.limits import limited, read_limits
+from bridge.neutral.arrays import zeros
 from bridge.neutral.record import CONSTANTS, KEY, Port, Record
+from bridge.neutral.types import size_of
+from bridge.records import broken, read_record
 
 
 class Boundary(Record):
@@ -57,12 +60,10 @@ class Boundary(Record):
     @classmethod
     def _from(cls, metadata: Mapping[str, str]) -> Boundary:
         made = cls.loads(metadata[KEY]) if KEY in metadata else cls()
-        try:
-            made.constants = tuple(json.loads(metadata.get(CONSTANTS, "[]")))
-        except (ValueError, TypeError) as error:
-            raise InvalidModelError(
-                f"the model's record of its constants cannot be read: {error}"
-            ) from error
+        names = read_record(metadata.get(CONSTANTS, "[]"), "constants")
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise broken("constants", "it holds no names")
+        made.constants = tuple(names)
         return made
 
 
@@ -79,17 +80,18 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     boundary = Boundary.of(source)
     _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
-    for name, value in feeds.items():
-        if name in boundary.constants:
-            raise UsageError(
-                f'the input "{name}" became a constant, its default value; to feed it, convert the '
-                f'model with its shape given: --input-shape "{name}=[...]"'
-            )
-        port = boundary.inputs.get(name)
-        if port is None:
-            packed[name] = value
-        else:
-            packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+    with limited(read_limits(None)):
+        for name, value in feeds.items():
+            if name in boundary.constants:
+                raise UsageError(
+                    f'the input "{name}" became a constant, its default value; to feed it, convert '
+                    f'the model with its shape given: --input-shape "{name}=[...]"'
+                )
+            port = boundary.inputs.get(name)
+            if port is None:
+                packed[name] = value
+            else:
+                packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
     return packed
 
 
@@ -99,7 +101,11 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
     dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
-        return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
+        what = f'the input "{name}", which is absent'
+        return [
+            *present,
+            zeros(port.dummy, dtype, what) if value is None else np.asarray(value),
+        ]
     if not isinstance(value, list | tuple | None):
         raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
     try:
@@ -155,7 +161,9 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
     result, start = [], 0
     for shape in shapes:
         dims = tuple(int(d) for d in shape if d >= 0)
-        count = int(np.prod(dims, dtype=np.int64))
+        count = size_of(dims)
+        if start + count > data.size:
+            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

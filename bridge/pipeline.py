@@ -75,6 +75,7 @@ TO_IR = (
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code"),
     Pass("passes.compress.compress", _compresses),
+    Pass("passes.written.look_over", _always),
 )
 
 TO_ONNX = (
@@ -87,6 +88,7 @@ TO_ONNX = (
     Pass("passes.expand.expand", _always),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.written.look_over", _always),
 )
 
 

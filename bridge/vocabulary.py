@@ -15,7 +15,8 @@ A row of a mapping file, in full:
     ]
     ir = { opset = 1, attributes = { keepdims = "keep_dims" } }
 
-Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type.
+Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type; or the
+strings that it may be, `mode = "nearest | linear = nearest"`.
 
 Keys of a spelling:
 
@@ -71,11 +72,13 @@ TRAITS = {
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute: `type`, and `default` (REQUIRED, or None where it may be absent)."""
+    """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
+    that it may be (() for any, and for other types)."""
 
     name: str
     type: str
     default: Any = REQUIRED
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class Operator:
     outputs: tuple[str, ...]
     attributes: dict[str, Attribute]
     defaults: dict[str, Any]
+    choices: dict[str, tuple[str, ...]]
     onnx: tuple[Spelling, ...]
     ir: tuple[Spelling, ...]
     family: str
@@ -143,6 +147,9 @@ def _directory() -> Path:
 def _attribute(name: str, text: str) -> Attribute:
     kind, equals, default = text.partition("=")
     kind = kind.strip()
+    if "|" in kind:
+        choices = tuple(choice.strip() for choice in kind.split("|"))
+        return Attribute(name, "string", default.strip() if equals else REQUIRED, choices)
     if equals:
         return Attribute(name, kind, _default(kind, default.strip()))
     if kind.endswith("?"):
@@ -257,6 +264,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         outputs=tuple(row.get("outputs", ("output",))),
         attributes=attributes,
         defaults={k: a.default for k, a in attributes.items() if a.default is not REQUIRED},
+        choices={k: a.choices for k, a in attributes.items() if a.choices},
         onnx=spellings("onnx"),
         ir=spellings("ir"),
         family=family,

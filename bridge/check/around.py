@@ -31,11 +31,12 @@ def neighbourhood(path: Path, value: str) -> list[Neighbour]:
     """The node that makes the value of this name, those before it and those after it; nothing
     where the file has no such value. Constants are left out."""
     graphs = _ir_graphs(path) if path.suffix.lower() == ".xml" else _onnx_graphs(path)
-    for nodes in graphs:
+    for nodes, around in graphs:
         itself = next((node for node in nodes if value in node.outputs), None)
         if itself is None:
             continue
-        before = [n for n in nodes if n is not itself and set(n.outputs) & set(itself.inputs)]
+        seen = [*around, *nodes]
+        before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
         after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
         return [
             *(_placed(node, "before") for node in before if node.type not in ("Constant", "Const")),
@@ -49,17 +50,27 @@ def _placed(node: Neighbour, place: str) -> Neighbour:
     return Neighbour(place, node.type, node.name, node.inputs, node.outputs, node.attributes)
 
 
-def _onnx_graphs(path: Path) -> Iterator[list[Neighbour]]:
-    """The nodes of each graph of an ONNX model, outer graphs before inner ones."""
+Nodes = list[Neighbour]
+
+
+def _onnx_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
+    """The nodes of each graph of an ONNX model, outer graphs before inner ones, and those of the
+    graphs around it, whose values it may take. Inputs and outputs count as nodes, as in an IR."""
     import onnx
 
-    waiting = [onnx.load(path, load_external_data=False).graph]
+    waiting: list[tuple[onnx.GraphProto, Nodes]] = [
+        (onnx.load(path, load_external_data=False).graph, [])
+    ]
     while waiting:
-        graph = waiting.pop(0)
-        yield [_onnx_node(node) for node in graph.node]
+        graph, around = waiting.pop(0)
+        nodes = [_onnx_node(node) for node in graph.node]
+        nodes += [Neighbour("", "input", "", (), (i.name,), {}) for i in graph.input]
+        nodes += [Neighbour("", "output", "", (o.name,), (), {}) for o in graph.output]
+        yield nodes, around
         for node in graph.node:
             for attribute in node.attribute:
-                waiting += [attribute.g] if attribute.HasField("g") else attribute.graphs
+                inner = [attribute.g] if attribute.HasField("g") else attribute.graphs
+                waiting += [(one, [*around, *nodes]) for one in inner]
 
 
 def _onnx_node(node: onnx.NodeProto) -> Neighbour:
@@ -81,18 +92,17 @@ def _onnx_node(node: onnx.NodeProto) -> Neighbour:
     )
 
 
-def _ir_graphs(path: Path) -> Iterator[list[Neighbour]]:
-    """The layers of each graph of an IR, outer graphs before inner ones."""
-    from lxml import etree
+def _ir_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
+    """The layers of each graph of an IR, outer graphs before inner ones, and nothing around it."""
+    from xml.etree import ElementTree
 
-    root = etree.parse(path, etree.XMLParser(huge_tree=True, resolve_entities=False)).getroot()
-    waiting = [root]
+    waiting: list[Any] = [ElementTree.parse(path).getroot()]
     while waiting:
         net = waiting.pop(0)
         layers = net.find("layers")
         if layers is None:
             continue
-        yield _layers(layers, net.find("edges"))
+        yield _layers(layers, net.find("edges")), []
         waiting += [
             inner
             for layer in layers
@@ -101,7 +111,7 @@ def _ir_graphs(path: Path) -> Iterator[list[Neighbour]]:
         ]
 
 
-def _layers(layers: Any, edges: Any) -> list[Neighbour]:
+def _layers(layers: Any, edges: Any) -> Nodes:
     from bridge.ir_format.names import split_names
 
     outputs: dict[str, tuple[str, ...]] = {}

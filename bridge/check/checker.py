@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,10 +37,13 @@ from bridge.check.pair import Pair
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
+from bridge.limits import read_limits, usually
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
-from bridge.show.description import describe
+from bridge.replacing import scratch_folder
+from bridge.show.layers import layers_with_bodies
+from bridge.show.outline import outline
 
 
 def check(
@@ -74,13 +76,13 @@ def check(
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
-    with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
+    with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
         path = Path(source)
         report = CheckReport(str(path), rtol, atol)
         pair = Pair(
             path,
             Path(against) if against is not None else None,
-            Path(scratch),
+            scratch,
             options,
             Path(weights) if weights is not None else None,
             report.notes,
@@ -182,7 +184,8 @@ class _Checker:
         # What has a default value here and must be given there is drawn.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
-        report.description = describe(model, report.source)
+        irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
+        report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))
         watched = bridge.load(pair.source)
         sites = list(if_sites(watched).values())
@@ -201,7 +204,8 @@ class _Checker:
             lambda text: self.tell(f"seeking inputs: {text}"),
         )  # fmt: skip
         report.feeds, report.recipes = exploration.feeds, exploration.recipes
-        report.reached, report.unreachable = exploration.reached, exploration.unreachable
+        report.taken, report.reached = exploration.taken, exploration.reached
+        report.unreachable = exploration.unreachable
         report.runs, report.refused = exploration.runs, dict(exploration.refused)
         if exploration.cut_short:
             self._note(
@@ -226,6 +230,8 @@ class _Checker:
                     continue
                 for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
+                    if not difference.ok:
+                        report.wrong.add(sample)
                     known = worst.get((label, output))
                     if known is None or _badness(difference) > _badness(known.worst):
                         worst[label, output] = result
@@ -332,7 +338,9 @@ class _Checker:
             found = self._judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
-        found = force(report.sites, missing, first, others, feeds, different, self.tell)
+        found = force(
+            report.sites, missing, first, others, feeds, report.taken, different, self.tell
+        )
         report.forced = {result.branch: result for result in found}
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:

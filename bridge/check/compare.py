@@ -162,13 +162,13 @@ def _spacing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "iu":
         return np.ones(values.shape)
     if values.dtype.kind == "c":
-        return np.spacing(np.abs(values)).astype(np.float64)
+        return np.asarray(np.spacing(np.abs(values)), np.float64)
     try:
-        info = ml_dtypes.finfo(values.dtype)
+        info: Any = ml_dtypes.finfo(values.dtype)  # type: ignore[no-untyped-call]
     except ValueError:  # an integer below eight bits
         return np.ones(values.shape)
     magnitude = np.maximum(np.abs(values.astype(np.float64)), float(info.smallest_normal))
-    return np.exp2(np.floor(np.log2(magnitude)) - info.nmant)
+    return np.asarray(np.exp2(np.floor(np.log2(magnitude)) - info.nmant))
 
 
 def tolerance(expected: Any, rtol: float) -> float:
@@ -177,6 +177,7 @@ def tolerance(expected: Any, rtol: float) -> float:
 
     dtype = getattr(expected, "dtype", None)
     try:
-        return max(rtol, 2 * float(ml_dtypes.finfo(dtype).eps))
+        info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        return max(rtol, 2 * float(info.eps))
     except (ValueError, TypeError):
         return rtol

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,13 +38,15 @@ _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless a
 
 @dataclass
 class Exploration:
-    """Inputs that the model takes (`feeds`, made by `recipes`), each branch's first input by its
-    place among them (`reached`), how often the model refused an input, by the engine's message,
-    and why no input takes a branch where that is known (`unreachable`). `runs` is the number of
-    inputs that were tried; `cut_short` says that the time was over before the search was."""
+    """Inputs that the model takes (`feeds`, made by `recipes`), the branches that each takes
+    (`taken`), each branch's first input by its place among them (`reached`), how often the model
+    refused an input, by the engine's message, and why no input takes a branch where that is known
+    (`unreachable`). `runs` is the number of inputs that were tried; `cut_short` says that the time
+    was over before the search was."""
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
+    taken: list[frozenset[Branch]] = field(default_factory=list)
     reached: dict[Branch, int] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     unreachable: dict[Branch, str] = field(default_factory=dict)
@@ -239,17 +241,19 @@ class _Search:
         except EngineError as error:
             result.refused[str(error)] += 1
             return str(error)
-        new = [
-            branch
-            for branch in sorted(self.wanted)
-            if bool(outputs[self.sites[branch[0]].taken(branch[1])])
-        ]
+        new = self._taken(outputs, self.wanted)
         if new or len(result.feeds) < self.samples:
-            result.reached |= dict.fromkeys(new, len(result.feeds))
+            result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
-            self.wanted -= set(new)
+            every = {(site.index, branch) for site in self.sites for branch in (True, False)}
+            result.taken.append(self._taken(outputs, every))
+            self.wanted -= new
         return None
+
+    def _taken(self, outputs: Mapping[str, Any], branches: Set[Branch]) -> frozenset[Branch]:
+        """Which of the branches a run took."""
+        return frozenset(b for b in branches if bool(outputs[self.sites[b[0]].taken(b[1])]))
 
     def _over(self) -> bool:
         if time.monotonic() > self.end:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,32 +48,38 @@ def force(
     first: Session,
     others: Sequence[tuple[str, Session]],
     feeds: Sequence[dict[str, Any]],
+    taken: Sequence[Set[Branch]],
     differences: Callable[[Session, Results, Results, Results], str],
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Forced]:
-    """Force each of `branches` in models that have switches, with the first of `feeds` with which
-    `first` runs it. `differences` says how a session's outputs for an input, which come last,
-    differ from those of `first`, "" where they do not. `tell` is called with how far it is.
+    """Force each of `branches` in models that have switches, with one of `feeds` with which `first`
+    runs it; by themselves the feeds take the branches `taken`. `differences` says how a session's
+    outputs for an input, which come last, differ from those of `first`, "" where they do not.
+    `tell` is called with how far it is.
     """
     switched = to_switch(sites, branches)
     results = []
     for number, branch in enumerate(branches):
         tell(f"forcing branch {number + 1} of {len(branches)}")
         site = sites[branch[0]]
-        problem, expected, given = "no input to try it with", None, None
-        for feed in feeds:
-            given = {**feed, **settings(sites, switched, branch)}
+        problem, expected, given = "", None, None
+        # Those that come nearest by themselves first; what the first of them says is the reason.
+        nearest = sorted(
+            range(len(feeds)), key=lambda place: -len(taken[place] & set(site.parents))
+        )
+        for place in nearest:
+            given = {**feeds[place], **settings(sites, switched, branch)}
             try:
                 outputs = first.run(given)
             except EngineError as error:
-                problem = f"the model itself fails there: {error}"
+                problem = problem or f"the model itself fails there: {error}"
                 continue
             if bool(outputs[site.taken(branch[1])]):
                 expected = outputs
                 break
-            problem = "the body around it never ran"
+            problem = problem or "the body around it never ran"
         if expected is None or given is None:
-            results.append(Forced(branch, problem))
+            results.append(Forced(branch, problem or "there is no input to try it with"))
             continue
         wrong = []
         for label, session in others:

@@ -7,7 +7,7 @@ that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ from bridge.vocabulary import has_trait, operator
 
 # The values an operator's input can take: lowest and highest. `size` is the size of what the
 # value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
-RANGES = {
+RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     "indices": lambda size: (0, size - 1),
     "write_indices": lambda size: (0, 0),
     "target": lambda size: (0, size - 1),

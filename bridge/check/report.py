@@ -36,20 +36,9 @@ class Result:
     sample: int
 
 
-STATES = {
-    "reached": "reached by inputs",
-    "forced": "forced and equal",
-    "pruned": "pruned",
-    "failing": "cannot run",
-    "unknown": "not shown",
-    "different": "DIFFERENT",
-}
-"""The states of a branch, as scripts and as people read them."""
-
-
 @dataclass(frozen=True)
 class BranchState:
-    """What is known of a branch: a key of `STATES`, and a sentence; `input` is the first input
+    """What is known of a branch: one of `STATES`, and a sentence; `input` is the first input
     that takes it."""
 
     state: str
@@ -64,11 +53,11 @@ class CheckReport:
     `versions` are the files, the first being what the others are held to. `feeds` are the inputs
     that all were compared on, made by `recipes`; `refused` counts those that the first version does
     not take itself (by message), of `runs` that were tried. `failures` are versions that did not
-    convert, load or run. `reached` has the input that took each branch, `forced` what came of
-    forcing the others, `pruned` those that the conversion removed, and why, `unreachable` those
-    that no input can take, and why. `around` is what stands around the first value that differs, by
-    version. `description` is what `bridge inspect --json` says of the
-    first version.
+    convert, load or run. `taken` are the branches that each input takes, `wrong` the inputs with
+    which any output differs. `reached` has the first input that took each branch, `forced` what
+    came of forcing the others, `pruned` those that the conversion removed, and why, `unreachable`
+    those that no input can take, and why. `around` is what stands around the first value that
+    differs, by version, `outline` what a page shows of the first version.
     """
 
     source: str
@@ -83,13 +72,15 @@ class CheckReport:
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sites: list[IfSite] = field(default_factory=list)
+    taken: list[frozenset[Branch]] = field(default_factory=list)
+    wrong: set[int] = field(default_factory=set)
     reached: dict[Branch, int] = field(default_factory=dict)
     forced: dict[Branch, Forced] = field(default_factory=dict)
     pruned: dict[Branch, str] = field(default_factory=dict)
     unreachable: dict[Branch, str] = field(default_factory=dict)
     first: FirstDifference | str | None = None
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
-    description: dict[str, Any] | None = None
+    outline: dict[str, Any] | None = None
 
     @property
     def compared(self) -> bool:
@@ -125,6 +116,10 @@ class CheckReport:
         outcome = shortened(forced.problem) if forced is not None else ""
         if branch in self.reached:
             number = self.reached[branch]
+            takers = {place for place, taken in enumerate(self.taken) if branch in taken}
+            if takers and takers <= self.wrong:
+                text = f"reached by input {number}, DIFFERENT with all inputs that take it"
+                return BranchState("different", text, number)
             return BranchState("reached", f"reached by input {number}", number)
         if branch in self.pruned:
             tried = f"; forced all the same: {outcome}" if outcome else ""
@@ -162,9 +157,10 @@ class CheckReport:
 
     def as_html(self) -> str:
         """The report as a page that needs nothing beside it."""
+        from bridge.show.outline import empty
         from bridge.show.page import page
 
-        return page(self.description, self.as_json())
+        return page(self.outline or empty(self.source), self.as_json())
 
 
 def shortened(message: str, limit: int = 200) -> str:

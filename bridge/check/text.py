@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from bridge.check.report import STATES, CheckReport, Result, shortened
+from bridge.check.report import CheckReport, Result, shortened
+from bridge.show.states import STATES
 
 _SHOWN = 3  # kinds of input that the model refuses
 
@@ -70,7 +71,8 @@ def _counts(report: CheckReport) -> str:
     failing = sum(report.fails(branch) for branch, state in states.items() if state == "pruned")
     if failing:
         parts["pruned"] += f" ({failing} of them fail in the model itself)"
-    return f"{len(states)} in {len(report.sites)} Ifs: {', '.join(parts.values())}"
+    ifs = f"{len(report.sites)} If{'s' if len(report.sites) != 1 else ''}"
+    return f"{len(states)} in {ifs}: {', '.join(parts.values())}"
 
 
 def details(report: CheckReport) -> list[str]:

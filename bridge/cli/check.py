@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug, Quiet, parse_dimension
-from bridge.cli.output import echo, progress, require_page, write_page
+from bridge.cli.options import Debug, Limit, Quiet, given_limits, parse_dimension
+from bridge.cli.output import echo, progress, require_file, write_text
 from bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def check(
             "name.",
         ),
     ] = None,
+    limit: Limit = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print every output, branch and input.")
     ] = False,
@@ -74,11 +75,12 @@ def check(
     """
     require_engines(model, other)
     if report is not None:
-        require_page(report)
+        require_file(report, ".html")
     sizes = dict(map(_size, size or ()))
     run_check(
         model, other, quiet, verbose, as_json, report,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
+        limits=given_limits(limit),
     )  # fmt: skip
 
 
@@ -114,7 +116,7 @@ def run_check(
     with progress(f"checking {model}", quiet) as doing:
         report = check(model, other, progress=doing, **options)
     if page is not None:
-        write_page(page, report.as_html())
+        write_text(page, report.as_html())
     text = str(report) if verbose else report.summary()
     if as_json:
         import json

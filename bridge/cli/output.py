@@ -72,26 +72,22 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(escape(f"{text}: {printable(step)}"))
 
 
-def require_page(path: Path) -> None:
-    """Raises UsageError where no page can be written to `path`, before the work that it shows."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: a page is written to a file that ends in .html")
-    require_file(path)
-
-
-def require_file(path: Path) -> None:
-    """Raises UsageError where no file can be called `path`."""
+def require_file(path: Path, suffix: str) -> None:
+    """Raises UsageError, before the work that it shall hold, where no file can be called `path` or
+    its name does not end in `suffix`."""
+    if path.suffix.lower() != suffix:
+        raise UsageError(f"{path}: give it a name that ends in {suffix}")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent}: there is no such directory to write to")
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: is no regular file; choose another name")
 
 
-def write_page(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Writes a file of text, whole or not at all."""
-    from bridge.files import whole
+    from bridge.replacing import whole
 
-    with whole(path) as (part,):
+    with whole(path, notes=[]) as (part,):
         part.write_text(text, encoding="utf-8")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import counted, full, spend
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
@@ -46,7 +48,7 @@ class Builder:
         attributes: dict[str, Any] | None = None,
         bodies: tuple[Body, ...] = (),
         name: str | None = None,
-        extras: dict[str, Any] | None = None,
+        extras: NodeExtras | None = None,
     ) -> Node:
         """A node with inferred output types. `outputs` is a count, or the values themselves
         (their types are then refined by what inference finds)."""
@@ -95,6 +97,23 @@ class Builder:
             elif array.dtype.kind == "f":
                 array = array.astype(np.float32)
         return self.tensor(Tensor.of(array))
+
+    def filled(self, value: Any, shape: Sequence[Any], element: Element | None) -> Value:
+        """A Constant of one value, of a static shape; LimitError where it is too large to be
+        made."""
+        assert element is not None
+        return self.constant(full(shape, value, element.dtype, self._place()))
+
+    def counted(self, count: int, element: Element = I64) -> Value:
+        """A Constant of the numbers 0 to count - 1; LimitError where it is too large."""
+        return self.constant(counted(count, element.dtype, self._place()))
+
+    def room(self, *shape: int) -> None:
+        """Raises LimitError where an array of so many numbers is too large to be made."""
+        spend(shape, np.int64, self._place())
+
+    def _place(self) -> str:
+        return f'a constant for "{self.name}"'
 
     def like(self, value: Any, other: Value) -> Value:
         """A Constant with the element type of `other`."""

@@ -7,10 +7,13 @@ unpacked (`bridge/boundary.py`) and the way back to ONNX can restore them.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
-from bridge.errors import InvalidModelError
+from bridge.elements import ELEMENTS
+from bridge.neutral.types import I64_MAX
+from bridge.records import broken, read_record
 
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Record, in JSON."""
@@ -70,18 +73,21 @@ class Record:
 
     @classmethod
     def loads(cls, text: str) -> Self:
-        """From JSON; InvalidModelError where it is none."""
-        try:
-            data = json.loads(text)
-            return cls(
-                {k: Port(**v) for k, v in data["inputs"].items()},
-                {k: Port(**v) for k, v in data["outputs"].items()},
-                list(data["input_order"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelError(
-                f"the model's record of its sequences cannot be read: {error}"
-            ) from error
+        """From JSON; InvalidModelError where it is no such record."""
+        data = read_record(text, _WHAT)
+        inputs, outputs, order = (
+            data.get(key) if isinstance(data, dict) else None
+            for key in ("inputs", "outputs", "input_order")
+        )
+        if not (isinstance(inputs, dict) and isinstance(outputs, dict)):
+            raise broken(_WHAT, "it has no inputs or no outputs")
+        if not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
+            raise broken(_WHAT, "it has no order of the inputs")
+        return cls(
+            {name: _read_port(name, given, ("ragged", "tensor")) for name, given in inputs.items()},
+            {name: _read_port(name, given, _KINDS) for name, given in outputs.items()},
+            order,
+        )
 
     def owner(self, part: str) -> str:
         """The input that the tensor `part` stands for; itself, where it is one of its own."""
@@ -89,3 +95,32 @@ class Record:
             if part in port.parts(name):
                 return name
         return part
+
+
+_WHAT = "sequences"
+_KINDS = ("ragged", "elements", "tensor")
+_MOST_ELEMENTS = 1 << 20
+
+
+def _read_port(name: str, given: Any, kinds: Sequence[str]) -> Port:
+    """A Port from JSON, for which only some `kinds` make sense."""
+    known = {field.name for field in fields(Port)}
+    if not isinstance(given, dict) or not {"kind", "element", "shape"} <= set(given) <= known:
+        raise broken(_WHAT, f'what it says of "{name}" is not what Bridge writes')
+    port = Port(**given)
+    right = (
+        port.kind in kinds,
+        isinstance(port.element, str)
+        and port.element in ELEMENTS
+        and ELEMENTS[port.element].onnx is not None,
+        isinstance(port.shape, list | None) and all(
+            dim is None or isinstance(dim, str) or (type(dim) is int and 0 <= dim <= I64_MAX)
+            for dim in port.shape or ()
+        ),
+        isinstance(port.optional, bool) and isinstance(port.mixed, bool),
+        type(port.count) is int and 0 <= port.count <= _MOST_ELEMENTS,
+    )  # fmt: skip
+    if not all(right):
+        wrong = ("kind", "element", "shape", "optional or mixed", "count")[right.index(False)]
+        raise broken(_WHAT, f'its {wrong} of "{name}" is none')
+    return port

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
 from bridge.operators.type_constraints import disallowed
@@ -62,22 +63,26 @@ def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
         if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
     for index, declared in enumerate(row.inputs):
-        name = declared.rstrip("?*")
         value = node.input(index)
-        if value is None:
-            continue
-        if name in spelling.as_attributes:
-            if values_of(value) is None:
-                return f"its input {name} must be a constant in {spelling.type}"
-        elif not any(name == i.rstrip("?*") for i in spelling.inputs):
-            return f"{spelling.type} has no input {name}"
-        allowed = spelling.elements.get(name)
-        if allowed and value.element is not None and value.element.name not in allowed:
-            return f"{spelling.type} takes no {value.element} as {name}"
+        if value is not None and (why := _input_obstacle(value, declared.rstrip("?*"), spelling)):
+            return why
     for name, spelled in spelling.attributes.items():
         value = node.attributes.get(name)
         if isinstance(value, str) and spelled.values is not None and value not in spelled.values:
             return f"{spelling.type} has no {name} = {value}"
+    return ""
+
+
+def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
+    """Why a spelling cannot take a value as its input `name`; "" where it can."""
+    if name in spelling.as_attributes:
+        if values_of(value) is None:
+            return f"its input {name} must be a constant in {spelling.type}"
+    elif not any(name == i.rstrip("?*") for i in spelling.inputs):
+        return f"{spelling.type} has no input {name}"
+    allowed = spelling.elements.get(name)
+    if allowed and value.element is not None and value.element.name not in allowed:
+        return f"{spelling.type} takes no {value.element} as {name}"
     return ""
 
 
@@ -142,14 +147,14 @@ def unspell(
     attributes: dict[str, Any],
     outputs: Sequence[Value],
     name: str = "",
-    extras: dict[str, Any] | None = None,
+    extras: NodeExtras | None = None,
 ) -> Node:
     """The neutral node of a format's node; `attributes` are Python values by the format's names.
 
     Attributes that are inputs in the neutral vocabulary become Constants in front of it."""
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _take(attributes, spelled)
+        value = _choice(row, key, _take(attributes, spelled))
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
@@ -178,6 +183,14 @@ def unspell(
         else:
             own.append(None)
     return builder.node(row.name, own, outputs, neutral, (), name, extras)
+
+
+def _choice(row: Operator, name: str, value: Any) -> Any:
+    """A string as the row has it; OpenVINO reads its own in any case."""
+    choices = row.choices.get(name, ())
+    if isinstance(value, str) and value not in choices:
+        return next((choice for choice in choices if choice.lower() == value.lower()), value)
+    return value
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:

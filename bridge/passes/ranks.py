@@ -257,7 +257,7 @@ class _Solver:
             self.narrow(outer, ranks)
 
 
-def _relations(node: Node) -> Iterator[Relation]:
+def _relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for each kind)
     first = node.inputs[0] if node.inputs else None
     if first is None:
         return

@@ -4,7 +4,9 @@
 inside a body as outside. Both have three columns: case, route, reason. A reason begins with the
 kind of failure (see `outcome.Outcome`); the tests hold the outcome to that kind, the rest is for
 people. The kind `either` allows right and wrong: for operators that are random, or an engine that
-is.
+is. Where the kind depends on the kernels that an engine chooses, it is followed by `with` or
+`without` and a feature of the processor (see `tests/support/processor.py`); where that does not
+hold, the case is right.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.support.processor import FEATURES
 
 from .outcome import Outcome
 
@@ -56,7 +60,7 @@ def updated(
         old = reasons.get(pair, "")
         if _agree(old, outcome):
             if old:
-                result[pair] = outcome.reason if refresh and _kind(old) != "either" else old
+                result[pair] = outcome.reason if refresh and _is_plain(old) else old
         elif outcome.kind not in _FINE:
             result[pair] = outcome.reason
     return result
@@ -80,10 +84,21 @@ _FINE = ("right", "absent")
 
 def _agree(reason: str, outcome: Outcome) -> bool:
     """Whether an outcome is what the ledger says; it says "" of what is right."""
-    if _kind(reason) == "either":
+    kind = _kind(reason)
+    if kind == "either":
         return outcome.kind in ("right", "wrong")
-    return outcome.kind in _FINE if not reason else outcome.kind == _kind(reason)
+    return outcome.kind in _FINE if not kind else outcome.kind == kind
 
 
 def _kind(reason: str) -> str:
-    return reason.partition(":")[0]
+    """The kind of failure on this processor, "" for none."""
+    kind, *condition = reason.partition(":")[0].split(" ")
+    if condition:
+        word, feature = condition
+        return kind if FEATURES[feature] == (word == "with") else ""
+    return kind
+
+
+def _is_plain(reason: str) -> bool:
+    """Whether a reason says no more than an outcome does."""
+    return reason.partition(":")[0].isalpha() and _kind(reason) != "either"

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge.passes.impossible import _CHECKS
+from bridge.operators.validity import CHECKS
 from tests.support.running import OpenVino, assert_close
 
 # An operator, the nodes of a branch that fails on x (float [2,6]), and why.
@@ -89,7 +89,7 @@ def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
 
 
 def test_every_check_is_tried() -> None:
-    elementwise = {op for op, check in _CHECKS.items() if check is _CHECKS["Add"]}
-    recurrent = {op for op, check in _CHECKS.items() if check is _CHECKS["RNN"]}
+    elementwise = {op for op, check in CHECKS.items() if check is CHECKS["Add"]}
+    recurrent = {op for op, check in CHECKS.items() if check is CHECKS["RNN"]}
     tried = {op for op, _, _ in FAILING}
-    assert set(_CHECKS) - elementwise - recurrent - {"ConvTranspose"} <= tried
+    assert set(CHECKS) - elementwise - recurrent - {"ConvTranspose"} <= tried

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
+from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, TensorType, Type, meet
 from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
@@ -24,7 +24,9 @@ CONTENT_LIMIT = 64
 _inferences: dict[str, Inference] = {}
 _contents: dict[str, Content] = {}
 _loaded: set[str] = set()
-_UNKNOWN_YET = (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError)
+_UNKNOWN_YET = (
+    TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
+)  # fmt: skip
 """What a function may raise for a node whose inputs are not yet known well enough."""
 
 strict = False
@@ -103,21 +105,33 @@ def infer(node: Node) -> None:
         types = ()
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
-        output.type = meet(inferred, output.declared)
+        output.type = meet(_possible(inferred), output.declared)
     content = _contents.get(op)
     if content is None or not node.outputs:
         return
-    if any(map(_is_matrix, node.inputs)) and not has_trait(op, "content_of_any_rank"):
-        return
-    output = node.outputs[0]
+    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "content_of_any_rank"):
+        node.outputs[0].content = _known(content, node)
+
+
+def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
+    """What a content function gives for a node, where it is short."""
     try:
-        output.content = content(node)
+        known = content(node)
     except _UNKNOWN_YET:
         if strict:
             raise
-        output.content = None
-    if output.content is not None and len(output.content) > CONTENT_LIMIT:
-        output.content = None
+        return None
+    return None if known is None or len(known) > CONTENT_LIMIT else known
+
+
+def _possible(type: Type) -> Type:
+    """The type with sizes that a tensor can have: arithmetic on shapes that do not fit together
+    gives others."""
+    shape = type.shape if isinstance(type, TensorType) else None
+    if shape is None or all(not isinstance(d, int) or 0 <= d <= I64_MAX for d in shape):
+        return type
+    dims = (d if not isinstance(d, int) or 0 <= d <= I64_MAX else ANY for d in shape)
+    return TensorType(type.element, tuple(dims))  # type: ignore[union-attr]
 
 
 def _is_matrix(value: Value | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
@@ -44,8 +45,9 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
     rows = len(intercepts) if intercepts else max(len(labels), 1)
-    if not intercepts and isinstance(x.shape[-1] if x.shape else None, int):
-        rows = len(node.attributes["coefficients"]) // x.shape[-1]
+    features = x.shape[-1] if x.shape else None
+    if not intercepts and isinstance(features, int):
+        rows = len(node.attributes["coefficients"]) // features
     scores = cast(b, _scores(b, node, as_float(b, x), rows), F32)
     name = node.attributes["post_transform"]
     if rows > 1:
@@ -171,6 +173,7 @@ def _duels(
     count, total = len(per_class), sum(per_class)
     starts = np.concatenate([[0], np.cumsum(per_class)])
     own = coefficients.reshape(-1, total)
+    spend((count, count, total + 2 * count), np.float64, "the votes of a support vector machine")
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     weights = np.zeros((len(pairs), total))
     winners, losers = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
@@ -25,12 +26,10 @@ from bridge.operators.ml.scores import (
 )
 
 MODES = {
-    "BRANCH_LEQ": ("LessOrEqual", False), "BRANCH_LT": ("Less", False),
-    "BRANCH_GTE": ("LessOrEqual", True), "BRANCH_GT": ("Less", True),
-    "BRANCH_EQ": ("Equal", False), "BRANCH_NEQ": ("Equal", False),
+    "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
+    "BRANCH_GT": "Greater", "BRANCH_EQ": "Equal", "BRANCH_NEQ": "Equal",
 }  # fmt: skip
-"""The comparison of a mode, and whether the operands change places: OpenVINO's CPU plugin takes
-NaN to be greater than anything. BRANCH_NEQ is the negation."""
+"""The comparison of a mode; BRANCH_NEQ is the negation."""
 
 NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -90,7 +89,7 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
             [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in own.tolist()]
         )
 
-    weights = np.zeros((count, targets))
+    weights = zeros((count, targets), np.float64, repr(node))
     weighted = np.zeros((count, targets), bool)
     for tree, id, target, weight in zip(
         attributes[f"{prefix}_treeids"],
@@ -138,7 +137,7 @@ def _newer_forest(node: Node) -> Forest:
 
     modes = [NEWER_MODES[m] for m in attributes["nodes_modes"].array().tolist()] + ["LEAF"] * leaves
     width = attributes.get("n_targets") or max(targets) + 1
-    weights = np.zeros((count + leaves, width))
+    weights = zeros((count + leaves, width), np.float64, repr(node))
     weights[count + np.arange(leaves), list(targets)] = leaf_weights
     weighted = np.zeros(weights.shape, bool)
     weighted[count + np.arange(leaves), list(targets)] = True
@@ -207,9 +206,7 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
         if mode == "BRANCH_MEMBER":
             holds = _membership(b, forest, value, of_node)
         else:
-            op, swap = MODES[mode]
-            sides = [value, of_node(forest.splits, value.element)]
-            holds = b.op(op, *(reversed(sides) if swap else sides))
+            holds = b.op(MODES[mode], value, of_node(forest.splits, value.element))
             if mode == "BRANCH_NEQ":
                 holds = b.op("Not", holds)
         if len(used) > 1:

@@ -9,11 +9,11 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,
     BOOL,
     I32,
-    I64,
     Shape,
     TensorType,
     is_static,
@@ -111,8 +111,8 @@ _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
 def _nothing_to_reduce(b: Builder, node: Node) -> Result:
-    """The reduction of no elements is what the standard says, where a size of 0 is known; OpenVINO
-    gives the largest finite numbers, and 0 for the mean."""
+    """The reduction of no elements, which IR leaves undefined, is what the standard says, where a
+    size of 0 is known."""
     x, result = node.inputs[0], node.outputs[0]
     assert x is not None
     if (
@@ -124,42 +124,17 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
     value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
-    return b.constant(np.full(result.shape, value), x.element)
+    return b.filled(value, result.shape, x.element)
 
 
 def _of_booleans(b: Builder, node: Node) -> Result:
-    """ONNX's maximum and minimum of booleans are IR's logical reductions; these want constant
-    axes."""
-    x, axes = node.input(0), node.input(1)
+    """ONNX's maximum and minimum of booleans are IR's logical reductions."""
+    x = node.input(0)
     assert x is not None
     if node.op not in ("ReduceMax", "ReduceMin") or x.element is not BOOL:
         return None
-    if known_axes(node) is None:
-        return cast(b, b.op(node.op, cast(b, x, I32), axes, **node.attributes), BOOL)
     op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
-    return b.op(op, x, axes, **node.attributes)
-
-
-def _computed_rank(b: Builder, node: Node) -> Result:
-    """Without the reduced axes, OpenVINO does not know the rank of a result whose axes are
-    computed; where their number is known, the sizes that stay are computed and it does."""
-    x, axes = node.input(0), node.input(1)
-    assert x is not None
-    if axes is None or node.attributes["keepdims"] or integers(axes) is not None:
-        return None
-    if x.rank is None or axes.rank != 1 or not isinstance(axes.shape[0], int):
-        return None
-    stay = x.rank - axes.shape[0]
-    positive = b.op("Mod", axes, b.like(x.rank, axes))
-    ones = b.op("Expand", b.constant([1]), b.constant([axes.shape[0]]))
-    zeros = b.constant([0] * x.rank)
-    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
-    _, left = b.ops(
-        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
-        index_element_type=I64,
-    )  # fmt: skip
-    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
-    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
+    return b.op(op, *node.inputs, **node.attributes)
 
 
 def _logical(b: Builder, node: Node) -> Result:
@@ -227,7 +202,6 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
         _computed_axes,
         _nothing_to_reduce,
         _of_booleans,
-        _computed_rank,
     )
     for step in (*steps, _COMPOSED.get(node.op)):
         made = None if step is None else step(b, node)
@@ -323,5 +297,5 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return tuple(d for i, d in enumerate(shape) if i not in gone)
     if keep:
         return (ANY,) * rank
-    count = given.shape[0] if given is not None and given.rank == 1 else None
-    return (ANY,) * (rank - count) if isinstance(count, int) else None
+    count = length_of(given) if given is not None and given.rank == 1 else None
+    return None if count is None else (ANY,) * (rank - count)

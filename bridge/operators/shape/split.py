@@ -50,7 +50,7 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
     # The last part is the smaller one: ceil(size / count) for the others.
     whole = sizes(b, x, axis)
     each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
-    edges = b.op("Min", b.op("Mul", each, b.constant(np.arange(count + 1))), whole)
+    edges = b.op("Min", b.op("Mul", each, b.counted(count + 1)), whole)
     return b.ops(
         "VariadicSplit",
         count,

@@ -167,7 +167,7 @@ def only_shape(*forms: Sequence) -> tuple[int, ...] | None:
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None or 0 in shape or not is_static(shape):
         return None
-    return shape  # type: ignore[return-value]
+    return shape
 
 
 def ranks_of(form: Sequence) -> set[int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import (
@@ -127,7 +125,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return form.items[place]
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).at(b, form, index)
+    return uniform.at(b, form, index) if isinstance(form, Uniform) else ragged.at(b, form, index)
 
 
 @lowers("SequenceInsert")
@@ -159,7 +157,9 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).erase(b, form, index)
+    if isinstance(form, Uniform):
+        return uniform.erase(b, form, index)
+    return ragged.erase(b, form, index)
 
 
 @lowers("ConcatFromSequence")
@@ -190,7 +190,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         )
     axis = node.attributes["axis"] % value.rank
     keepdims = not drops_axis(node)
-    counts = _known_counts(value.shape[axis], split)
+    counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
     dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
@@ -211,18 +211,20 @@ def _known_counts(dim: object, split: Value | None) -> list[int] | None:
     if not isinstance(dim, int):
         return None
     if split is None:
-        return [1] * dim
+        return [1] * dim if dim <= LONGEST else None
     known = integers(split)
     if known is None:
         return None
-    size = known[0]
+    size = known[0] if known else 0
+    if size < 1 or -(-dim // size) > LONGEST:
+        return None
     return [min(size, dim - start) for start in range(0, dim, size)]
 
 
 def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: bool) -> Form:
     item = TensorType(value.element, value.shape)
     if not counts:
-        shape = tuple(d for i, d in enumerate(value.shape) if keepdims or i != axis)
+        shape = tuple(d for i, d in enumerate(value.dims) if keepdims or i != axis)
         return Elements((), TensorType(value.element, shape))
     if len(counts) == 1:
         parts = [value]
@@ -248,7 +250,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
         return Elements((), type.item)
     if isinstance(type, TensorType) and type.element is not None and type.shape is not None:
         shape = [dim if isinstance(dim, int) else 1 for dim in type.shape]
-        return b.constant(np.zeros(shape, type.element.dtype))
+        return b.filled(0, shape, type.element)
     return None
 
 

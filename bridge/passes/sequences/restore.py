@@ -101,7 +101,7 @@ def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> V
     absent = Graph(name="absent")
     inner = Builder(absent.nodes, b.name)
     if port.kind == "tensor":
-        dummy = inner.constant(np.zeros(port.dummy, element.dtype))
+        dummy = inner.filled(0, port.dummy, element)
     else:
         dummy = inner.op("SequenceEmpty", dtype=element)
     absent.outputs = [dummy]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Stacked, Yield
@@ -32,7 +30,7 @@ def what_went_in(b: Builder, node: Node, place: Place) -> Result:
             shape[exit.axis] = 0
         else:
             shape.insert(exit.axis % (len(shape) + 1), 0)
-        results[exit.output] = b.constant(np.zeros(shape, value.element.dtype))
+        results[exit.output] = b.filled(0, shape, value.element)
     return results if None not in results else None
 
 
