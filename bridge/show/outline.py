@@ -11,18 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import (
-    Body,
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import (
     Carried,
-    Graph,
     InputPort,
     Invariant,
-    Model,
-    Node,
     OutputPort,
     Sliced,
     Stacked,
-    Value,
     Yield,
 )
 from bridge.show.expression import expression
