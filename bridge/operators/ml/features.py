@@ -9,7 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
-from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type
+from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat, cut, reshape, unsqueeze
 from bridge.operators.ml.scores import numbers, rows_of
@@ -102,9 +102,8 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
         rows = cast(b, x, F32)
         if x.rank is not None and x.rank != 2:
             rows = reshape(b, rows, 1 if x.rank == 1 else 0, -1)
-        columns = rows.shape[1] if rows.rank == 2 else None
         if width is not None:
-            if not isinstance(columns, int) or columns < width:
+            if rows.shape is None or len(rows.shape) != 2 or low(rows.shape[1]) < width:
                 rows = b.op("Pad", rows, b.constant([0, 0, 0, width]))
             rows = cut(b, rows, 1, 0, width)
         parts.append(rows)
