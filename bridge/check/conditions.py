@@ -167,8 +167,8 @@ def _distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) ->
                 return np.asarray(np.minimum(*(unlike if wanted else same)))
             both = (truth.op == "And") == wanted
             index = 0 if wanted else 1
-            parts = left[index], right[index]
-            return np.asarray(np.add(*parts) if both else np.minimum(*parts))
+            one, other = left[index], right[index]
+            return np.asarray(np.add(one, other) if both else np.minimum(one, other))
 
 
 def _compared(op: str, wanted: bool, left: np.ndarray, right: np.ndarray) -> np.ndarray:
