@@ -67,7 +67,7 @@ def test_branch(name: str, tmp_path: Path) -> None:
     assert any("then_branch fails" in line and why in line for line in report.pruned)
     feed = {"x": X, "go": np.array(False)}
     _same(text, feed, tmp_path)
-    with pytest.raises(Exception, match="onnxruntime|ONNXRuntimeError"):
+    with pytest.raises(Exception, match=r"onnxruntime|ONNXRuntimeError"):
         OnnxRuntime(parser.parse_model(text)).run(feed | {"go": np.array(True)})
 
 
