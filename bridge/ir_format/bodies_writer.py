@@ -32,16 +32,6 @@ class _BodyWriter:
         """Appends a Result that gives out `value`; its id."""
         return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
 
-    def keep_unread_state(self, body: Body) -> None:
-        """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
-        plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
-        read = {value for node in body.graph.nodes for value in node.inputs}
-        for value, port in body.entries():
-            if not isinstance(port, Carried) or value in read:
-                continue
-            if body.graph.outputs[port.output] is not value:
-                self.result(value)
-
     def text(self) -> list[str]:
         tab = self.writer.indent[:-1]
         return [f"{tab}<{self.tag}>\n", *self.writer.text(), f"{tab}</{self.tag}>\n"]
@@ -133,7 +123,6 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             axis, further = _slicing(port, node.outputs[port.output])
         if isinstance(port, Yield | Stacked) and port.output is not None:
             entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
-    inner.keep_unread_state(body)
     if is_loop:
         conditions = [
             result
