@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import operator
 import os
-import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,10 +17,14 @@ from bridge.files import (
     format_of,
     holds_constants,
     keep_sources,
+    require_file,
+    require_own,
     require_place,
+    require_unchanged,
     source_format,
-    whole,
 )
+from bridge.limits import Limits, budget, limited, read_limits
+from bridge.replacing import scratch_folder, settled, whole
 from bridge.report import Report
 
 if TYPE_CHECKING:
@@ -45,6 +49,10 @@ InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
 size."""
 
 
+GivenLimits: TypeAlias = "Limits | Mapping[str, int] | None"
+"""Limits other than the default ones, by name (`bridge.limits.Limits`)."""
+
+
 class ConvertOptions(TypedDict, total=False):
     """The options of `convert`."""
 
@@ -55,6 +63,8 @@ class ConvertOptions(TypedDict, total=False):
     quirks: str
     external_data: bool | None
     weights: PathLike | None
+    force: bool
+    limits: GivenLimits
     debug: bool
     progress: Callable[[str], None] | None
 
@@ -69,10 +79,10 @@ QUIRKS = ("default", "none")
 @contextmanager
 def _examined(source: Source) -> Iterator[None]:
     """Where something unforeseen breaks inside, asks the standard's checker whether the model is
-    at fault: InvalidModelError if so."""
+    at fault too: InvalidModelError if so, which names both."""
     try:
         yield
-    except BridgeError:
+    except (BridgeError, MemoryError, RecursionError):
         raise
     except Exception as error:
         from bridge.neutral.graph import Model
@@ -89,22 +99,34 @@ def _examined(source: Source) -> Iterator[None]:
             name = "the model"
         if fault is None:
             raise
-        raise InvalidModelError(f"{name}: is not valid ONNX: {fault}") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise InvalidModelError(
+            f"{name}: is not valid ONNX: {fault}\nBridge did not foresee it: "
+            f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+        ) from error
 
 
-def load(source: File, weights: PathLike | None = None) -> Model:
+def load(source: File, weights: PathLike | None = None, *, limits: GivenLimits = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
     `weights` is the `.bin` of an IR, where it does not stand beside the `.xml` under its name.
+    `limits` may be given as for `convert`.
 
     Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
-    operators that Bridge cannot read, UsageError for a source of another kind.
+    operators that Bridge cannot read, LimitError for a model that would cost more than is allowed,
+    UsageError for a source of another kind.
     """
-    with _examined(source):
+    with _examined(source), limited(read_limits(limits)):
         return _load(source, weights)
 
 
 def _load(source: Any, weights: PathLike | None) -> Model:
+    model = _read(source, weights)
+    require_unchanged(model.files)
+    return model
+
+
+def _read(source: Any, weights: PathLike | None) -> Model:
     import bridge.wiring  # noqa: F401
 
     if not isinstance(source, str | os.PathLike):
@@ -121,11 +143,7 @@ def _load(source: Any, weights: PathLike | None) -> Model:
         return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
     kind = source_format(path)
-    if not path.is_file():
-        what = "there is no such file"
-        if path.exists():
-            what = "is a directory" if path.is_dir() else "is no regular file"
-        raise InvalidModelError(f"{path}: {what}")
+    require_file(path)
     if kind == "onnx":
         from bridge.onnx_format.frontend import read as read_onnx
 
@@ -144,6 +162,11 @@ def _loaded(source: Any, weights: PathLike | None) -> Model:
     if not isinstance(source, Model):
         return _load(source, weights)
     _refuse_weights("the model", weights)
+    nodes = [node for node in source.graph.walk()]
+    constants = {
+        id(n.attributes["value"]): n.attributes["value"] for n in nodes if n.op == "Constant"
+    }
+    budget().allow(len(nodes), sum(tensor.nbytes for tensor in constants.values()))
     return clone_model(source)
 
 
@@ -199,6 +222,8 @@ def convert(
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
+    force: bool = False,
+    limits: GivenLimits = None,
     debug: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
@@ -212,11 +237,14 @@ def convert(
     worked round: "default", all of the supported releases, or "none", for other readers and
     plugins. `external_data` stores ONNX constants
     beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
-    it is not beside it. `debug` verifies the graph after each pass; `progress` is called with the
-    name of each step that is done.
+    it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
+    goes, but beside no model. `limits` raises what a conversion may cost, by name
+    (`bridge.limits.Limits`). `debug` verifies the graph after each pass; `progress` is called with
+    the name of each step that is done.
 
-    Raises InvalidModelError for a source that is no model or contradicts itself, UnsupportedError
-    with all operators that cannot be converted, and UsageError for options that make no sense and
+    Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
+    while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
+    model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
     from bridge.neutral.builder import Target
@@ -233,12 +261,17 @@ def convert(
         if given:
             other = "IR (.xml)" if kind == "onnx" else "ONNX (.onnx)"
             raise UsageError(f"{option} is for writing {other}; the destination is {target}")
+    allowed = read_limits(limits)
+    if kind == "ir" or external_data:
+        with settled(target):
+            require_own(target, [companion(target)], force)
     _check_quirks(quirks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    with _examined(source), _no_collection():
+    with _examined(source), _no_collection(), limited(allowed):
         model = _loaded(source, weights)
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
+        report.notes += model.notes
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -246,8 +279,10 @@ def convert(
             compress_to_fp16,
             quirks,
             debug,
+            frozenset(input_shapes or ()),
         )
-        return _save(model, target, context, external_data, _observer(model, debug, progress))
+        done = _observer(model, debug, progress)
+        return _save(model, target, context, external_data, force, done)
 
 
 def _check_quirks(quirks: object) -> None:
@@ -302,18 +337,24 @@ def _save(
     target: Path,
     context: Context,
     external: bool | None,
+    force: bool,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.passes import prepare
+    from bridge.pipeline import prepare
 
     report = context.report
     prepare(model, context, done)
+
+    def check(written: Sequence[Path]) -> None:
+        require_unchanged(model.files)
+        require_own(target, written, force)
+
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
         _note_ranges(model, report)
-        with whole(target, data) as (part, part_data):
+        with whole(target, data, notes=report.notes, check=check) as (part, part_data):
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
@@ -324,7 +365,7 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights) as (part, part_weights):
+    with whole(target, weights, notes=report.notes, check=check) as (part, part_weights):
         write_ir(model, part, part_weights)
     report.files = [target, weights]
     return report
@@ -360,21 +401,24 @@ def to_onnx(
     input_shapes: InputShapes | None = None,
     quirks: str = "default",
     weights: PathLike | None = None,
+    limits: GivenLimits = None,
 ) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
     from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
-    from bridge.passes import prepare
     from bridge.passes.context import Context
+    from bridge.pipeline import prepare
 
     _check_quirks(quirks)
-    with _examined(source):
+    with _examined(source), limited(read_limits(limits)):
         model = _loaded(source, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
         prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
-        return to_proto(model, number)
+        proto = to_proto(model, number)
+        require_unchanged(model.files)
+        return proto
 
 
 def to_openvino(
@@ -385,6 +429,7 @@ def to_openvino(
     keep_branches: bool = False,
     quirks: str = "default",
     weights: PathLike | None = None,
+    limits: GivenLimits = None,
 ) -> openvino.Model:
     """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
     also where OpenVINO is not installed."""
@@ -394,8 +439,8 @@ def to_openvino(
         raise UsageError(
             "to_openvino needs OpenVINO: pip install 'onnx-openvino-bridge[check]'"
         ) from error
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "model.xml"
+    with scratch_folder() as folder:
+        path = folder / "model.xml"
         convert(
             source,
             path,
@@ -404,6 +449,7 @@ def to_openvino(
             keep_branches=keep_branches,
             quirks=quirks,
             weights=weights,
+            limits=limits,
         )
         core = openvino.Core()
         core.set_property({"ENABLE_MMAP": False})

@@ -6,84 +6,26 @@ its outputs back into lists and None. The IR's `rt_info` records what its inputs
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import InvalidModelError, UsageError
-
-KEY = "boundary"
-"""The entry of `Model.metadata` that holds a Boundary, in JSON."""
-
-
-@dataclass
-class Port:
-    """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
-    `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
-    type's name, `shape` that of a tensor or of each element: sizes, symbols, and None for any
-    size; None as a whole where ranks differ. Where the elements of a ragged sequence differ in
-    rank (`mixed`), it is as long as the longest, and the rows of `.shapes` of the others end in
-    -1s."""
-
-    kind: str
-    element: str
-    shape: list[int | str | None] | None
-    optional: bool = False
-    count: int = 0
-    mixed: bool = False
-
-    @property
-    def rank(self) -> int:
-        """The length of `shape`, 0 where ranks differ."""
-        return len(self.shape or ())
-
-    @property
-    def dummy(self) -> list[int]:
-        """A shape that the value of an absent optional can have."""
-        return [dim if isinstance(dim, int) else 1 for dim in self.shape or ()]
-
-    def parts(self, name: str) -> list[str]:
-        """The names of the tensors that stand for it."""
-        own = [f"{name}.present"] if self.optional else []
-        if self.kind == "tensor":
-            return [*own, name]
-        if self.kind == "ragged":
-            return [*own, f"{name}.data", f"{name}.shapes"]
-        return [*own, *(f"{name}.{i}" for i in range(self.count))]
+from bridge.errors import UsageError
+from bridge.limits import limited, read_limits
+from bridge.neutral.arrays import zeros
+from bridge.neutral.record import CONSTANTS, KEY, Port, Record
+from bridge.neutral.types import size_of
+from bridge.records import broken, read_record
 
 
-@dataclass
-class Boundary:
-    """The sequences and optionals among a model's inputs and outputs, by name. `input_order`
-    holds the names of all inputs."""
+class Boundary(Record):
+    """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
+    model that became constants."""
 
-    inputs: dict[str, Port] = field(default_factory=dict)
-    outputs: dict[str, Port] = field(default_factory=dict)
-    input_order: list[str] = field(default_factory=list)
-
-    def dumps(self) -> str:
-        """As JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
-
-    @classmethod
-    def loads(cls, text: str) -> Boundary:
-        """From JSON; InvalidModelError where it is none."""
-        try:
-            data = json.loads(text)
-            return cls(
-                {k: Port(**v) for k, v in data["inputs"].items()},
-                {k: Port(**v) for k, v in data["outputs"].items()},
-                list(data["input_order"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelError(
-                f"the model's record of its sequences cannot be read: {error}"
-            ) from error
+    constants: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -92,9 +34,14 @@ class Boundary:
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
-            entry = ["bridge", "metadata", KEY]
-            known = source.has_rt_info(entry)
-            return cls.loads(source.get_rt_info(entry).astype(str)) if known else cls()
+            entries = {key: ["bridge", "metadata", key] for key in (KEY, CONSTANTS)}
+            return cls._from(
+                {
+                    key: source.get_rt_info(entry).astype(str)
+                    for key, entry in entries.items()
+                    if source.has_rt_info(entry)
+                }
+            )
         if isinstance(source, str | os.PathLike):
             from bridge.api import load
 
@@ -108,14 +55,16 @@ class Boundary:
                 "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
                 f"{source!r}"
             )
-        return cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        return cls._from(metadata)
 
-    def owner(self, part: str) -> str:
-        """The input that the tensor `part` stands for; itself, where it is one of its own."""
-        for name, port in self.inputs.items():
-            if part in port.parts(name):
-                return name
-        return part
+    @classmethod
+    def _from(cls, metadata: Mapping[str, str]) -> Boundary:
+        made = cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        names = read_record(metadata.get(CONSTANTS, "[]"), "constants")
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise broken("constants", "it holds no names")
+        made.constants = tuple(names)
+        return made
 
 
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -131,12 +80,18 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     boundary = Boundary.of(source)
     _require_mapping("the inputs", feeds)
     packed: dict[str, np.ndarray] = {}
-    for name, value in feeds.items():
-        port = boundary.inputs.get(name)
-        if port is None:
-            packed[name] = value
-        else:
-            packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+    with limited(read_limits(None)):
+        for name, value in feeds.items():
+            if name in boundary.constants:
+                raise UsageError(
+                    f'the input "{name}" became a constant, its default value; to feed it, convert '
+                    f'the model with its shape given: --input-shape "{name}=[...]"'
+                )
+            port = boundary.inputs.get(name)
+            if port is None:
+                packed[name] = value
+            else:
+                packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
     return packed
 
 
@@ -146,7 +101,11 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
     dtype, rank = _dtype(port), port.rank
     if port.kind == "tensor":
-        return [*present, np.zeros(port.dummy, dtype) if value is None else np.asarray(value)]
+        what = f'the input "{name}", which is absent'
+        return [
+            *present,
+            zeros(port.dummy, dtype, what) if value is None else np.asarray(value),
+        ]
     if not isinstance(value, list | tuple | None):
         raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
     try:
@@ -202,7 +161,9 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
     result, start = [], 0
     for shape in shapes:
         dims = tuple(int(d) for d in shape if d >= 0)
-        count = int(np.prod(dims, dtype=np.int64))
+        count = size_of(dims)
+        if start + count > data.size:
+            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

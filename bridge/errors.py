@@ -5,13 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+LONGEST_LINE = 500
+"""Characters of a message's line; a name in a model can have millions."""
+
+MOST_LINES = 200
+"""Lines of a message."""
+
+
+def readable(text: str) -> str:
+    """`text` with long lines cut in the middle, and without the lines after MOST_LINES."""
+    lines = [_cut(line) for line in text[: LONGEST_LINE * MOST_LINES * 10].split("\n")]
+    if len(lines) > MOST_LINES:
+        rest = len(lines) - MOST_LINES
+        lines[MOST_LINES:] = [f"... and {rest} more {'line' if rest == 1 else 'lines'}"]
+    return "\n".join(lines)
+
+
+def _cut(line: str) -> str:
+    if len(line) <= LONGEST_LINE:
+        return line
+    head = LONGEST_LINE * 3 // 5
+    return f"{line[:head]} ... {line[head - LONGEST_LINE :]}"
+
 
 class BridgeError(Exception):
     """Base of everything Bridge raises on purpose."""
 
+    def __init__(self, message: object = "") -> None:
+        super().__init__(readable(str(message)))
+
 
 class InvalidModelError(BridgeError):
     """The input is not a model, or a model that contradicts itself."""
+
+
+class LimitError(BridgeError):
+    """The model would cost more than the limits allow (`bridge/limits.py`)."""
 
 
 class UsageError(BridgeError):

@@ -1,17 +1,16 @@
-"""The files of models: what their suffixes say, what goes beside them, and how a conversion writes
-them: each whole or not at all, and never over constants that a model still needs."""
+"""The files of models: what their suffixes say, what goes beside them, which of them a conversion
+may overwrite, and whether they stay as they are while they are read."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.errors import UsageError
+from bridge.errors import InvalidModelError, UsageError
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
@@ -48,9 +47,29 @@ def require_place(target: Path) -> None:
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent}: there is no such directory to write to")
     for path in (target, companion(target)):
-        if path.exists() and not path.is_file():
+        try:
+            path.stat()
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise UsageError(f"{path}: is a symbolic link that leads to itself") from None
+            continue
+        if not path.is_file():
             what = "a directory" if path.is_dir() else "no regular file"
             raise UsageError(f"{path}: is {what}; choose another name for the destination")
+
+
+def require_file(source: Path) -> None:
+    """Raises InvalidModelError where there is no regular file at `source`."""
+    try:
+        status = source.stat()
+    except FileNotFoundError:
+        raise InvalidModelError(f"{source}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidModelError(f"{source}: cannot be read: {why}") from None
+    if not stat.S_ISREG(status.st_mode):
+        what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        raise InvalidModelError(f"{source}: is {what}")
 
 
 def keep_sources(model: Model, source: Path, target: Path) -> None:
@@ -69,53 +88,53 @@ def holds_constants(path: Path, model: Model) -> bool:
     """Whether constants of the model are in the file at `path`."""
     from bridge.neutral.tensor import FileRange
 
-    tensors = [n.attributes["value"] for n in model.graph.walk() if n.op == "Constant"]
-    files = {t.source.path for t in tensors if isinstance(t.source, FileRange)}
-    return path.exists() and any(path.samefile(file) for file in files)
-
-
-@contextmanager
-def whole(*targets: Path) -> Iterator[list[Path]]:
-    """Temporary paths beside the targets, renamed onto them when the block ends well. A target
-    that is a link stays one: the file that it leads to is replaced. What the system refuses
-    meanwhile (no permission, no space left) is a UsageError."""
     try:
-        files = [target.resolve() for target in targets]
-        with ExitStack() as stack:
-            folders: dict[Path, Path] = {}
-            for file in files:
-                if file.parent not in folders:
-                    folder = tempfile.TemporaryDirectory(prefix=".bridge-", dir=file.parent)
-                    folders[file.parent] = Path(stack.enter_context(folder))
-            parts = [folders[file.parent] / file.name for file in files]
-            yield parts
-            _put_in_place(parts, files)
-    except OSError as error:
-        raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
+        place = stamp_of(path)[:2]
+    except OSError:
+        return False
+    if not any(stamp[:2] == place for stamp in model.files.values()):
+        return False
+    constants = (n.attributes["value"].source for n in model.graph.walk() if n.op == "Constant")
+    paths = {source.path for source in constants if isinstance(source, FileRange)}
+    return any(model.files[file][:2] == place for file in paths if file in model.files)
 
 
-def _put_in_place(parts: Sequence[Path], targets: Sequence[Path]) -> None:
-    """Renames new files to where they belong, those that stood there aside first: so a failure at
-    the second file does not leave the first one changed, and ext4 does not write a new file out
-    before it takes an old one's name. A new file has the permissions of the old one."""
-    moved: list[tuple[Path, Path]] = []
-    made: list[Path] = []
-    try:
-        # The file that names the others comes last.
-        for part, target in reversed(list(zip(parts, targets, strict=True))):
-            if not part.exists():
-                continue
-            if target.exists():
-                part.chmod(stat.S_IMODE(target.stat().st_mode))
-                moved.append((part.with_name(f"{part.name}.old"), target))
-                os.rename(target, moved[-1][0])
-            else:
-                made.append(target)
-            os.rename(part, target)
-    except BaseException:  # also where somebody interrupts
-        for old, target in moved:
-            if old.exists():
-                os.replace(old, target)
-        for target in made:
-            target.unlink(missing_ok=True)
-        raise
+def require_own(target: Path, written: Sequence[Path], force: bool) -> None:
+    """Raises UsageError where one of the files `written` beside `target` stands there without it:
+    it is that of another model, or no model's at all."""
+    for path in written:
+        if path != target and path.exists() and not target.exists() and not force:
+            raise UsageError(
+                f"{path}: would be overwritten, but there is no {target.name} that it belongs to; "
+                "move it, choose another destination, or say that it may go (--force, force=True)"
+            )
+
+
+Stamp = tuple[int, int, int, int]
+"""What changes when a file does: device, inode, size, and time of modification."""
+
+
+def stamp_of(path: str | os.PathLike[str]) -> Stamp:
+    """The stamp of a file; OSError where there is none."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def bytes_in(path: str | os.PathLike[str]) -> int:
+    """The bytes that a file holds, which are fewer than its size where it has holes."""
+    status = os.stat(path)
+    return min(status.st_size, getattr(status, "st_blocks", status.st_size) * 512)
+
+
+def require_unchanged(stamps: dict[str, Stamp]) -> None:
+    """Raises InvalidModelError where a file is no longer what it was when it was first read."""
+    for path, stamp in stamps.items():
+        try:
+            changed = stamp_of(path) != stamp
+        except OSError:
+            changed = True
+        if changed:
+            raise InvalidModelError(
+                f"{path}: has changed since it was read, so that nothing was written; convert it "
+                "again when it is whole"
+            )

@@ -6,13 +6,17 @@ A row of a mapping file, in full:
     inputs = ["data", "axes?"]                # ? optional, * variadic (last only)
     outputs = ["reduced"]                     # the default is one output; ? and * as above
     attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
+    traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
+    ranks = [3, 1]                            # the only ranks of its inputs, in order
+    integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
       { since = 1, as_attributes = { axes = "ints?" } },
     ]
     ir = { opset = 1, attributes = { keepdims = "keep_dims" } }
 
-Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type.
+Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type; or the
+strings that it may be, `mode = "nearest | linear = nearest"`.
 
 Keys of a spelling:
 
@@ -37,6 +41,7 @@ reads though the vocabulary has no such word.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
@@ -49,13 +54,31 @@ REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
 
 
+TRAITS = {
+    "broadcasts": "its inputs are broadcast to one shape, numpy's way",
+    "content_of_any_rank": "its content function knows values of any rank, not of vectors alone",
+    "elements_of_all": "its output has the elements of its inputs",
+    "elements_of_first": "its output has the elements of input 0, or some of them",
+    "exact_on_integers": "it leaves integers as they are",
+    "gives_i64": "in ONNX its output is i64 alone",
+    "keeps_rank": "output 0 has the rank of input 0",
+    "not_negative": "its result is never negative",
+    "not_negative_of_all": "its result is not negative where no input is",
+    "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
+    "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
+}
+"""The traits that a row may have, and what they say of its operator."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute: `type`, and `default` (REQUIRED, or None where it may be absent)."""
+    """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
+    that it may be (() for any, and for other types)."""
 
     name: str
     type: str
     default: Any = REQUIRED
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +127,9 @@ class Operator:
     onnx: tuple[Spelling, ...]
     ir: tuple[Spelling, ...]
     family: str
+    traits: frozenset[str]
+    ranks: tuple[int, ...]
+    integers: dict[str, str]
 
     def input_index(self, name: str) -> int:
         for index, declared in enumerate(self.inputs):
@@ -120,6 +146,9 @@ def _directory() -> Path:
 def _attribute(name: str, text: str) -> Attribute:
     kind, equals, default = text.partition("=")
     kind = kind.strip()
+    if "|" in kind:
+        choices = tuple(choice.strip() for choice in kind.split("|"))
+        return Attribute(name, "string", default.strip() if equals else REQUIRED, choices)
     if equals:
         return Attribute(name, kind, _default(kind, default.strip()))
     if kind.endswith("?"):
@@ -214,10 +243,14 @@ def _spelling(
 
 
 def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
-    if unknown := set(row) - {"inputs", "outputs", "attributes", "onnx", "ir"}:
+    known = {"inputs", "outputs", "attributes", "onnx", "ir", "traits", "ranks", "integers"}
+    if unknown := set(row) - known:
         raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
     inputs = tuple(row.get("inputs", ()))
     attributes = {k: _attribute(k, v) for k, v in row.get("attributes", {}).items()}
+    traits = frozenset(row.get("traits", ()))
+    if wrong := traits - set(TRAITS):
+        raise ValueError(f"mappings: {name}: unknown traits {sorted(wrong)}")
 
     def spellings(format: str) -> tuple[Spelling, ...]:
         rows = row.get(format, [])
@@ -233,107 +266,148 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         onnx=spellings("onnx"),
         ir=spellings("ir"),
         family=family,
+        traits=traits,
+        ranks=tuple(row.get("ranks", ())),
+        integers=row.get("integers", {}),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A mapping file: its rows by operator, and what it says of operators without rows."""
+_HEADER = re.compile(r'^\[\[?(?:"([^"]+)"|([A-Za-z0-9_]+))', re.MULTILINE)
+_TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
 
-    rows: dict[str, dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """What the text of the mapping files tells before they are parsed, which takes time: the text
+    of each family, the family of each operator, and families that may spell a type."""
+
+    texts: dict[str, str]
+    families: dict[str, str]
+    spelling: dict[str, tuple[str, ...]]
+
+
+@cache
+def _index() -> _Index:
+    texts: dict[str, str] = {}
+    families: dict[str, str] = {}
+    spelling: dict[str, dict[str, None]] = {}
+    for path in sorted(_directory().glob("*.toml")):
+        family, text = path.stem, path.read_text(encoding="utf-8")
+        texts[family] = text
+        headers = dict.fromkeys(a or b for a, b in _HEADER.findall(text))
+        for op in headers:
+            if families.setdefault(op, family) != family:
+                raise ValueError(f"mappings: {op} is in {families[op]} and in {family}")
+        types = (*(op.rpartition("::")[2] for op in headers), *_TYPE.findall(text))
+        for type in types:
+            spelling.setdefault(type, {})[family] = None
+    return _Index(texts, families, {type: tuple(found) for type, found in spelling.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A mapping file: its operators, and what it says of operators without rows."""
+
+    operators: dict[str, Operator]
     domains: tuple[str, ...]
     reads: tuple[str, ...]
 
 
 @cache
-def _files() -> dict[str, _File]:
-    """The mapping files by family."""
-    files = {}
-    for path in sorted(_directory().glob("*.toml")):
-        with path.open("rb") as file:
-            rows = tomllib.load(file)
-        domains, reads = rows.pop("domains", ()), rows.pop("reads", ())
-        files[path.stem] = _File(rows, tuple(domains), tuple(reads))
-    return files
-
-
-@cache
-def operators() -> dict[str, Operator]:
-    """Every operator of the vocabulary by its neutral name."""
-    table: dict[str, Operator] = {}
-    for family, file in _files().items():
-        for name, row in file.rows.items():
-            if name in table:
-                raise ValueError(f"mappings: {name} is in {table[name].family} and in {family}")
-            table[name] = _operator(name, row, family)
-    return table
+def _family(family: str) -> _Family:
+    rows = tomllib.loads(_index().texts[family])
+    domains, reads = rows.pop("domains", ()), rows.pop("reads", ())
+    table = {name: _operator(name, row, family) for name, row in rows.items()}
+    return _Family(table, tuple(domains), tuple(reads))
 
 
 def families() -> tuple[str, ...]:
     """The names of all families."""
-    return tuple(_files())
+    return tuple(_index().texts)
+
+
+def operators_of(family: str) -> dict[str, Operator]:
+    """The operators of a family by their neutral names."""
+    return _family(family).operators
+
+
+@cache
+def operators() -> dict[str, Operator]:
+    """Every operator of the vocabulary by its neutral name: for listings."""
+    return {name: row for family in families() for name, row in operators_of(family).items()}
+
+
+@cache
+def operator(op: str) -> Operator | None:
+    """The operator of a neutral name; None for a name that is no word of the vocabulary."""
+    family = _index().families.get(op)
+    return None if family is None else operators_of(family)[op]
+
+
+def has_trait(op: str, trait: str) -> bool:
+    """Whether the row of a neutral operator has a trait; see TRAITS."""
+    row = operator(op)
+    return row is not None and trait in row.traits
 
 
 def family_of(op: str) -> str | None:
     """The family of a neutral operator, or of one of a domain that a family covers; None for
     any other."""
-    operator = operators().get(op)
-    return operator.family if operator is not None else _families_of_domains().get(_domain(op))
+    return _index().families.get(op) or _families_of_domains().get(op.rpartition("::")[0])
 
 
+@cache
 def families_of_type(format: str, type: str) -> tuple[str, ...]:
     """The families that may read nodes of `type` (`domain::Type` outside ONNX's own domain)."""
-    found = _families_of_types().get((format, type))
-    if found is None and format == "onnx":
-        family = _families_of_domains().get(_domain(type))
-        return () if family is None else (family,)
-    return found or ()
+    domain, _, bare = type.rpartition("::")
+    if domain in _families_of_domains():
+        return (_families_of_domains()[domain],)
+    spelled = (
+        family
+        for family in _index().spelling.get(bare, ())
+        for row in operators_of(family).values()
+        for spelling in (row.onnx if format == "onnx" else row.ir)
+        if spelling.type == bare and spelling.domain == domain
+    )
+    further = (family for family in _outside() if type in _family(family).reads)
+    return tuple(dict.fromkeys((*spelled, *further)))
 
 
-def _domain(op: str) -> str:
-    return op.rpartition("::")[0]
+@cache
+def _outside() -> tuple[str, ...]:
+    """The families that say something of operators without rows."""
+    texts = _index().texts.items()
+    return tuple(family for family, text in texts if re.search(r"^domains\b", text, re.MULTILINE))
 
 
 @cache
 def _families_of_domains() -> dict[str, str]:
-    return {domain: family for family, file in _files().items() for domain in file.domains}
+    return {domain: family for family in _outside() for domain in _family(family).domains}
 
 
 @cache
-def _families_of_types() -> dict[tuple[str, str], tuple[str, ...]]:
-    table: dict[tuple[str, str], set[str]] = {}
-    for operator in operators().values():
-        for format, spellings in (("onnx", operator.onnx), ("ir", operator.ir)):
-            for spelling in spellings:
-                type = f"{spelling.domain}::{spelling.type}" if spelling.domain else spelling.type
-                table.setdefault((format, type), set()).add(operator.family)
-    for family, file in _files().items():
-        for type in file.reads:
-            table.setdefault(("onnx", type), set()).add(family)
-    return {key: tuple(sorted(found)) for key, found in table.items()}
+def onnx_rows(domain: str, type: str) -> list[tuple[Operator, Spelling]]:
+    """The rows of a type of one of ONNX's domains, newest spelling first."""
+    rows = [
+        (row, spelling)
+        for family in _index().spelling.get(type, ())
+        for row in operators_of(family).values()
+        for spelling in row.onnx
+        if spelling.type == type and spelling.domain == domain
+    ]
+    return sorted(rows, key=lambda found: -int(found[1].version))
 
 
 @cache
-def onnx_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
-    """Operators by ONNX's domain and type, newest spelling first."""
-    table: dict[tuple[str, str], list[tuple[Operator, Spelling]]] = {}
-    for operator in operators().values():
-        for spelling in operator.onnx:
-            table.setdefault((spelling.domain, spelling.type), []).append((operator, spelling))
-    for rows in table.values():
-        rows.sort(key=lambda row: -int(row[1].version))
-    return table
-
-
-@cache
-def ir_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
-    """Operators by IR's layer type and operator set ("opset1", ..., or an extension's name)."""
-    table: dict[tuple[str, str], list[tuple[Operator, Spelling]]] = {}
-    for operator in operators().values():
-        for spelling in operator.ir:
-            for version in (spelling.version, *spelling.reads):
-                key = (spelling.type, ir_opset(version))
-                table.setdefault(key, []).append((operator, spelling))
+def _ir_rows(type: str) -> dict[str, list[tuple[Operator, Spelling]]]:
+    """The rows of a layer type by operator set ("opset1", ..., or an extension's name)."""
+    table: dict[str, list[tuple[Operator, Spelling]]] = {}
+    for family in _index().spelling.get(type, ()):
+        for row in operators_of(family).values():
+            for spelling in row.ir:
+                if spelling.type == type:
+                    for version in (spelling.version, *spelling.reads):
+                        table.setdefault(ir_opset(version), []).append((row, spelling))
     return table
 
 
@@ -341,13 +415,23 @@ def ir_spellings() -> dict[tuple[str, str], list[tuple[Operator, Spelling]]]:
 def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
     """The rows of a layer type in an operator set: those of the newest version that it holds,
     since an operator set has all operators of the ones before."""
-    table = ir_spellings()
-    rows = table.get((type, version))
+    table = _ir_rows(type)
+    rows = table.get(version)
     number = version.removeprefix("opset")
     if rows is None and number.isdigit():
-        older = (table.get((type, ir_opset(n))) for n in range(int(number) - 1, 0, -1))
+        older = (table.get(ir_opset(n)) for n in range(int(number) - 1, 0, -1))
         rows = next((found for found in older if found), None)
     return rows or []
+
+
+@cache
+def ir_type(text: str) -> str:
+    """A layer type as the vocabulary writes it, whatever the case of its letters; the text itself
+    where it is none."""
+    if _ir_rows(text):
+        return text
+    folded = text.lower()
+    return next((t for t in _index().spelling if t.lower() == folded and _ir_rows(t)), text)
 
 
 def ir_opset(version: int | str) -> str:

@@ -3,7 +3,8 @@
 Makes its inputs in a temporary folder, runs the commands of a row in turn, A B A B ..., and prints
 the median wall time of each, the median of the ratios pair by pair, and peak memory. The rows with
 weights of 1 GiB need 7 GiB of disk and are compared with `cp` of those weights. Where ONNXifier is
-installed, it stands beside Bridge on the way from IR to ONNX.
+installed, it stands beside Bridge on the way from IR to ONNX. A model of one's own, `--model`, is
+compared with a process that imports onnx, lxml and typer and does nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 BRIDGE = "import sys, bridge; bridge.convert(sys.argv[1], sys.argv[2])"
+IMPORTS = [sys.executable, "-c", "import onnx, lxml.etree, typer"]
 OPENVINO = (
     "import sys, openvino as ov; model = ov.Core().read_model(sys.argv[1]); "
     "ov.save_model(model, sys.argv[2], compress_to_fp16=False)"
@@ -141,14 +143,22 @@ def apart(make: Callable, *arguments: object) -> None:
     process.join()
 
 
-def rows(folder: Path, weights: bool) -> list[Row]:
-    """Makes the inputs; what to measure on them."""
+def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
+    """Makes the inputs; what to measure on them and on the given models."""
     models: dict[str, Callable[[Path], None]] = {
         "2.8 MB of convolutions": convolutions,
         "500 Ifs": lambda path: ifs(path, 500),
         "2,000 Ifs": lambda path: ifs(path, 2000),
     }
     result = []
+    for path in given:
+        there, back = folder / f"{path.stem}.xml", folder / f"{path.stem}.onnx"
+        result.append(
+            Row(f"{path.name}, ONNX → IR", python(BRIDGE, path, there), "imports", IMPORTS)
+        )
+        result.append(
+            Row(f"{path.name}, IR → ONNX", python(BRIDGE, there, back), "imports", IMPORTS)
+        )
     for number, (title, make) in enumerate(models.items()):
         source = folder / f"{number}.onnx"
         apart(make, source)
@@ -178,11 +188,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=5, help="counted runs of each command")
     parser.add_argument("--no-weights", action="store_true", help="leave out the 1 GiB models")
+    parser.add_argument(
+        "--model", type=Path, action="append", default=[], metavar="FILE.onnx",
+        help="a model of yours, compared with what imports take that any converter needs",
+    )  # fmt: skip
     options = parser.parse_args()
     print("| what | Bridge | against | its time | ratio | Bridge's peak | its peak |")
     print("|---|---:|---|---:|---:|---:|---:|")
     with TemporaryDirectory() as folder:
-        for row in rows(Path(folder), not options.no_weights):
+        for row in rows(Path(folder), not options.no_weights, options.model):
             if measure(row.bridge) is None:
                 raise SystemExit(f"{' '.join(row.bridge)} failed")
             if measure(row.other) is None:

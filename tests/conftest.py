@@ -1,6 +1,16 @@
-"""Makes drawn tests draw the same in every run."""
+"""Makes drawn tests draw the same in every run, and report a failure as it was drawn.
 
+Hypothesis may take minutes to shrink what fails; `pytest --hypothesis-profile=shrink` has it do so.
+"""
+
+from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
+
+settings.register_profile("shrink", settings.default)
+settings.register_profile(
+    "report", settings.default, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
+settings.load_profile("report")
 
 # Hypothesis mixes constants from the source files loaded so far into what it draws; a derandomized
 # test would draw other programs after each edit, and in each order of tests. There is no setting.

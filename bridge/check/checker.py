@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +11,20 @@ from typing import Any, Unpack
 
 import bridge
 from bridge.api import ConvertOptions, PathLike
+from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.coverage import Branch, Exploration, Results, explore, force, to_switch
 from bridge.check.engines import (
     EngineError,
     Port,
     Session,
 )
+from bridge.check.explore import SECONDS, Probes, explore
+from bridge.check.files import facts
+from bridge.check.force import Results, force, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import (
+    Branch,
     IfSite,
     expose,
     if_sites,
@@ -31,11 +34,16 @@ from bridge.check.instrument import (
 )
 from bridge.check.loading import load
 from bridge.check.pair import Pair
+from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
+from bridge.limits import read_limits, usually
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
+from bridge.replacing import scratch_folder
+from bridge.show.layers import layers_with_bodies
+from bridge.show.outline import outline
 
 
 def check(
@@ -55,10 +63,11 @@ def check(
 
     Without `against`, `source` is converted to the other format and back, and all three are
     compared; with it, the two files are. `sizes` fixes or bounds dimensions by symbol (or
-    `input.axis`), `fills` inputs by a number; `budget` bounds the runs that look for inputs.
-    `options` are those of `bridge.convert`; `weights` is the `.bin` of the first of the two files
-    that is an IR. Types coarser than `rtol` get two units in the last place. Where one file has
-    weights of f32 stored as f16, the other runs with its own rounded alike.
+    `input.axis`), `fills` inputs by a number; `budget` bounds the runs that look for inputs by
+    chance. `options` are those of `bridge.convert`; `weights` is the `.bin` of the first of the two
+    files that is an IR, and `progress` is called with what is being done. Types coarser than `rtol`
+    get two units in the last place. Where one file has weights of f32 stored as f16, the other runs
+    with its own rounded alike.
 
     What fails in a conversion or an engine is in the report. Raises UsageError for options that
     make no sense, InvalidModelError for a source that cannot be read.
@@ -66,18 +75,19 @@ def check(
     _require_numbers(seed, samples, rtol, atol)
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
-    with tempfile.TemporaryDirectory(prefix="bridge-check-") as scratch:
+    tell = options.pop("progress", None) or (lambda step: None)
+    with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
         path = Path(source)
         report = CheckReport(str(path), rtol, atol)
         pair = Pair(
             path,
             Path(against) if against is not None else None,
-            Path(scratch),
+            scratch,
             options,
             Path(weights) if weights is not None else None,
             report.notes,
         )
-        checker = _Checker(pair, report)
+        checker = _Checker(pair, report, tell)
         checker.run(Recipe(seed, fixed, dict(fills or {})), samples, budget)
         return report
 
@@ -102,9 +112,10 @@ _RUNS = 8  # that an output which differs is asked for; a random bit may be the 
 
 
 class _Checker:
-    def __init__(self, pair: Pair, report: CheckReport) -> None:
+    def __init__(self, pair: Pair, report: CheckReport, tell: Callable[[str], None]) -> None:
         self.pair = pair
         self.report = report
+        self.tell = tell
         self.random: set[str] = set()
 
     def run(self, base: Recipe, samples: int, budget: int) -> None:
@@ -113,15 +124,13 @@ class _Checker:
         sessions = self._sessions()
         if len(sessions) < 2:
             return
-        exploration = self._explore(base, samples, budget, sessions[0][1])
-        report.refused = dict(exploration.refused)
-        report.samples = len(exploration.feeds)
-        if not exploration.feeds:
+        self._explore(base, samples, budget, sessions)
+        if not report.feeds:
             report.failures.append(
                 "no input was found that the model takes; give it sizes that fit"
             )
             return
-        self._compare(sessions, exploration.feeds)
+        self._compare(sessions, report.feeds)
         missing = [
             (site.index, branch)
             for site in report.sites
@@ -129,27 +138,32 @@ class _Checker:
             if (site.index, branch) not in report.reached
         ]
         if missing:
-            self._force(missing, exploration.feeds)
+            self._force(missing, report.feeds)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned)
         wrong = [result for result in report.results if not result.worst.ok]
         if wrong:
-            feeds = exploration.feeds[wrong[0].sample]
-            report.first = self._bisect(feeds)
+            report.first = self._bisect(report.feeds[wrong[0].sample])
+            if isinstance(report.first, FirstDifference):
+                name = report.first.name.rpartition(" / ")[2]
+                for version in report.versions[:2]:
+                    report.around[version.label] = neighbourhood(version.path, name)
 
     def _sessions(self) -> list[tuple[str, Session]]:
         report, pair = self.report, self.pair
-        files = [("original", pair.source)]
+        versions = [("original", pair.source, pair.facts["source"])]
         if pair.against is not None:
-            files.append((pair.against.name, pair.against))
+            versions.append((pair.against.name, pair.against, pair.facts["against"]))
         else:
+            self.tell("converting")
             try:
-                for file in pair.converted(pair.source, "model"):
-                    files.append(file)
+                for label, path in pair.converted(pair.source, "model"):
+                    versions.append((label, path, facts(path)))
             except BridgeError as error:
                 report.failures.append(f"conversion: {error}")
         sessions: list[tuple[str, Session]] = []
-        for label, path in files:
+        for label, path, files in versions:
+            self.tell(f"loading {label}")
             try:
                 session, engine = load(path)
             except BridgeError as error:
@@ -157,13 +171,21 @@ class _Checker:
                 if not sessions:
                     return []
                 continue
-            report.versions.append(Version(label, path, engine))
+            report.versions.append(Version(label, path, engine, files))
             sessions.append((label, session))
         return sessions
 
-    def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> Exploration:
+    def _explore(
+        self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
+    ) -> None:
         report, pair = self.report, self.pair
         model = bridge.load(pair.source)
+        _, original = sessions[0]
+        # What has a default value here and must be given there is drawn.
+        given = {port.name for _, session in sessions[1:] for port in session.inputs}
+        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
+        irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
+        report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))
         watched = bridge.load(pair.source)
         sites = list(if_sites(watched).values())
@@ -176,9 +198,20 @@ class _Checker:
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites = []
-        exploration = explore(model, session, sites, base, samples, budget)
-        report.reached = exploration.reached
-        return exploration
+        probes = _probes(model, pair.scratch)
+        exploration = explore(
+            model, session, sites, base, samples, budget, probes,
+            lambda text: self.tell(f"seeking inputs: {text}"),
+        )  # fmt: skip
+        report.feeds, report.recipes = exploration.feeds, exploration.recipes
+        report.taken, report.reached = exploration.taken, exploration.reached
+        report.unreachable = exploration.unreachable
+        report.runs, report.refused = exploration.runs, dict(exploration.refused)
+        if exploration.cut_short:
+            self._note(
+                f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
+                "forced that an input can reach"
+            )
 
     def _compare(
         self, sessions: Sequence[tuple[str, Session]], feeds: Sequence[dict[str, Any]]
@@ -187,6 +220,7 @@ class _Checker:
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
         for sample, feed in enumerate(feeds):
+            self.tell(f"comparing input {sample + 1} of {len(feeds)}")
             expected = original.run(feed)
             for label, session in others:
                 try:
@@ -196,6 +230,8 @@ class _Checker:
                     continue
                 for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
+                    if not difference.ok:
+                        report.wrong.add(sample)
                     known = worst.get((label, output))
                     if known is None or _badness(difference) > _badness(known.worst):
                         worst[label, output] = result
@@ -302,7 +338,9 @@ class _Checker:
             found = self._judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
-        found = force(report.sites, missing, first, others, feeds, different)
+        found = force(
+            report.sites, missing, first, others, feeds, report.taken, different, self.tell
+        )
         report.forced = {result.branch: result for result in found}
 
     def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
@@ -316,6 +354,8 @@ class _Checker:
             return {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
+            self.tell(f"seeking the first difference: at '{some[0]}'")
+
             def changed(path: Path) -> Model:
                 model = bridge.load(path)
                 expose(model, some)
@@ -341,6 +381,31 @@ class _Checker:
             if isinstance(inside, FirstDifference):
                 return replace(inside, before=found.before + inside.before)
         return found
+
+
+_PROBED = 50_000  # nodes of all probes together
+_PROBE = 5_000  # nodes of one
+
+
+def _probes(model: Model, scratch: Path) -> Probes:
+    """Cuts probes out of a model and loads them, as long as they stay small."""
+    found = ways(model)
+    left = _PROBED
+
+    def probed(site: IfSite) -> tuple[Probe, Session] | None:
+        nonlocal left
+        cut = probe(model, found[site.index], min(_PROBE, left))
+        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
+        if cut is None:
+            return None
+        path = scratch / f"probe-{site.index}.onnx"
+        try:
+            bridge.save(cut.model, path)
+            return cut, load(path)[0]
+        except BridgeError:
+            return None
+
+    return probed
 
 
 def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:

@@ -15,9 +15,10 @@ class Difference:
     `problem` says why the two cannot be the same at all (type, shape, length); it is empty where
     numbers could be compared. `absolute`, `relative` and `ulp` are the largest over all elements
     (NaN equals NaN, an infinity equals itself; NaN or an infinity against a number is infinitely
-    far); `worst` is the index of the element that exceeds the tolerance the most, with both of
-    its values. `wrong` counts the elements outside the tolerance. `random` says that the numbers
-    are others in each run, so that nothing but `problem` counts.
+    far); `share` is the largest difference measured by what is allowed for its element. `worst` is
+    the index of the element that exceeds the tolerance the most, with both of its values. `wrong`
+    counts the elements outside the tolerance. `random` says that the numbers are others in each
+    run, so that nothing but `problem` counts.
     """
 
     ok: bool
@@ -25,6 +26,7 @@ class Difference:
     absolute: float = 0.0
     relative: float = 0.0
     ulp: float = 0.0
+    share: float = 0.0
     wrong: int = 0
     size: int = 0
     worst: tuple[int, ...] = ()
@@ -95,6 +97,7 @@ def _compare_sequences(expected: Any, actual: Any, rtol: float, atol: float) -> 
         absolute=max(part.absolute for part in parts),
         relative=max(part.relative for part in parts),
         ulp=max(part.ulp for part in parts),
+        share=max(part.share for part in parts),
         wrong=sum(part.wrong for part in parts),
         size=sum(part.size for part in parts),
         worst=(position, *worst.worst),
@@ -112,7 +115,7 @@ def _compare_arrays(
         absolute = np.where(_text(expected) == _text(actual), 0.0, np.inf)
         relative = ulp = absolute
         wrong = absolute > 0
-        excess = absolute
+        excess = share = absolute
     else:
         wide: Any = np.complex128 if expected.dtype.kind == "c" else np.float64
         if expected.dtype.kind in "iu" and expected.dtype.itemsize == 8:
@@ -127,6 +130,7 @@ def _compare_arrays(
             relative = np.where(np.isnan(relative), np.inf, relative)
             allowed = atol + rtol * np.where(finite, size, 0.0)
             excess = absolute - allowed
+            share = np.where(absolute == 0, 0.0, absolute / allowed)
             wrong = ~(excess <= 0)  # NaN too
             larger = np.where(np.abs(a) > size, actual, expected)
             ulp = np.where(absolute == 0, 0.0, absolute / _spacing(larger))
@@ -138,6 +142,7 @@ def _compare_arrays(
         absolute=float(absolute.max()),
         relative=float(relative.max()),
         ulp=float(ulp.max()),
+        share=float(share.max()),
         wrong=count,
         size=expected.size,
         worst=tuple(int(index) for index in place),
@@ -157,13 +162,13 @@ def _spacing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "iu":
         return np.ones(values.shape)
     if values.dtype.kind == "c":
-        return np.spacing(np.abs(values)).astype(np.float64)
+        return np.asarray(np.spacing(np.abs(values)), np.float64)
     try:
-        info = ml_dtypes.finfo(values.dtype)
+        info: Any = ml_dtypes.finfo(values.dtype)  # type: ignore[no-untyped-call]
     except ValueError:  # an integer below eight bits
         return np.ones(values.shape)
     magnitude = np.maximum(np.abs(values.astype(np.float64)), float(info.smallest_normal))
-    return np.exp2(np.floor(np.log2(magnitude)) - info.nmant)
+    return np.asarray(np.exp2(np.floor(np.log2(magnitude)) - info.nmant))
 
 
 def tolerance(expected: Any, rtol: float) -> float:
@@ -172,6 +177,7 @@ def tolerance(expected: Any, rtol: float) -> float:
 
     dtype = getattr(expected, "dtype", None)
     try:
-        return max(rtol, 2 * float(ml_dtypes.finfo(dtype).eps))
+        info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        return max(rtol, 2 * float(info.eps))
     except (ValueError, TypeError):
         return rtol

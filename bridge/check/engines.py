@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,9 @@ class OnnxRuntime:
         options = self._module.SessionOptions()
         options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
+        # Threads that wait for work in a loop cost more than the small models of a check do.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
@@ -153,6 +157,47 @@ _ORT_LACKS = re.compile(
 )
 
 
+class _Watch:
+    """Ends runs that take too long. One thread for all of them: to start one costs more than a run
+    of a small model does."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Any, float] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, options: Any, seconds: float) -> None:
+        """A run with these RunOptions begins, and may take so many seconds."""
+        with self._lock:
+            self._ends[options] = time.monotonic() + seconds
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    def end(self, options: Any) -> None:
+        """The run has ended."""
+        with self._lock:
+            self._ends.pop(options, None)
+
+    def _run(self) -> None:
+        idle = 0
+        while idle < _IDLE:
+            time.sleep(_LOOK)
+            with self._lock:
+                for options, end in self._ends.items():
+                    if time.monotonic() > end:
+                        options.terminate = True
+                idle = 0 if self._ends else idle + 1
+                if idle == _IDLE:
+                    self._thread = None
+
+
+_LOOK = 0.1  # seconds between two looks at what runs
+_IDLE = 100  # looks without a run after which the thread ends
+
+_watch = _Watch()
+
+
 class _OnnxRuntimeSession:
     def __init__(self, module: Any, session: Any, seconds: float) -> None:
         self._module = module
@@ -160,16 +205,17 @@ class _OnnxRuntimeSession:
         self._seconds = seconds
         self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
         self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
+        defaults = session.get_overridable_initializers()
+        self._defaults = tuple(_onnxruntime_port(port) for port in defaults)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        values = {port.name: self._value(port, _feed_of(port, feeds)) for port in self.inputs}
+        ports = (*self.inputs, *(port for port in self._defaults if port.name in feeds))
+        values = {port.name: self._value(port, _feed_of(port, feeds)) for port in ports}
         names = [port.name for port in self.outputs]
         options = self._module.RunOptions()
         options.log_severity_level = 4
-        alarm = threading.Timer(self._seconds, setattr, (options, "terminate", True))
-        alarm.daemon = True
-        alarm.start()
         try:
+            _watch.begin(options, self._seconds)
             if all(port.kind == "tensor" for port in self.outputs) and all(
                 isinstance(value, self._module.OrtValue) for value in values.values()
             ):
@@ -179,7 +225,7 @@ class _OnnxRuntimeSession:
         except Exception as error:
             raise EngineError(f"onnxruntime: {_message(error)}") from error
         finally:
-            alarm.cancel()
+            _watch.end(options)
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
     def _value(self, port: Port, value: Any) -> Any:
@@ -249,9 +295,11 @@ class _ReferenceSession:
             _value_info_port(info) for info in model.graph.input if info.name not in constants
         )
         self.outputs = tuple(_value_info_port(info) for info in model.graph.output)
+        self._defaults = {info.name for info in model.graph.input} & constants
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         values = {port.name: _feed_of(port, feeds) for port in self.inputs}
+        values |= {name: feeds[name] for name in self._defaults if name in feeds}
         try:
             with np.errstate(all="ignore"):
                 results = self._evaluator.run(None, values)

@@ -7,7 +7,7 @@ that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,11 +32,11 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
-from bridge.vocabulary import operators
+from bridge.vocabulary import has_trait, operator
 
 # The values an operator's input can take: lowest and highest. `size` is the size of what the
 # value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
-RANGES = {
+RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     "indices": lambda size: (0, size - 1),
     "write_indices": lambda size: (0, 0),
     "target": lambda size: (0, size - 1),
@@ -84,14 +84,6 @@ _SECOND_OPERANDS = {
     ("BitShift", "Y"): (0, 7),
 }
 
-# Operators whose first output holds the values of their first input (or some of them).
-_TRANSPARENT = frozenset(
-    {
-        *("Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"),
-        *("Transpose", "Concat", "Gather", "Slice", "Expand", "Tile"),
-    }
-)
-
 _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
@@ -113,16 +105,35 @@ class Recipe:
     fills: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
+        parts = [f"seed {self.seed}"]
+        parts += [f"{key} = {size}" for key, size in self.sizes.items()]
+        parts += [f"{name} filled with {number:g}" for name, number in self.fills.items()]
+        parts += [f"{name} times {factor:g}" for name, factor in self.scales.items()]
+        return ", ".join(parts)
+
 
 def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
     """One value for each input of the model, by name; the same recipe gives the same values.
 
     Inputs that have a default in the file are left out. UsageError where the sizes are too large.
     """
-    maker = _Maker(model, recipe or Recipe())
-    return {
-        value.name: maker.make(value) for value in model.graph.inputs if value not in model.defaults
-    }
+    return Inputs(model).make(recipe or Recipe())
+
+
+class Inputs:
+    """The inputs of a model, for recipe after recipe: what they are used for is found out once."""
+
+    def __init__(self, model: Model) -> None:
+        consumers = _consumers(model.graph)
+        self.values = [value for value in model.graph.inputs if value not in model.defaults]
+        self._uses = {value: list(_uses(value, consumers)) for value in self.values}
+
+    def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
+        """See `make_inputs`; `largest` is the number of elements that an input may have."""
+        maker = _Maker(recipe, largest)
+        return {value.name: maker.make(value, self._uses[value]) for value in self.values}
 
 
 def free_dimensions(model: Model) -> list[str]:
@@ -130,30 +141,35 @@ def free_dimensions(model: Model) -> list[str]:
     input that the model leaves open; `input.*` where it does not say the rank."""
     found: list[str] = []
     for value in model.graph.inputs:
-        shape = innermost(value.type).shape
-        if shape is None:
+        if innermost(value.type).shape is None:
             found.append(f"{value.name}.*")
-        for axis, dim in enumerate(shape or ()):
-            if not isinstance(dim, int):
-                found.append(dim if isinstance(dim, str) else f"{value.name}.{axis}")
+        found += open_sizes(value)
     return list(dict.fromkeys(found))
+
+
+def open_sizes(value: Value) -> dict[str, Dim]:
+    """The dimensions of an input that the model leaves open, by their keys in `Recipe.sizes`."""
+    return {
+        dim if isinstance(dim, str) else f"{value.name}.{axis}": dim
+        for axis, dim in enumerate(innermost(value.type).shape or ())
+        if not isinstance(dim, int)
+    }
 
 
 class _Maker:
     """Draws the inputs of one recipe. Sizes, once drawn, hold for all inputs."""
 
-    def __init__(self, model: Model, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, largest: int) -> None:
         self.recipe = recipe
+        self.largest = largest
         self.rng = np.random.default_rng(recipe.seed)
-        self.consumers = _consumers(model.graph)
         self.sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
         self.length = int(self.rng.integers(1, 4))  # of all sequences
         # Dimensions without a symbol are often the same one, a batch say.
         self.common = int(self.rng.integers(1, 5))
 
-    def make(self, value: Value) -> Any:
+    def make(self, value: Value, uses: Uses) -> Any:
         """A value for one input of the graph."""
-        uses = list(_uses(value, self.consumers))
         return self._of_type(value, value.type, uses)
 
     def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
@@ -165,7 +181,7 @@ class _Maker:
         if isinstance(type, ForeignType) or type.element is None:
             raise InvalidModelError(f"input '{value.name}' is {type}: no values are made for that")
         shape = self.shape(value.name, type.shape)
-        if size_of(shape) > _LARGEST_INPUT:
+        if size_of(shape) > self.largest:
             raise UsageError(
                 f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
                 "smaller sizes"
@@ -328,7 +344,9 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
         for node, index in consumers.get(waiting.pop(), ()):
             yield node, index
             reached: list[Value] = []
-            if node.op in _TRANSPARENT and (index == 0 or node.op == "Concat"):
+            if (index == 0 and has_trait(node.op, "elements_of_first")) or has_trait(
+                node.op, "elements_of_all"
+            ):
                 reached.append(node.outputs[0])
             for body in node.bodies:
                 for inner, port in body.entries():
@@ -343,17 +361,17 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
 def _input_name(node: Node, index: int) -> str:
     if node.op == "Loop":
         return ("trip_count", "condition")[index] if index < 2 else ""
-    operator = operators().get(node.op)
-    if operator is None or not operator.inputs:
+    row = operator(node.op)
+    if row is None or not row.inputs:
         return ""
-    return operator.inputs[min(index, len(operator.inputs) - 1)].rstrip("?*")
+    return row.inputs[min(index, len(row.inputs) - 1)].rstrip("?*")
 
 
 def _axis(node: Node, default: int) -> int | None:
     """The axis an operator works along: an attribute, or an input that must be known."""
-    operator = operators().get(node.op)
-    if operator is not None and "axis" in (name.rstrip("?*") for name in operator.inputs):
-        value = node.input(operator.input_index("axis"))
+    row = operator(node.op)
+    if row is not None and "axis" in (name.rstrip("?*") for name in row.inputs):
+        value = node.input(row.input_index("axis"))
         known = integers(value)
         return default if value is None else known[0] if known else None
     axis = node.attributes.get("axis", default)

@@ -35,6 +35,10 @@ class IfSite:
         return f"bridge.taken.{self.index}.{'then' if branch else 'else'}"
 
 
+Branch = tuple[int, bool]
+"""The index of an IfSite, and whether its then (or its else) branch is meant."""
+
+
 def if_sites(model: Model) -> dict[Node, IfSite]:
     """Every If of the model with its place, outer before inner, in the order of the graph."""
     sites: dict[Node, IfSite] = {}
@@ -212,7 +216,8 @@ def _expose(graph: Graph, prefix: str, names: Collection[str]) -> list[tuple[str
                   if prefix + name in names]  # fmt: skip
         for branch, (body, inside) in enumerate(_branches(node, prefix)):
             for name, value in _expose(body.graph, inside, names):
-                dummy = np.zeros((1,) * len(value.shape), value.element.dtype)
+                assert value.element is not None
+                dummy = np.zeros((1,) * len(value.dims), value.element.dtype)
                 found.append((name, _yield(node, branch, value, dummy)))
     return found
 

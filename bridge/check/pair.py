@@ -10,6 +10,7 @@ from typing import Any
 import bridge
 from bridge.api import ConvertOptions
 from bridge.boundary import Boundary
+from bridge.check.files import FileFacts, facts
 from bridge.errors import UsageError
 from bridge.files import TEXT_SUFFIXES
 from bridge.neutral.graph import Model
@@ -29,11 +30,14 @@ class Pair:
     weights: Path | None
     notes: list[str]
     pruned: list[str] = field(default_factory=list)
+    facts: dict[str, tuple[FileFacts, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for path in (self.source, self.against):
-            if path is not None and not path.is_file():
-                raise UsageError(f"{path}: there is no such file")
+        for role, path in (("source", self.source), ("against", self.against)):
+            if path is not None:
+                if not path.is_file():
+                    raise UsageError(f"{path}: there is no such file")
+                self.facts[role] = facts(path, self.weights)
         self.source = _binary(self.source, self.scratch)
         self.against = None if self.against is None else _binary(self.against, self.scratch)
         self._give_weights()
@@ -69,6 +73,7 @@ class Pair:
                 "check the ONNX model instead, with this file as the other one"
             )
         self.source, self.against = self.against, self.source
+        self.facts = {"source": self.facts["against"], "against": self.facts["source"]}
         self.notes.append(
             f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
             f"held to {self.source.name} and not the other way round"

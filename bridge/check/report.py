@@ -1,17 +1,18 @@
-"""What `check` found, and how it reads."""
+"""What `check` found."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from bridge.check.around import Neighbour
 from bridge.check.bisect import FirstDifference
 from bridge.check.compare import Difference
-from bridge.check.coverage import Branch, Forced
-from bridge.check.instrument import IfSite
-
-_SHOWN = 3  # kinds of input that the model refuses
+from bridge.check.files import FileFacts
+from bridge.check.force import Forced
+from bridge.check.inputs import Recipe
+from bridge.check.instrument import Branch, IfSite
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Version:
     label: str
     path: Path
     engine: str
+    files: tuple[FileFacts, ...] = ()
 
 
 @dataclass
@@ -34,31 +36,51 @@ class Result:
     sample: int
 
 
+@dataclass(frozen=True)
+class BranchState:
+    """What is known of a branch: one of `STATES`, and a sentence; `input` is the first input
+    that takes it."""
+
+    state: str
+    text: str
+    input: int | None = None
+
+
 @dataclass
 class CheckReport:
     """What was run, what was compared, and what could not be and why.
 
-    `versions` are the files, the first being what the others are held to. `samples` is the number
-    of inputs that all were compared on, `refused` those that the first version does not take
-    itself (by message). `failures` are versions that did not convert, load or run. `reached` has
-    the input that took each branch, `forced` what came of forcing the others, `pruned` those that
-    the conversion removed, and why.
+    `versions` are the files, the first being what the others are held to. `feeds` are the inputs
+    that all were compared on, made by `recipes`; `refused` counts those that the first version does
+    not take itself (by message), of `runs` that were tried. `failures` are versions that did not
+    convert, load or run. `taken` are the branches that each input takes, `wrong` the inputs with
+    which any output differs. `reached` has the first input that took each branch, `forced` what
+    came of forcing the others, `pruned` those that the conversion removed, and why, `unreachable`
+    those that no input can take, and why. `around` is what stands around the first value that
+    differs, by version, `outline` what a page shows of the first version.
     """
 
     source: str
     rtol: float
     atol: float
     versions: list[Version] = field(default_factory=list)
-    samples: int = 0
+    feeds: list[dict[str, Any]] = field(default_factory=list)
+    recipes: list[Recipe] = field(default_factory=list)
+    runs: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sites: list[IfSite] = field(default_factory=list)
+    taken: list[frozenset[Branch]] = field(default_factory=list)
+    wrong: set[int] = field(default_factory=set)
     reached: dict[Branch, int] = field(default_factory=dict)
     forced: dict[Branch, Forced] = field(default_factory=dict)
     pruned: dict[Branch, str] = field(default_factory=dict)
+    unreachable: dict[Branch, str] = field(default_factory=dict)
     first: FirstDifference | str | None = None
+    around: dict[str, list[Neighbour]] = field(default_factory=dict)
+    outline: dict[str, Any] | None = None
 
     @property
     def compared(self) -> bool:
@@ -78,85 +100,67 @@ class CheckReport:
         """Whether something was compared, none of it differs, and nothing failed."""
         return self.compared and not self.different and not self.failures
 
-    def __str__(self) -> str:
-        verdict = "OK" if self.ok else "NOT OK" if self.compared else "nothing was compared"
-        lines = [f"{verdict}: {self.source}"]
-        lines += [f"  {version.label}: {version.engine}" for version in self.versions]
-        lines += [f"  failed: {failure}" for failure in self.failures]
-        lines += [f"  note: {note}" for note in self.notes]
-        lines += self._outputs()
-        lines += self._branches()
-        if self.first is not None:
-            lines.append(str(self.first))
-        return "\n".join(lines)
+    @property
+    def branches(self) -> list[Branch]:
+        """All branches, those of outer Ifs before those of inner ones."""
+        return [(site.index, branch) for site in self.sites for branch in (True, False)]
 
-    def _outputs(self) -> list[str]:
-        lines = []
-        if self.compared:
-            tolerance = f"rtol {self.rtol:g}, atol {self.atol:g}"
-            lines = [f"outputs on {self.samples} inputs ({tolerance}):"]
-        for result in self.results:
-            mark = f"DIFFERENT with input {result.sample}"
-            if result.worst.ok:
-                mark = "random" if result.worst.random else "equal"
-            lines.append(f"  {result.version}, '{result.output}': {mark} ({result.worst})")
-        if self.refused:
-            lines.append(
-                f"  {sum(self.refused.values())} further inputs were tried that the model itself "
-                "does not take:"
-            )
-            kinds: dict[str, int] = {}
-            for message, count in self.refused.items():
-                kind = shortened(re.sub(r"\d+", "#", message))
-                kinds[kind] = kinds.get(kind, 0) + count
-            ranked = sorted(kinds.items(), key=lambda item: -item[1])
-            lines += [f"    {count} x {kind}" for kind, count in ranked[:_SHOWN]]
-            if len(ranked) > _SHOWN:
-                rest = sum(count for _, count in ranked[_SHOWN:])
-                lines.append(f"    {rest} x other reasons")
-        return lines
+    def fails(self, branch: Branch) -> bool:
+        """Whether the model itself could not run a branch that was forced."""
+        forced = self.forced.get(branch)
+        return forced is not None and bool(forced.problem) and not forced.wrong
 
-    def _branches(self) -> list[str]:
-        if not self.sites:
-            return []
-        branches = [(site.index, branch) for site in self.sites for branch in (True, False)]
-        counts = {
-            "reached by inputs": len(self.reached),
-            "forced and equal": sum(not forced.problem for forced in self.forced.values()),
-            "pruned": sum(branch not in self.reached for branch in self.pruned),
-        }
-        counts["not shown"] = sum(self._state(branch)[0] == "not shown" for branch in branches)
-        counts["DIFFERENT"] = sum(self._state(branch)[0] == "different" for branch in branches)
-        total = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        lines = [f"branches: {len(branches)} in {len(self.sites)} Ifs: {total}"]
-        for site in self.sites:
-            indent = "  " * (len(site.parents) + 1)
-            inside = ""
-            if site.parents:
-                inside = "then / " if site.parents[-1][1] else "else / "
-            name = site.where.rpartition(" / If ")[2]
-            lines.append(f"{indent}{inside}If {name}")
-            for branch in (True, False):
-                text = self._state((site.index, branch))[1]
-                lines.append(f"{indent}  {'then' if branch else 'else'}: {text}")
-        return lines
-
-    def _state(self, branch: Branch) -> tuple[str, str]:
-        """The state of one branch as a word and as a text."""
+    def state(self, branch: Branch) -> BranchState:
+        """What is known of one branch."""
         forced = self.forced.get(branch)
         outcome = shortened(forced.problem) if forced is not None else ""
         if branch in self.reached:
-            return "reached", f"reached by input {self.reached[branch]}"
+            number = self.reached[branch]
+            takers = {place for place, taken in enumerate(self.taken) if branch in taken}
+            if takers and takers <= self.wrong:
+                text = f"reached by input {number}, DIFFERENT with all inputs that take it"
+                return BranchState("different", text, number)
+            return BranchState("reached", f"reached by input {number}", number)
         if branch in self.pruned:
             tried = f"; forced all the same: {outcome}" if outcome else ""
-            return "pruned", f"pruned by the conversion, it {self.pruned[branch]}{tried}"
+            why = f"pruned by the conversion, it {self.pruned[branch]}"
+            return BranchState("pruned", why + tried)
+        why = self.unreachable.get(branch, "")
         if forced is None:
-            return "not shown", "no input reached it, and it could not be forced"
+            return BranchState(
+                "unknown", f"no input reached it ({why or 'none was found'}), nor was it forced"
+            )
         if forced.wrong:
-            return "different", f"forced, DIFFERENT: {outcome}"
+            return BranchState("different", f"forced, DIFFERENT: {outcome}")
         if outcome:
-            return "not shown", f"no input reached it; forced, {outcome}"
-        return "forced", "forced, equal"
+            return BranchState("failing", f"no input reached it; forced, {outcome}")
+        always = why.startswith("the condition")
+        return BranchState("forced", "forced, equal" + (f" ({why})" if always else ""))
+
+    def summary(self) -> str:
+        """The verdict first, then what it rests on, in a few lines."""
+        from bridge.check.text import summary
+
+        return "\n".join(summary(self))
+
+    def __str__(self) -> str:
+        """The summary, and every output and branch."""
+        from bridge.check.text import details
+
+        return "\n".join([self.summary(), *details(self)])
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as `bridge check --json` prints it: lists, dictionaries, numbers and text."""
+        from bridge.check.data import as_json
+
+        return as_json(self)
+
+    def as_html(self) -> str:
+        """The report as a page that needs nothing beside it."""
+        from bridge.show.outline import empty
+        from bridge.show.page import page
+
+        return page(self.outline or empty(self.source), self.as_json())
 
 
 def shortened(message: str, limit: int = 200) -> str:

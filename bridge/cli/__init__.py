@@ -2,20 +2,17 @@
 
 Exit codes: 0 for success; 1 when a check finds a difference, and for nothing else; 2 for an error,
 be it the call's, the model's, an engine's, or a defect of Bridge. Who is stopped ends as shells
-have it, with 128 and the signal's number: 130 interrupted, 141 when nobody reads the output, 143
-terminated.
+have it, with 128 and the signal's number: 129 when the terminal goes, 130 interrupted, 141 when
+nobody reads the output, 143 terminated.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -25,6 +22,7 @@ from bridge.cli.convert import convert
 from bridge.cli.inspect import inspect
 from bridge.cli.ops import ops
 from bridge.cli.output import report_defect, report_error
+from bridge.cli.stopping import end_on_signals
 from bridge.errors import BridgeError
 
 app = typer.Typer(
@@ -69,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line (by default that of the process) and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
+    _open_streams()
+    end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
         sys.stdout.reconfigure(errors="replace")
@@ -94,9 +92,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(2)
 
 
-def _terminate(signal: int, frame: FrameType | None) -> None:
-    """Ends the process like an exception, so that temporary files are removed."""
-    sys.exit(128 + signal)
+def _open_streams() -> None:
+    """Opens what the process was started without (`2>&-`) on nothing: else the next file that is
+    opened would be the standard output or error."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                while True:
+                    opened = os.open(os.devnull, os.O_RDWR)
+                    if opened >= number:
+                        break
+                setattr(sys, name, open(opened, mode, closefd=False))  # noqa: SIM115
 
 
 def _drop_output() -> None:

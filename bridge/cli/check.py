@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug, Quiet, parse_dimension
-from bridge.cli.output import echo, progress
+from bridge.cli.options import Debug, Limit, Quiet, given_limits, parse_dimension
+from bridge.cli.output import echo, progress, require_file, write_text
 from bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +46,18 @@ def check(
             "name.",
         ),
     ] = None,
+    limit: Limit = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every output, branch and input.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page with the tree of Ifs and Loops and what was found of each branch.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -57,14 +69,18 @@ def check(
     \b
     Examples:
       bridge check model.onnx
-      bridge check model.onnx model.xml --samples 10
+      bridge check model.onnx model.xml --samples 10 --verbose
+      bridge check model.onnx --report report.html
       bridge check model.xml --size batch=2
     """
     require_engines(model, other)
+    if report is not None:
+        require_file(report, ".html")
     sizes = dict(map(_size, size or ()))
     run_check(
-        model, other, quiet,
+        model, other, quiet, verbose, as_json, report,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
+        limits=given_limits(limit),
     )  # fmt: skip
 
 
@@ -84,16 +100,33 @@ def require_engines(model: Path, other: Path | None) -> None:
         raise UsageError("checking an IR needs OpenVINO: pip install 'onnx-openvino-bridge[check]'")
 
 
-def run_check(model: Path, other: Path | None, quiet: bool, **options: Any) -> None:
+def run_check(
+    model: Path,
+    other: Path | None,
+    quiet: bool,
+    verbose: bool = False,
+    as_json: bool = False,
+    page: Path | None = None,
+    **options: Any,
+) -> None:
     """Checks and prints the report (when quiet: only a bad one); exits with 1 where something
     differs. Raises BridgeError with the report where nothing does, but something failed."""
     from bridge.check import check
 
-    with progress(f"checking {model}", quiet):
-        report = check(model, other, **options)
+    with progress(f"checking {model}", quiet) as doing:
+        report = check(model, other, progress=doing, **options)
+    if page is not None:
+        write_text(page, report.as_html())
+    text = str(report) if verbose else report.summary()
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(report.as_json(), indent=2))
     if not (report.ok or report.different):
-        raise BridgeError(str(report))
-    if not (quiet and report.ok):
-        echo(str(report))
+        raise BridgeError(text)
+    if not as_json and not (quiet and report.ok):
+        echo(text)
+        if page is not None and not quiet:
+            echo(f"wrote {page}")
     if report.different:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bridge.cli.options import Quiet, input_shapes
+from bridge.cli.options import Limit, Quiet, given_limits, input_shapes
 from bridge.cli.output import echo, progress, size_of
 
 
@@ -35,7 +35,8 @@ def convert(
         typer.Option(
             metavar="NAME=[DIM,...]",
             help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
-            "size, a range like 1..8, or a symbol.",
+            "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
+            "IR only if it is named here.",
         ),
     ] = None,
     compress_to_fp16: Annotated[
@@ -69,6 +70,15 @@ def convert(
             metavar="FILE.bin", help="The weights of an IR source, where they have another name."
         ),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Overwrite a .bin or .data that stands where the destination's goes, but beside "
+            "no model.",
+        ),
+    ] = False,
+    limit: Limit = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Run both models afterwards and compare what they compute."),
@@ -98,8 +108,8 @@ def convert(
         from bridge.cli.check import require_engines
 
         require_engines(source, destination)
-    shapes = input_shapes(input_shape or ())
-    with progress(f"converting {source}", quiet) as done:
+    shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
+    with progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(
             source,
             destination,
@@ -110,8 +120,10 @@ def convert(
             quirks=quirks,
             external_data=external_data,
             weights=weights,
+            force=force,
+            limits=limits,
             debug=debug,
-            progress=done,
+            progress=lambda step: doing(f"{step} done"),
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
@@ -123,12 +135,15 @@ def convert(
     if check:
         from bridge.cli.check import run_check
 
-        sizes = _sizes(source, weights, shapes)
-        run_check(source, destination, quiet, sizes=sizes, weights=weights)
+        sizes = _sizes(source, weights, shapes, limits)
+        run_check(source, destination, quiet, sizes=sizes, weights=weights, limits=limits)
 
 
 def _sizes(
-    source: Path, weights: Path | None, shapes: Mapping[str, Sequence[Any]]
+    source: Path,
+    weights: Path | None,
+    shapes: Mapping[str, Sequence[Any]],
+    limits: Mapping[str, int],
 ) -> dict[str, Any]:
     """The sizes and ranges that the inputs' new shapes give to open dimensions of the source, as
     a check takes them: by the dimension's symbol, or as `input.axis` where it has none."""
@@ -138,7 +153,7 @@ def _sizes(
     from bridge.neutral.types import innermost
 
     sizes = {}
-    for value in bridge.load(source, weights).graph.inputs:
+    for value in bridge.load(source, weights, limits=limits).graph.inputs:
         new = next((shapes[name] for name in value.names if name in shapes), ())
         shape = innermost(value.type).shape
         old = (None,) * len(new) if shape is None else shape

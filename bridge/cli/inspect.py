@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import Debug
-from bridge.cli.output import echo
+from bridge.cli.options import Debug, Limit, given_limits
+from bridge.cli.output import echo, require_file, size_of, write_text
+from bridge.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.neutral.graph import Model
 
 
 def inspect(
@@ -21,6 +25,25 @@ def inspect(
         Path | None,
         typer.Option(metavar="FILE.bin", help="The weights of an IR, under another name."),
     ] = None,
+    limit: Limit = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
+        ),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.svg", help="Write a picture of the Ifs, Loops and their ports."),
+    ] = None,
+    coverage: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CHECK.json",
+            help="Paint what 'bridge check --json' found of each branch into page and picture.",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Show inputs, outputs, operators, and the tree of Ifs and Loops with their ports.
@@ -32,12 +55,31 @@ def inspect(
       bridge inspect model.onnx
       bridge inspect model.xml --json
       bridge inspect model.xml --graph
+      bridge inspect model.onnx --svg tree.svg --html tree.html
+      bridge check model.onnx --json > check.json
+      bridge inspect model.onnx --html tree.html --coverage check.json
     """
+    for path, suffix in ((html, ".html"), (svg, ".svg")):
+        if path is not None:
+            require_file(path, suffix)
+    if coverage is not None and html is None and svg is None:
+        raise UsageError("--coverage is painted into a page or a picture: give --html or --svg")
     import bridge
+    from bridge.limits import read_limits, usually
+
+    with usually(read_limits(given_limits(limit))):
+        model = bridge.load(file, weights)
+        if html is not None or svg is not None:
+            _draw(model, file, html, svg, None if coverage is None else _read(coverage))
+        else:
+            _print(model, file, graph, as_json)
+
+
+def _print(model: Model, file: Path, graph: bool, as_json: bool) -> None:
+    """Prints every node of the model, or its description."""
     from bridge.show.description import describe
     from bridge.show.text import as_text
 
-    model = bridge.load(file, weights)
     if graph:
         from bridge.neutral.printer import show
 
@@ -50,3 +92,28 @@ def inspect(
         typer.echo(json.dumps(description, indent=2))
     else:
         echo(as_text(description))
+
+
+def _draw(model: Model, file: Path, html: Path | None, svg: Path | None, check: Any) -> None:
+    """Writes a page and a picture of the model."""
+    from bridge.show.layers import layers_with_bodies
+    from bridge.show.outline import outline
+    from bridge.show.page import page
+    from bridge.show.picture import picture
+
+    layers = layers_with_bodies(file) if file.suffix.lower() == ".xml" else None
+    made = outline(model, str(file), layers)
+    for path, draw in ((html, page), (svg, picture)):
+        if path is not None:
+            write_text(path, draw(made, check))
+            echo(f"wrote {path} ({size_of(path.stat().st_size)})")
+
+
+def _read(path: Path) -> Any:
+    """A check's JSON."""
+    import json
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as a check's JSON: {error}") from error

@@ -12,6 +12,14 @@ from bridge.errors import UsageError
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=N",
+        help="Raise what a model may cost; may be repeated. The message that refuses one says "
+        "which limit it is.",
+    ),
+]
 
 _SHAPE = re.compile(r"(?P<name>.+)=\[(?P<dims>[^][]*)\]", re.DOTALL)
 # More digits than a size can have are left to be refused.
@@ -37,6 +45,17 @@ def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
             parse_dimension(dim.strip(), f"--input-shape {text}") for dim in dims
         )
     return shapes
+
+
+def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
+    """Limits by name, from texts like `nodes=1000000`; UsageError for other texts."""
+    limits: dict[str, int] = {}
+    for text in texts or ():
+        name, _, number = text.partition("=")
+        if not re.fullmatch(_SIZE, number, re.ASCII):
+            raise UsageError(f"--limit {text}: is not NAME=N; write for example nodes=1000000")
+        limits[name.strip()] = int(number)
+    return limits
 
 
 def parse_dimension(dim: str, option: str) -> Any:

@@ -6,10 +6,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import typer
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UsageError
 
 
 def printable(text: str) -> str:
@@ -60,8 +61,7 @@ def size_of(count: int) -> str:
 
 @contextmanager
 def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something goes on, and the step that was done last: gives the
-    function to call with it."""
+    """Shows on a terminal that something goes on, and what: gives the function to call with it."""
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
@@ -69,7 +69,26 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     from rich.markup import escape
 
     with Console(stderr=True).status(escape(text)) as status:
-        yield lambda step: status.update(f"{escape(text)}: {step} done")
+        yield lambda step: status.update(escape(f"{text}: {printable(step)}"))
+
+
+def require_file(path: Path, suffix: str) -> None:
+    """Raises UsageError, before the work that it shall hold, where no file can be called `path` or
+    its name does not end in `suffix`."""
+    if path.suffix.lower() != suffix:
+        raise UsageError(f"{path}: give it a name that ends in {suffix}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: there is no such directory to write to")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is no regular file; choose another name")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file of text, whole or not at all."""
+    from bridge.replacing import whole
+
+    with whole(path, notes=[]) as (part,):
+        part.write_text(text, encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.document import Xml
+from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
+from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.control import enter
@@ -40,7 +42,7 @@ class _Entry:
 
     @property
     def purpose(self) -> str:
-        return self.xml.get("purpose", "")
+        return str(self.xml.get("purpose", ""))
 
 
 @dataclass(slots=True)
@@ -93,15 +95,7 @@ def read_loop(
 ) -> Sequence[Value]:
     """Appends a Loop: IR's Loop has trip count and condition, its TensorIterator has neither."""
     where = f"{where} / {layer}"
-    node = Node("Loop", [None, None], [], {}, (), layer.name)
-    if layer.type == "Loop":
-        if len(inputs) < 2:
-            raise InvalidModelError(f"{where}: has no trip count or no condition")
-        count = integers(inputs[0])
-        node.inputs = [
-            None if count is not None and count[0] < 0 else inputs[0],
-            _boolean(builder, inputs[1]),
-        ]
+    node = Node("Loop", _heads(builder, layer, inputs, where), [], {}, (), layer.name)
     maps = _read_maps(layer, "port_map", where)
     numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0], where)
     repeats = _repeated_outputs(maps.outputs, numbers)
@@ -117,11 +111,7 @@ def read_loop(
     known = {id for id, use in uses if not isinstance(use, Stacked)}
     uses += [(id, Yield(None)) for id in dict.fromkeys(maps.back_edges.values()) if id not in known]
     uses = _in_result_order(layer, uses, where)
-    # A carried input takes the value that the Loop yields, where it yields it.
-    places: dict[int, int] = {}
-    for index, (id, use) in enumerate(uses):
-        if id not in places or isinstance(use, Yield):
-            places[id] = index
+    places = _places(uses)
     ports: dict[int, InputPort] = {}
     outer: dict[int, Value] = {}
     for entry in maps.inputs.values():
@@ -130,14 +120,41 @@ def read_loop(
             continue
         outer[entry.layer] = _outer(layer, inputs, entry, where)
         port = _input_port(entry, len(node.inputs), maps, places, where)
-        rank = outer[entry.layer].rank
-        if isinstance(port, Sliced) and rank is not None and not -rank <= port.axis < rank:
-            raise InvalidModelError(f"{where}: slices a tensor of rank {rank} at axis {port.axis}")
+        _require_axis(port, outer[entry.layer].rank, where)
         ports[entry.layer] = port
         if not isinstance(port, Invariant) or outer[entry.layer].constant is None:
             node.inputs.append(outer[entry.layer])
     body = _read_body(reader, layer, "body", node, ports, outer, uses, where)
     return _append(builder, layer, node, (body,), repeats)
+
+
+def _heads(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> list[Value | None]:
+    """The trip count (None: no limit) and the condition."""
+    if layer.type != "Loop":
+        return [None, None]
+    if len(inputs) < 2:
+        raise InvalidModelError(f"{where}: has no trip count or no condition")
+    count = integers(inputs[0])
+    return [
+        None if count is not None and count[0] < 0 else inputs[0],
+        _boolean(builder, inputs[1]),
+    ]
+
+
+def _places(uses: Sequence[tuple[int, OutputPort]]) -> dict[int, int]:
+    """The body output that a carried input takes, by the Result: the one that the Loop yields,
+    where it yields it."""
+    places: dict[int, int] = {}
+    for index, (id, use) in enumerate(uses):
+        if id not in places or isinstance(use, Yield):
+            places[id] = index
+    return places
+
+
+def _require_axis(port: InputPort, rank: int | None, where: str) -> None:
+    """Refuses slices along an axis that a tensor of this rank lacks."""
+    if isinstance(port, Sliced) and rank is not None and not -rank <= port.axis < rank:
+        raise InvalidModelError(f"{where}: slices a tensor of rank {rank} at axis {port.axis}")
 
 
 def _boolean(builder: Builder, condition: Value) -> Value:
@@ -259,24 +276,13 @@ def _read_body(
     where = f"{where} / {tag}"
     if xml is None:
         raise InvalidModelError(f"{where}: is missing")
-    layers = read_layers(xml, where)
+    reader.depth += 1
+    budget().graph(reader.depth, where)
+    layers = read_layers(xml, where, reader.notes)
     graph = Graph()
     body = Body(graph)
-    builder = Builder(graph.nodes)
-    values: dict[int, Value] = {}
-    for inner in layers:
-        if inner.type != "Parameter":
-            continue
-        port = ports.get(inner.id)
-        if port is None:
-            raise InvalidModelError(f"{where} / {inner}: no port leads to it")
-        constant = outer[inner.id].constant if isinstance(port, Invariant) else None
-        value = parameter(inner, where)
-        if constant is not None:
-            values[inner.id] = builder.tensor(constant, value.names, inner.name)
-            continue
-        body.add_entry(value, port)
-        values[inner.id] = _enter(builder, node, value, port)
+    parameters = [inner for inner in layers if inner.type == "Parameter"]
+    values = _enter_body(body, node, parameters, ports, outer, where)
     for id in ports:
         if id not in values:
             raise InvalidModelError(f"{where}: has no Parameter with the id {id}")
@@ -288,7 +294,33 @@ def _read_body(
         if isinstance(use, Condition):
             result = _boolean(Builder(graph.nodes), result)
         body.add_exit(result, use)
+    reader.depth -= 1
     return body
+
+
+def _enter_body(
+    body: Body,
+    node: Node,
+    parameters: Sequence[Layer],
+    ports: dict[int, InputPort],
+    outer: dict[int, Value],
+    where: str,
+) -> dict[int, Value]:
+    """Gives a body its inputs; what its layers see of each Parameter, by id."""
+    builder = Builder(body.graph.nodes)
+    values: dict[int, Value] = {}
+    for layer in parameters:
+        port = ports.get(layer.id)
+        if port is None:
+            raise InvalidModelError(f"{where} / {layer}: no port leads to it")
+        constant = outer[layer.id].constant if isinstance(port, Invariant) else None
+        value = parameter(layer, where)
+        if constant is not None:
+            values[layer.id] = builder.tensor(constant, value.names, layer.name)
+            continue
+        body.add_entry(value, port)
+        values[layer.id] = _enter(builder, node, value, port)
+    return values
 
 
 def _enter(builder: Builder, node: Node, value: Value, port: InputPort) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.ir_format.graph_writer import GraphWriter
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, TensorType
@@ -32,7 +32,15 @@ class _BodyWriter:
         """Appends a Result that gives out `value`; its id."""
         return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
 
+    def condition(self, body: Body) -> int:
+        """The Result that says whether a further iteration runs, always where none does."""
+        for port, result in zip(body.outputs, self.results, strict=True):
+            if isinstance(port, Condition):
+                return result
+        return self.result(_constant(self.writer, np.array(True), BOOL))
+
     def text(self) -> list[str]:
+        """The body as an element."""
         tab = self.writer.indent[:-1]
         return [f"{tab}<{self.tag}>\n", *self.writer.text(), f"{tab}</{self.tag}>\n"]
 
@@ -85,15 +93,9 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
 
 def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
     """Appends a TensorIterator-1 where slices alone say how often it runs, else a Loop-5."""
-    (body,) = node.bodies
-    is_loop = (
-        node.input(0) is not None
-        or node.input(1) is not None
-        or any(isinstance(port, Iteration) for port in body.inputs)
-        or any(isinstance(port, Carried) and port.input is None for port in body.inputs)
-        or any(isinstance(port, Condition) for port in body.outputs)
-        or not any(isinstance(port, Sliced) for port in body.inputs)
-    )
+    body = node.body
+    # A TensorIterator's body knows not the number of the iteration, as Scan's does not.
+    is_loop = loop_kind(node) != "scan"
     type = "Loop" if is_loop else "TensorIterator"
     inputs: list[Value] = []
     if is_loop:
@@ -121,18 +123,10 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         axis = further = ""
         if isinstance(port, Stacked):
             axis, further = _slicing(port, node.outputs[port.output])
-        if isinstance(port, Yield | Stacked) and port.output is not None:
-            entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
+        entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
     if is_loop:
-        conditions = [
-            result
-            for port, result in zip(body.outputs, inner.results, strict=True)
-            if isinstance(port, Condition)
-        ]
-        if not conditions:
-            conditions = [inner.result(_constant(inner.writer, np.array(True), BOOL))]
         purpose = ' purpose="execution_condition"'
-        special.append(_entry("output", -1, conditions[0], purpose))
+        special.append(_entry("output", -1, inner.condition(body), purpose))
     before = _map(writer, "port_map", entries + special)
     if back_edges:
         before += _map(writer, "back_edges", back_edges)

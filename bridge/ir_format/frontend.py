@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
-
 from bridge.errors import InvalidModelError
+from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.layers import Layer, Xml, number, read_layers
+from bridge.ir_format.document import Xml, read_document
+from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
 from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
 from bridge.ir_format.weights import WeightsReader
+from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
 from bridge.operators import Refused, reader
 from bridge.operators.spelling import unspell
+from bridge.operators.validity import contradiction, impropriety
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 VERSIONS = (10, 11)
@@ -33,9 +34,21 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     """The model in an `.xml` file and the `.bin` beside it (or `weights`). Constants stay in the
     `.bin` until somebody asks for them. InvalidModelError where it is no IR or contradicts itself.
     """
-    net = _parse(xml)
-    if net.tag != "net":
-        raise InvalidModelError(f"{xml}: is no OpenVINO IR: its root is <{net.tag}>, not <net>")
+    try:
+        stamps = {str(xml): stamp_of(xml)}
+    except OSError as error:
+        raise InvalidModelError(f"{xml}: cannot be read: {error.strerror}") from error
+    layers: list[Layer] = []
+    edges: list[Edge] = []
+
+    def take(net: Xml, element: Xml) -> None:
+        if element.tag == "layer":
+            layers.append(read_layer(element, net.get("name") or xml.stem))
+            _drop_what_is_read(element)
+        elif element.tag == "edge":
+            edges.append(read_edge(element, net.get("name") or xml.stem))
+
+    net = read_document(xml, take)
     if net.find("layers") is None:
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
     version = number(net, "version", str(xml))
@@ -46,8 +59,9 @@ def read(xml: Path, weights: Path | None = None) -> Model:
             + (f". {older}" if version < VERSIONS[0] else "")
         )
     where = net.get("name") or xml.stem
-    reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin")))
-    layers = read_layers(net, where)
+    reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin"), stamps))
+    layers = arrange(layers, edges, where, reader.notes)
+    budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
     entries, metadata = read_rt_info(net)
     symbols = load_symbols(metadata)
@@ -71,25 +85,16 @@ def read(xml: Path, weights: Path | None = None) -> Model:
                 "results": [edge_layer(by_id[id]) for id in results],
             }
         },
+        files=stamps,
+        notes=reader.notes,
     )
 
 
-def _parse(path: Path) -> Xml:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
-    options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
-    try:
-        # OpenVINO writes no document type, and its entities could expand without end: it is looked
-        # for at the root, before the limits of the parser are lifted.
-        _, root = next(etree.iterparse(BytesIO(data), ("start",), **options))
-        if root.getroottree().docinfo.internalDTD is not None:
-            raise InvalidModelError(f"{path}: is no OpenVINO IR: it has a document type")
-        parser = etree.XMLParser(huge_tree=True, remove_comments=True, remove_pis=True, **options)
-        return etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise InvalidModelError(f"{path}: is no whole XML file: {error.msg}") from None
+def _drop_what_is_read(xml: Xml) -> None:
+    """Removes from a layer what `read_layer` has taken from it."""
+    for child in list(xml):
+        if child.tag in ("data", "input", "output", "rt_info"):
+            xml.remove(child)
 
 
 def _output_names(
@@ -117,11 +122,14 @@ def _output_names(
 
 
 class Reader:
-    """What the graphs of one file have in common: the IR version and the weights."""
+    """What the graphs of one file have in common: the IR version, the weights, how many graphs lie
+    around the one that is being read, and what a report should tell of how they were read."""
 
     def __init__(self, version: int, weights: WeightsReader) -> None:
         self.version = version
         self.weights = weights
+        self.depth = 0
+        self.notes: list[str] = []
 
     def build(
         self, graph: Graph, layers: list[Layer], parameters: dict[int, Value], where: str
@@ -144,7 +152,11 @@ class Reader:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
                 results[layer.id] = inputs[0]
             else:
+                start = len(graph.nodes)
                 values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
+                for node in graph.nodes[start:]:
+                    if why := impropriety(node) or contradiction(node):
+                        raise InvalidModelError(f"{where} / {layer}: {why}")
         _drop_unused_constants(graph, results)
         return results
 

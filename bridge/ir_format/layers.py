@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
-
-from lxml import etree
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
+from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
+from bridge.limits import budget
+from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
-from bridge.vocabulary import ir_spellings
+from bridge.vocabulary import ir_type
 
 NEWEST = 17
 """The newest operator set (OpenVINO 2026.4)."""
 
-Xml = Any
-"""An lxml element."""
+Edge = tuple[int, int, int, int]
+"""The layer and the port that an edge comes from, and those that it leads to."""
 
 
 @dataclass(slots=True)
@@ -60,27 +59,37 @@ def number(xml: Xml, attribute: str, where: str) -> int:
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
 
 
-def inner_xml(xml: Xml) -> str:
-    """The elements inside an element, as text."""
-    return "".join(etree.tostring(child, encoding="unicode", with_tail=False) for child in xml)
+def read_layers(net: Xml, where: str, notes: list[str]) -> list[Layer]:
+    """The layers of a body, in file order but for those that come before their inputs, of which
+    `notes` learns. InvalidModelError for edges to nowhere and cycles."""
+    layers = [read_layer(xml, where) for xml in net.iterfind("layers/layer")]
+    edges = [read_edge(xml, where) for xml in net.iterfind("edges/edge")]
+    return arrange(layers, edges, where, notes)
 
 
-def read_layers(net: Xml, where: str) -> list[Layer]:
-    """The layers of a `<net>` or a body, in file order but for those that come before their
-    inputs. InvalidModelError for edges to nowhere and cycles."""
+def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str]) -> list[Layer]:
+    """Layers connected by edges, in file order but for those that come before their inputs."""
     layers: dict[int, Layer] = {}
-    for xml in net.iterfind("layers/layer"):
-        layer = _layer(xml, where)
+    for layer in found:
         if layer.id in layers:
             raise InvalidModelError(f"{where}: two layers have the id {layer.id}")
         layers[layer.id] = layer
     if not layers:
         raise InvalidModelError(f"{where}: there are no layers; is this an OpenVINO IR?")
-    _connect(net, layers, where)
-    return _sorted(layers, where)
+    _connect(edges, layers, where)
+    return _sorted(layers, where, notes)
 
 
-def _layer(xml: Xml, where: str) -> Layer:
+def read_edge(xml: Xml, where: str) -> Edge:
+    """An edge."""
+    names = ("from-layer", "from-port", "to-layer", "to-port")
+    a, b, c, d = (number(xml, name, where) for name in names)
+    return a, b, c, d
+
+
+def read_layer(xml: Xml, where: str) -> Layer:
+    """A layer, not yet connected."""
+    budget().allow(nodes=1)
     version = xml.get("version", "opset1")
     if (opset := version.removeprefix("opset")).isdecimal() and not 1 <= int(opset) <= NEWEST:
         raise InvalidModelError(
@@ -106,12 +115,7 @@ def _layer(xml: Xml, where: str) -> Layer:
 
 def _type(text: str, version: str) -> str:
     """The type as its mapping row or rule has it; OpenVINO reads its own types in any case."""
-    return _types().get(text.lower(), text) if version.startswith("opset") else text
-
-
-@cache
-def _types() -> dict[str, str]:
-    return {type.lower(): type for type, _ in ir_spellings()}
+    return ir_type(text) if version.startswith("opset") else text
 
 
 def _port(xml: Xml, layer: Layer, where: str) -> Port:
@@ -130,13 +134,12 @@ def _port(xml: Xml, layer: Layer, where: str) -> Port:
     return Port(number(xml, "id", where), type, split_names(names) if names else [], rt_info)
 
 
-def _connect(net: Xml, layers: dict[int, Layer], where: str) -> None:
+def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:
     inputs = {(x.id, p.id): i for x in layers.values() for i, p in enumerate(x.inputs)}
     outputs = {(x.id, p.id): i for x in layers.values() for i, p in enumerate(x.outputs)}
     sources: dict[int, dict[int, tuple[int, int]]] = {}
-    for edge in net.iterfind("edges/edge"):
-        source = number(edge, "from-layer", where), number(edge, "from-port", where)
-        target = number(edge, "to-layer", where), number(edge, "to-port", where)
+    for from_layer, from_port, to_layer, to_port in edges:
+        source, target = (from_layer, from_port), (to_layer, to_port)
         for end, ports in ((source, outputs), (target, inputs)):
             if end not in ports:
                 kind = "output" if ports is outputs else "input"
@@ -161,25 +164,21 @@ def _connect(net: Xml, layers: dict[int, Layer], where: str) -> None:
         layer.sources = [ends[i] for i in range(len(ends))]
 
 
-def _sorted(layers: dict[int, Layer], where: str) -> list[Layer]:
+def _sorted(layers: dict[int, Layer], where: str, notes: list[str]) -> list[Layer]:
     """File order, each layer after those it needs, Parameters first: their order counts."""
-    order: list[Layer] = []
-    state: dict[int, bool] = {}  # False while a layer waits for its inputs, then True
-    for start in sorted(layers, key=lambda id: layers[id].type != "Parameter"):
-        stack = [start]
-        while stack:
-            layer = layers[stack[-1]]
-            done = state.get(layer.id)
-            if done is None:
-                state[layer.id] = False
-                for source, _ in reversed(layer.sources):
-                    if source not in state:
-                        stack.append(source)
-                    elif not state[source]:
-                        raise InvalidModelError(f"{where} / {layer}: is part of a cycle of layers")
-                continue
-            stack.pop()
-            if not done:
-                state[layer.id] = True
-                order.append(layer)
-    return order
+    given = sorted(layers.values(), key=lambda layer: layer.type != "Parameter")
+    places = {layer.id: place for place, layer in enumerate(given)}
+    needs = [[places[source] for source, _ in layer.sources] for layer in given]
+    try:
+        order = topological(needs)
+    except Cycle as cycle:
+        raise InvalidModelError(
+            f"{where} / {given[cycle.member]}: is part of a cycle of layers"
+        ) from None
+    early = next((place for place, at in enumerate(order) if place != at), None)
+    if early is not None and not notes:
+        notes.append(
+            f"layers stand before others that they need, first {where} / {given[early]}; they "
+            "were sorted"
+        )
+    return [given[place] for place in order]

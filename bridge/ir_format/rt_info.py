@@ -6,9 +6,7 @@ which OpenVINO reads and keeps like any other entry.
 
 from __future__ import annotations
 
-from lxml import etree
-
-from bridge.ir_format.layers import Xml
+from bridge.ir_format.document import Xml, as_text
 from bridge.ir_format.text import attribute
 
 
@@ -18,7 +16,7 @@ def read_rt_info(net: Xml) -> tuple[tuple[str, ...], dict[str, str]]:
     metadata: dict[str, str] = {}
     for child in net.iterfind("rt_info/*"):
         if child.tag != "bridge" and child.get("name") != "bridge":
-            entries.append(etree.tostring(child, encoding="unicode", with_tail=False))
+            entries.append(as_text(child))
             continue
         for section in child:
             for entry in section:

@@ -9,12 +9,12 @@ import numpy as np
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import STRING
+from bridge.neutral.types import STRING, size_of
 
 
 def unpack_strings(data: bytes, shape: tuple[int, ...], where: str) -> Tensor:
     """The string tensor in packed bytes."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = size_of(shape)
     header = np.frombuffer(data, "<i4", min(count + 2, len(data) // 4))
     if len(header) < 1 or header[0] != count or (count and len(header) < count + 2):
         raise InvalidModelError(f"{where}: the .bin holds no {count} strings for it")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from bridge.errors import InvalidModelError
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.records import read_record
 
 KEY = "symbols"
 """The entry of `Model.metadata` that holds them, in JSON: of an input or output, by its name, the
@@ -26,8 +28,8 @@ def dump(values: Iterable[tuple[str, Value]]) -> dict[str, str]:
 def load(metadata: dict[str, str]) -> dict[str, list[str | None]]:
     """Takes the entry out of the metadata; what is no such entry says nothing."""
     try:
-        symbols = json.loads(metadata.pop(KEY, "{}"))
-    except ValueError:
+        symbols = read_record(metadata.pop(KEY, "{}"), KEY)
+    except InvalidModelError:
         return {}
     return {
         name: dims

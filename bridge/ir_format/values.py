@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import parse_element, parse_shape
 from bridge.ir_format.layers import Layer, Port
+from bridge.neutral.extras import EdgeExtras, NodeExtras
 from bridge.neutral.graph import Value
 from bridge.neutral.types import TensorType, meet
 
@@ -28,9 +28,9 @@ def parameter(layer: Layer, where: str) -> Value:
     return Value(type, sorted(names, key=lambda name: name != layer.name))
 
 
-def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> dict[str, Any] | None:
+def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> NodeExtras | None:
     """What only IR knows of a layer: rt_info, that of its ports, and further attributes."""
-    extras: dict[str, Any] = {}
+    extras: NodeExtras = {}
     if layer.rt_info:
         extras["rt_info"] = layer.rt_info
     ports = {
@@ -51,6 +51,6 @@ def values_of_ports(ports: Sequence[Port]) -> list[Value]:
     return [Value(port.type, list(port.names)) for port in ports]
 
 
-def edge_layer(layer: Layer) -> dict[str, Any]:
+def edge_layer(layer: Layer) -> EdgeExtras:
     """What is kept of a Parameter or Result layer so that IR gets it back."""
     return {"name": layer.name, **(extras_of(layer) or {})}

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.attributes import parse_element, split_list
+from bridge.files import Stamp, bytes_in, stamp_of
+from bridge.ir_format.attributes import parse_element
 from bridge.ir_format.layers import Layer
 from bridge.ir_format.strings import pack_strings, unpack_strings
+from bridge.limits import budget
 from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
+from bridge.operators.ir_texts import integer, split_list
 
 ALIGNMENT = 64
 """Where a tensor of at least as many bytes begins; a smaller one begins at a multiple of 8."""
 
 
 class WeightsReader:
-    """The `.bin` beside a model. Constants with the same bytes and shape share one Tensor."""
+    """The `.bin` beside a model. Constants with the same bytes and shape share one Tensor.
+    `stamps` learns the file's when it is first asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stamps: dict[str, Stamp]) -> None:
         self.path = path
+        self._stamps = stamps
         self._size: int | None = None
         self._tensors: dict[tuple[object, ...], Tensor] = {}
 
@@ -30,8 +36,8 @@ class WeightsReader:
         where = f"{where} / {layer}"
         try:
             element = parse_element(layer.data["element_type"])
-            shape = tuple(int(dim) for dim in split_list(layer.data["shape"]))
-            offset, size = int(layer.data["offset"]), int(layer.data["size"])
+            shape = tuple(map(integer, split_list(layer.data["shape"])))
+            offset, size = integer(layer.data["offset"]), integer(layer.data["size"])
         except KeyError as error:
             raise InvalidModelError(f"{where}: the attribute {error} is missing") from None
         except ValueError as error:
@@ -56,12 +62,17 @@ class WeightsReader:
     def _check(self, offset: int, size: int, where: str) -> None:
         if self._size is None:
             try:
-                self._size = self.path.stat().st_size
+                regular = stat.S_ISREG(self.path.stat().st_mode)
+                self._stamps[str(self.path)] = stamp_of(self.path)
+                self._size = self._stamps[str(self.path)][2]
+                budget().allow(size=bytes_in(self.path))
             except OSError as error:
                 raise InvalidModelError(
                     f"{self.path}: the weights cannot be read ({error.strerror}); "
                     f"they belong beside the .xml"
                 ) from None
+            if not regular:
+                raise InvalidModelError(f"{self.path}: the weights are no regular file")
         if offset < 0 or offset + size > self._size:
             raise InvalidModelError(
                 f"{where}: its {size} bytes at {offset} are outside {self.path}, which has "

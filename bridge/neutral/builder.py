@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import counted, full, spend
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import CONTENT_LIMIT, infer
+from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
+
+integers = known_integers
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,14 @@ class Builder:
         attributes: dict[str, Any] | None = None,
         bodies: tuple[Body, ...] = (),
         name: str | None = None,
-        extras: dict[str, Any] | None = None,
+        extras: NodeExtras | None = None,
     ) -> Node:
         """A node with inferred output types. `outputs` is a count, or the values themselves
         (their types are then refined by what inference finds)."""
-        operator = operators().get(op)
-        if operator is not None and operator.defaults:
-            attributes = {**operator.defaults, **attributes} if attributes else dict(
-                operator.defaults
+        row = operator(op)
+        if row is not None and row.defaults:
+            attributes = {**row.defaults, **attributes} if attributes else dict(
+                row.defaults
             )  # fmt: skip
         values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         trimmed = list(inputs)
@@ -93,6 +98,23 @@ class Builder:
                 array = array.astype(np.float32)
         return self.tensor(Tensor.of(array))
 
+    def filled(self, value: Any, shape: Sequence[Any], element: Element | None) -> Value:
+        """A Constant of one value, of a static shape; LimitError where it is too large to be
+        made."""
+        assert element is not None
+        return self.constant(full(shape, value, element.dtype, self._place()))
+
+    def counted(self, count: int, element: Element = I64) -> Value:
+        """A Constant of the numbers 0 to count - 1; LimitError where it is too large."""
+        return self.constant(counted(count, element.dtype, self._place()))
+
+    def room(self, *shape: int) -> None:
+        """Raises LimitError where an array of so many numbers is too large to be made."""
+        spend(shape, np.int64, self._place())
+
+    def _place(self) -> str:
+        return f'a constant for "{self.name}"'
+
     def like(self, value: Any, other: Value) -> Value:
         """A Constant with the element type of `other`."""
         return self.constant(value, other.element)
@@ -105,19 +127,6 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
         value.content = tuple(int(x) for x in tensor.array().reshape(-1))
     return value
-
-
-def integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known; else None."""
-    if value is None:
-        return None
-    content = value.content
-    if content is not None and all(isinstance(x, int) for x in content):
-        return content  # type: ignore[return-value]
-    tensor = value.constant
-    if tensor is not None and tensor.element.kind in ("int", "uint", "bool"):
-        return tuple(int(x) for x in tensor.array().reshape(-1))
-    return None
 
 
 def values_of(value: Value | None) -> np.ndarray | None:

@@ -24,7 +24,7 @@ def clone_node(node: Node, values: dict[Value, Value]) -> Node:
         values[value] = clone_value(value)
         outputs.append(values[value])
     bodies = tuple(clone_body(body) for body in node.bodies)
-    extras = dict(node.extras) if node.extras else None
+    extras = node.extras.copy() if node.extras else None
     return Node(node.op, inputs, outputs, dict(node.attributes), bodies, node.name, extras)
 
 
@@ -38,10 +38,13 @@ def clone_model(model: Model) -> Model:
     """A copy of a model, to be changed; Tensors are shared."""
     values: dict[Value, Value] = {}
     graph = _clone_graph(model.graph, values)
-    extras = {format: dict(known) for format, known in model.extras.items()}
+    extras = model.extras.copy()
+    if "onnx" in extras:
+        extras["onnx"] = extras["onnx"].copy()
     if "ir" in extras:
         own = extras["ir"].get("parameters", {})
-        extras["ir"]["parameters"] = {values.get(v, v): known for v, known in own.items()}
+        parameters = {values.get(v, v): known for v, known in own.items()}
+        extras["ir"] = {**extras["ir"], "parameters": parameters}
     return Model(
         graph,
         model.format,
@@ -50,6 +53,8 @@ def clone_model(model: Model) -> Model:
         {values[value]: tensor for value, tensor in model.defaults.items()},
         dict(model.metadata),
         extras,
+        list(model.notes),
+        dict(model.files),
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from bridge.limits import budget
+from bridge.neutral.attributes import Attributes
+from bridge.neutral.extras import ModelExtras, NodeExtras
 from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Sliced
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import UNKNOWN, TensorType, Type
+from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
 
 BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
@@ -44,15 +46,25 @@ class Value:
         return self.type
 
     @property
-    def element(self) -> Any:
+    def element(self) -> Element | None:
+        """The element type; None where it is unknown, or the value is no tensor."""
         return self.type.element if isinstance(self.type, TensorType) else None
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
+        """The shape; None where the rank is unknown, or the value is no tensor."""
         return self.type.shape if isinstance(self.type, TensorType) else None
 
     @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The shape, the rank known to be known."""
+        if self.shape is None:
+            raise TypeError(f"the rank of {self.name or 'a value'} is not known")
+        return self.shape
+
+    @property
     def rank(self) -> int | None:
+        """The number of axes; None where it is unknown, or the value is no tensor."""
         return self.type.rank if isinstance(self.type, TensorType) else None
 
     @property
@@ -60,7 +72,8 @@ class Value:
         """The tensor, where the value is a Constant's output."""
         producer = self.producer
         if producer is not None and producer.op == "Constant":
-            return producer.attributes["value"]
+            tensor: Tensor = producer.attributes["value"]
+            return tensor
         return None
 
     def __repr__(self) -> str:
@@ -71,9 +84,9 @@ class Node:
     """One operator applied: `op` is a word of the neutral vocabulary (`mappings/`), or
     `domain::Name` for an operator of a domain that the vocabulary does not cover.
 
-    `inputs` holds None for an absent optional input. `attributes` holds int, float, str, bool,
-    Element, Tensor, and tuples of these. `bodies` is empty but for If (then, else) and Loop (one).
-    `extras` carries what only one format knows (rt_info, metadata_props, doc_string, ...).
+    `inputs` holds None for an absent optional input. `attributes` are those of the
+    operator's row. `bodies` is empty but for If (then, else) and Loop (one). `extras` carries what
+    only one format knows.
     """
 
     __slots__ = ("attributes", "bodies", "extras", "inputs", "name", "op", "outputs")
@@ -83,18 +96,19 @@ class Node:
         op: str,
         inputs: list[Value | None],
         outputs: list[Value],
-        attributes: dict[str, Any] | None = None,
+        attributes: Attributes | None = None,
         bodies: tuple[Body, ...] = (),
         name: str = "",
-        extras: dict[str, Any] | None = None,
+        extras: NodeExtras | None = None,
     ) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
-        self.attributes: dict[str, Any] = attributes if attributes is not None else {}
+        self.attributes: Attributes = attributes if attributes is not None else {}
         self.bodies = bodies
         self.name = name
-        self.extras: dict[str, Any] | None = extras
+        self.extras: NodeExtras | None = extras
+        budget().node(op, name)
         for output in outputs:
             output.producer = self
 
@@ -130,7 +144,8 @@ class Node:
 
     def roles(self) -> list[tuple[str, Body]]:
         """The bodies with what they are called in paths: `then_branch`, `else_branch`, `body`."""
-        return list(zip(BRANCHES if self.op == "If" else ("body",), self.bodies, strict=True))
+        names = BRANCHES if self.op == "If" else ("body",) * len(self.bodies)
+        return list(zip(names, self.bodies, strict=True))
 
     def __repr__(self) -> str:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
@@ -248,7 +263,9 @@ class Model:
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default
     domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
     initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
-    what only one format knows, under that format's name.
+    what only one format knows, under that format's name. `notes` is what a report should tell of
+    how the file was read. `files` are those that it was read from and that hold its constants, each
+    with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -257,7 +274,9 @@ class Model:
     opsets: dict[str, int] = field(default_factory=dict)
     defaults: dict[Value, Tensor] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: ModelExtras = field(default_factory=ModelExtras)
+    notes: list[str] = field(default_factory=list)
+    files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
 
 def loop_kind(node: Node) -> str:

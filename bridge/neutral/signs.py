@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.graph import Value
-
-_NOT_NEGATIVE = {"Abs", "NonZero", "Shape", "Size"}
-"""Operators whose result is not negative whatever the inputs are."""
-
-_ALL_INPUTS = {"Add", "Concat", "Div", "Min", "Mul"}
-"""Operators whose result is not negative where no input is."""
-
-_FIRST_INPUT = {
-    "Cast", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze",
-}  # fmt: skip
-"""Operators whose elements are those of input 0; the other inputs are axes and shapes."""
+from bridge.vocabulary import has_trait
 
 
 def is_not_negative(value: Value | None, depth: int = 8) -> bool:
@@ -26,11 +16,11 @@ def is_not_negative(value: Value | None, depth: int = 8) -> bool:
         return all(isinstance(x, str) or (x is not None and x >= 0) for x in content)
     if producer is None or depth == 0:
         return False
-    if producer.op in _NOT_NEGATIVE:
+    if has_trait(producer.op, "not_negative"):
         return True
     parts = (is_not_negative(v, depth - 1) for v in producer.inputs)
     if producer.op == "Max":
         return any(parts)
-    if producer.op in _ALL_INPUTS:
+    if has_trait(producer.op, "not_negative_of_all"):
         return all(parts)
-    return producer.op in _FIRST_INPUT and next(parts)
+    return has_trait(producer.op, "elements_of_first") and next(parts)

@@ -11,6 +11,8 @@ from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import CHUNK, FileRange
 
 _SMALL = 1 << 16
+_PIECE = 1 << 26
+"""Bytes that the kernel copies at once: a signal waits for it to end."""
 
 
 class RangeCopier:
@@ -68,7 +70,7 @@ class RangeCopier:
                 count = os.copy_file_range(
                     source.fileno(),
                     self._target.fileno(),
-                    range.length - copied,
+                    min(range.length - copied, _PIECE),
                     range.offset + copied,
                 )
                 if not count:

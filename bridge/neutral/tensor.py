@@ -119,15 +119,10 @@ class Tensor:
         if not isinstance(source, FileRange):
             yield self.data()
             return
-        left = source.length
-        with open(source.path, "rb") as file:
-            file.seek(source.offset)
-            while left:
-                piece = file.read(min(left, CHUNK))
-                if not piece:
-                    raise InvalidModelError(f"{source.path}: is truncated")
-                left -= len(piece)
-                yield memoryview(piece)
+        start, end = source.offset, source.offset + source.length
+        for offset in range(start, end, CHUNK):
+            piece = FileRange(source.path, offset, min(CHUNK, end - offset))
+            yield memoryview(piece.read())
 
     def __repr__(self) -> str:
         from bridge.neutral.types import format_shape
@@ -144,7 +139,7 @@ def unpack(data: Any, element: Element, count: int) -> np.ndarray:
     if element.bits >= 8:
         dtype = element.dtype
         if dtype.kind == "b":
-            return np.frombuffer(data, np.uint8, count) != 0
+            return np.asarray(np.frombuffer(data, np.uint8, count) != 0)
         return np.frombuffer(data, dtype, count)
     raw = np.frombuffer(data, np.uint8)
     if element.bits in (1, 2, 4):
@@ -174,7 +169,8 @@ def _unpack_groups(raw: np.ndarray, bits: int) -> np.ndarray:
         shifts = np.arange(8 - width, -1, -width, dtype=np.uint8)
         return (data >> shifts & ((1 << width) - 1)).reshape(len(groups), -1)
 
-    return (fields(groups[:, :2], low) | fields(groups[:, 2:], bits - low) << low).reshape(-1)
+    elements = fields(groups[:, :2], low) | fields(groups[:, 2:], bits - low) << low
+    return np.asarray(elements).reshape(-1)
 
 
 def pack(array: np.ndarray, element: Element) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from bridge.errors import BridgeError
+from bridge.neutral.attributes import fault_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Condition, Iteration, Stacked, Yield
 from bridge.neutral.tensor import Tensor
@@ -16,7 +17,8 @@ class VerificationError(BridgeError):
 
 
 def verify(graph: Graph, where: str = "graph") -> None:
-    """Checks single assignment, closedness, order, port arity and types, in all nested graphs.
+    """Checks single assignment, closedness, order, attributes, port arity and types, in all nested
+    graphs.
 
     Raises VerificationError naming the first breach and the path to it.
     """
@@ -28,34 +30,16 @@ def _fail(where: str, what: str) -> NoReturn:
 
 
 def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
-    seen: set[Value] = set()
-    for value in graph.inputs:
-        if value in everywhere:
-            _fail(where, f"{value} is an input twice, or belongs to another graph too")
-        if value.producer is not None:
-            _fail(where, f"the input {value} has a producer")
-        everywhere.add(value)
-        seen.add(value)
+    _inputs(graph, where, everywhere)
+    seen = set(graph.inputs)
     for node in graph.nodes:
         at = f"{where} / {node!r}"
         for taken in node.inputs:
             if taken is not None and taken not in seen:
                 _fail(at, f"uses {taken}, which nothing before it in its graph makes")
-        for value in node.outputs:
-            if value in everywhere:
-                _fail(at, f"makes {value}, which is made already")
-            if value.producer is not node:
-                _fail(at, f"is not the producer of its output {value}")
-            everywhere.add(value)
-            seen.add(value)
-        if node.op == "Constant":
-            _constant(node, at)
-        elif node.op == "If":
-            _if(node, at)
-        elif node.op == "Loop":
-            _loop(node, at)
-        elif node.bodies:
-            _fail(at, "has bodies, but only If and Loop may")
+        _outputs(node, at, everywhere)
+        seen.update(node.outputs)
+        _node(node, at)
         for index, body in enumerate(node.bodies):
             _graph(body.graph, f"{at} / body {index}", everywhere)
     for value in graph.outputs:
@@ -63,6 +47,38 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
             _fail(where, f"its output {value} is not made in it")
     if graph.output_names and len(graph.output_names) != len(graph.outputs):
         _fail(where, "has not one output name for each output")
+
+
+def _inputs(graph: Graph, where: str, everywhere: set[Value]) -> None:
+    for value in graph.inputs:
+        if value in everywhere:
+            _fail(where, f"{value} is an input twice, or belongs to another graph too")
+        if value.producer is not None:
+            _fail(where, f"the input {value} has a producer")
+        everywhere.add(value)
+
+
+def _outputs(node: Node, at: str, everywhere: set[Value]) -> None:
+    for value in node.outputs:
+        if value in everywhere:
+            _fail(at, f"makes {value}, which is made already")
+        if value.producer is not node:
+            _fail(at, f"is not the producer of its output {value}")
+        everywhere.add(value)
+
+
+def _node(node: Node, at: str) -> None:
+    if node.op == "Constant":
+        _constant(node, at)
+        return
+    if fault := fault_of(node.op, node.attributes):
+        _fail(at, fault)
+    if node.op == "If":
+        _if(node, at)
+    elif node.op == "Loop":
+        _loop(node, at)
+    elif node.bodies:
+        _fail(at, "has bodies, but only If and Loop may")
 
 
 def _constant(node: Node, at: str) -> None:

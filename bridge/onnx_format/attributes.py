@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -10,6 +9,7 @@ import onnx
 from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BY_ONNX, Element
+from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.tensors import read_sparse, read_tensor, write_tensor
 from bridge.onnx_format.types import read_type, write_type
 from bridge.vocabulary import SpelledAttribute, Spelling
@@ -19,7 +19,9 @@ _PLAIN = (_A.INT, _A.FLOAT, _A.STRING, _A.INTS, _A.TENSOR)
 _LISTS = (_A.FLOATS, _A.STRINGS)
 
 
-def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) -> Any:
+def read_attribute(  # noqa: C901 (one case for each type)
+    proto: onnx.AttributeProto, files: ModelFiles, where: str
+) -> Any:
     """int, float, str, Tensor, Type, or a tuple of these; a graph stays a GraphProto."""
     match proto.type:
         case _A.INT:
@@ -35,9 +37,9 @@ def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) ->
         case _A.STRINGS:
             return tuple(s.decode("utf-8", "surrogateescape") for s in proto.strings)
         case _A.TENSOR:
-            return read_tensor(proto.t, file, f"{where}.{proto.name}")
+            return read_tensor(proto.t, files, f"{where}.{proto.name}")
         case _A.SPARSE_TENSOR:
-            return read_sparse(proto.sparse_tensor, file, f"{where}.{proto.name}")
+            return read_sparse(proto.sparse_tensor, files, f"{where}.{proto.name}")
         case _A.TYPE_PROTO:
             return read_type(proto.tp)
         case _A.GRAPH:
@@ -46,11 +48,11 @@ def read_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) ->
     raise InvalidModelError(f"{where}: its attribute {proto.name} is {kind}, which is not known")
 
 
-def keep_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) -> Any:
+def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) -> Any:
     """The attribute of an operator that the vocabulary lacks: its value where that says all, else
     the attribute itself (an empty list does not say of what, a sparse tensor becomes dense)."""
     if proto.type in _PLAIN or (proto.type in _LISTS and (proto.floats or proto.strings)):
-        return read_attribute(proto, file, where)
+        return read_attribute(proto, files, where)
     kept = _A()
     kept.CopyFrom(proto)
     sparse = (kept.sparse_tensor, *kept.sparse_tensors)
@@ -59,7 +61,7 @@ def keep_attribute(proto: onnx.AttributeProto, file: Path | None, where: str) ->
         # The reference would mean another file when the model is written.
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             embedded = onnx.TensorProto(name=tensor.name)
-            write_tensor(read_tensor(tensor, file, f"{where}.{proto.name}"), embedded)
+            write_tensor(read_tensor(tensor, files, f"{where}.{proto.name}"), embedded)
             tensor.CopyFrom(embedded)
     return kept
 

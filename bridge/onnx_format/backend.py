@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.operators.spelling import choose
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
 """Bytes of constants above which they go to an external file by default."""
@@ -103,7 +104,7 @@ class Writer:
     def model(self) -> onnx.ModelProto:
         """The ModelProto."""
         proto = onnx.ModelProto()
-        info = self.source.extras.get("onnx", {})
+        info: Mapping[str, object] = self.source.extras.get("onnx", {})
         proto.producer_name = "bridge"
         for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if key in info:
@@ -115,8 +116,9 @@ class Writer:
         self._graph(graph, proto.graph, None)
         for name, tensor in shared:
             self._initializer(proto.graph, name, tensor)
-        if "notes" in info:
-            _write_notes(info["notes"], proto.graph)
+        notes = info.get("notes")
+        if isinstance(notes, onnx.GraphProto):
+            _write_notes(notes, proto.graph)
         proto.opset_import.add(domain="", version=self.target.opset)
         for domain in sorted(self.domains):
             proto.opset_import.add(domain=domain, version=self.domains[domain])
@@ -186,7 +188,7 @@ class Writer:
         for node in graph.nodes:
             if node.op != "Constant":
                 self.node(node, proto.node.add(), node_names.get(node, ""))
-                if node.bodies or node.op not in operators():
+                if node.bodies or operator(node.op) is None:
                     self._value_info(node, graph, proto)
         if body is None:
             self._boundary(graph, proto)
@@ -257,12 +259,11 @@ class Writer:
             write_loop(self, node, proto)
         else:
             self._plain(node, proto)
-        for key, value in (node.extras or {}).items():
-            if key == "doc_string":
-                proto.doc_string = value
-            elif key == "metadata_props":
-                for prop, text in value.items():
-                    proto.metadata_props.add(key=prop, value=text)
+        extras = node.extras or {}
+        if "doc_string" in extras:
+            proto.doc_string = extras["doc_string"]
+        for key, text in extras.get("metadata_props", {}).items():
+            proto.metadata_props.add(key=key, value=text)
 
     def _plain(self, node: Node, proto: onnx.NodeProto) -> None:
         spelling, why = choose(node, self.target)

@@ -16,7 +16,7 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.scope import Captures, Scope, describe
 from bridge.onnx_format.types import write_type
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     bodies = []
     for branch in BRANCHES:
         graph, home = graph_attribute(reader, proto, branch, where)
-        inner = scope.nested(captures, f'If "{proto.name or proto.output[0]}" / {branch}', home)
+        inner = scope.nested(captures, f"{describe(proto)} / {branch}", home)
         reader.graph(graph, inner)
         if len(inner.graph.outputs) != len(proto.output):
             raise InvalidModelError(
@@ -81,25 +81,28 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     given += [None] * (2 - len(given))
     _expect_bool(given[1], where)
     states = len(given) - 2
+    if len(proto.output) < states:
+        raise InvalidModelError(f"{where}: has {len(proto.output)} outputs for {states} states")
     _expect_ports(where, graph, states + 2, len(proto.output) + 1)
     captures = Captures(given)
-    inner = scope.nested(captures, f'Loop "{proto.name or proto.output[0]}" / body', home)
+    inner = scope.nested(captures, f"{describe(proto)} / body", home)
     body = inner.body
     body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
     for index, info in enumerate(graph.input):
         value = Value(names=[info.name])
         value.declared = reader.declared(info.type)
+        inner.graph.inputs.append(value)
         if index == 0:
-            value.type = TensorType(I64, ())
+            value = _iteration_number(inner, value)
         elif index == 1:
-            value.type = meet(TensorType(BOOL), value.declared)
+            outer = _outer_type(given[1])
+            value.type = meet(meet(TensorType(BOOL), outer), value.declared)
             if value.rank is None:
                 value.type = TensorType(BOOL, ())
         else:
             value.type = meet(_outer_type(given[index]), value.declared)
         inner.define(info.name, value, shadows=True)
-        inner.graph.inputs.append(value)
     reader.graph(graph, inner)
     _expect_bool(inner.graph.outputs[0], where)
     _expect_states(inner, where)
@@ -113,6 +116,16 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         "Loop", captures.inputs, outputs, {}, (body,), proto.name, node_extras(proto)
     )
     scope.bind(proto, outputs)
+
+
+def _iteration_number(inner: Scope, number: Value) -> Value:
+    """What the body sees of the number of the iteration: a scalar, or 1-D where the body declares
+    that. (The checker accepts it, and onnxruntime goes by what the body declares.)"""
+    declared = number.declared
+    number.type = number.declared = TensorType(I64, ())
+    if not isinstance(declared, TensorType) or declared.rank != 1:
+        return number
+    return inner.builder.op("Reshape", number, inner.builder.constant([1]))
 
 
 def _outer_type(value: Value | None) -> Any:
@@ -157,11 +170,11 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         return
     where = scope.path(proto)
     graph, home = graph_attribute(reader, proto, "body", where)
-    attributes = {a.name: read_attribute(a, None, where) for a in proto.attribute}
+    attributes = {a.name: read_attribute(a, reader.files, where) for a in proto.attribute}
     captures = Captures([None, None])
     captures.inputs += [scope.resolve(name, where) for name in proto.input]
     outputs = scope.outputs(proto)
-    inner = scope.nested(captures, f'Scan "{proto.name or proto.output[0]}" / body', home)
+    inner = scope.nested(captures, f"{describe(proto)} / body", home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
     scope.builder.node(
         "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
@@ -252,7 +265,7 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     found = None
     for attribute in proto.attribute:
-        value = read_attribute(attribute, reader.file, where)
+        value = read_attribute(attribute, reader.files, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
                 found = value

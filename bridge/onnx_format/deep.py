@@ -6,20 +6,20 @@ are cut out of the wire format and parsed by themselves; a reference stays in th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import onnx
 
+from bridge.limits import budget
 from bridge.onnx_format.wire import (
-    ATTRIBUTE,
-    ATTRIBUTE_GRAPH,
+    GRAPH,
     LENGTH_DELIMITED,
     MODEL,
     NESTED,
     SELF,
-    Data,
+    Fields,
     encode,
-    fields,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +37,13 @@ class Grafts:
         self._graphs: dict[str, onnx.GraphProto] = {}
         self._homes: dict[str, Scope] = {}
 
+    def __iter__(self) -> Iterator[onnx.GraphProto]:
+        return iter(self._graphs.values())
+
     def add(self, data: bytes) -> bytes:
         """Parses a graph; the bytes of the reference to it."""
-        return self._refer(onnx.GraphProto.FromString(data)).SerializeToString()
+        reference = self._refer(onnx.GraphProto.FromString(data))
+        return bytes(reference.SerializeToString())
 
     def lend(self, proto: onnx.GraphProto, home: Scope) -> onnx.GraphProto:
         """A reference to a graph that goes to a function but sees the names of `home`, where it
@@ -66,26 +70,30 @@ class Grafts:
         return self._homes.get(proto.name)
 
 
-def parse_deep(data: bytes) -> tuple[onnx.ModelProto, Grafts]:
-    """Parses a model of any depth. Raises protobuf's DecodeError, or ValueError, for what is no
-    model."""
+def parse_deep(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
+    """Parses a model of any depth that is allowed. Raises protobuf's DecodeError, or ValueError or
+    IndexError, for what is no model, and LimitError."""
     grafts = Grafts()
-    pieces = _cut(data, 0, len(data), MODEL, 0, grafts)
+    pieces = _cut(Fields(data, where), 0, len(data), MODEL, 0, grafts)
     return onnx.ModelProto.FromString(b"".join(pieces)), grafts
 
 
-def _cut(data: Data, start: int, end: int, kind: int, depth: int, grafts: Grafts) -> list[bytes]:
-    """The message in `data[start:end]` with its deep graphs replaced by references."""
+def _cut(
+    fields: Fields, start: int, end: int, kind: int, depth: int, grafts: Grafts
+) -> list[bytes]:
+    """The message in `data[start:end]`, which lies in `depth` graphs, with its deep graphs
+    replaced by references."""
     nested = NESTED.get(kind, {})
+    data = fields.data
     pieces: list[bytes] = []
     kept = start
-    for field, begin, at, stop in fields(data, start, end):
+    for field, begin, at, stop in fields.of(start, end):
         if field not in nested:
             continue
-        graph = kind == ATTRIBUTE and field == ATTRIBUTE_GRAPH
-        below = depth + graph
-        inner = b"".join(_cut(data, at, stop, nested[field], below % DEEPEST, grafts))
-        if graph and below == DEEPEST:
+        below = depth + (nested[field] == GRAPH)
+        budget().graph(below - 1, fields.where)
+        inner = b"".join(_cut(fields, at, stop, nested[field], below, grafts))
+        if nested[field] == GRAPH and below > 1 and below % DEEPEST == 1:
             inner = grafts.add(inner)
         tag = encode(field << 3 | LENGTH_DELIMITED)
         pieces += [data[kept:begin], tag, encode(len(inner)), inner]

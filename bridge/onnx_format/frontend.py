@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from google.protobuf.message import DecodeError
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
+from bridge.limits import budget
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type, is_static, without_sizes
@@ -18,16 +21,20 @@ from bridge.onnx_format import text
 from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
+from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
+from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import given_outputs, require_signature
+from bridge.onnx_format.survey import survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
-from bridge.operators import Refused, reader
+from bridge.operators import Refused, Rule, reader
 from bridge.operators.spelling import fits, unspell
-from bridge.vocabulary import onnx_spellings
+from bridge.operators.validity import impropriety
+from bridge.vocabulary import Operator, Spelling, onnx_rows
 
 _A = onnx.AttributeProto
 
@@ -38,40 +45,52 @@ def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     External tensors are looked for beside the file; they stay file ranges. Raises
     InvalidModelError for what is no ONNX model or contradicts itself.
     """
-    file: Path | None = None
-    grafts = Grafts()
-    where = "the model"
     if isinstance(source, onnx.ModelProto):
-        proto = source
-    elif isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
-        where = str(source)
-        file = Path(source).absolute()
-        proto = text.read_text(file, where)
-    else:
-        if isinstance(source, bytes | bytearray | memoryview):
-            data = bytes(source)
-        else:
-            where = str(source)
-            file = Path(source).absolute()
-            try:
-                data = read_skeleton(file)
-            except OSError as error:
-                raise InvalidModelError(f"{where}: cannot be read: {error.strerror}") from error
-        proto, grafts = _parse(data, where)
-    _require(proto, where)
-    return Reader(proto, file, grafts).model()
-
-
-def _parse(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
+        return _model(source, ModelFiles(None), Grafts(), "the model", own=False)
+    if isinstance(source, bytes):
+        return _model(*_parse(source, ModelFiles(None), "the model"), "the model")
+    where = str(source)
+    path = Path(source).absolute()
     try:
-        return onnx.ModelProto.FromString(data), Grafts()
+        files = ModelFiles(path)
+        if path.suffix.lower() in TEXT_SUFFIXES:
+            return _model(text.read_text(path, where), files, Grafts(), where)
+        data = read_skeleton(path, where)
+    except OSError as error:
+        raise InvalidModelError(f"{where}: cannot be read: {error.strerror or error}") from error
+    return _model(*_parse(data, files, where), where)
+
+
+def _parse(
+    data: bytes, files: ModelFiles, where: str
+) -> tuple[onnx.ModelProto, ModelFiles, Grafts]:
+    try:
+        return onnx.ModelProto.FromString(data), files, Grafts()
     except DecodeError as error:
         try:
-            return parse_deep(data)
+            proto, grafts = parse_deep(data, where)
         except (DecodeError, ValueError, IndexError):
             raise InvalidModelError(
                 f"{where}: is not an ONNX model, or is truncated ({len(data)} bytes)"
             ) from error
+        return proto, files, grafts
+
+
+def _model(
+    proto: onnx.ModelProto, files: ModelFiles, grafts: Grafts, where: str, own: bool = True
+) -> Model:
+    _require(proto, where)
+    proto, nodes = survey(proto, grafts, own)
+    budget().allow(nodes=nodes)
+    try:
+        model = Reader(proto, files, grafts).model()
+    except Unordered as unordered:
+        model = Reader(proto, files, grafts, sorts=True).model()
+        model.notes.append(
+            f"nodes stand before others that they need, first {unordered.place}; they were sorted"
+        )
+    model.files = files.stamps
+    return model
 
 
 def _require(proto: onnx.ModelProto, where: str) -> None:
@@ -88,14 +107,19 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
 
 
 class Reader:
-    """Reads one ModelProto."""
+    """Reads one ModelProto; one that `sorts` brings nodes into topological order first."""
 
     def __init__(
-        self, proto: onnx.ModelProto, file: Path | None, grafts: Grafts | None = None
+        self,
+        proto: onnx.ModelProto,
+        files: ModelFiles,
+        grafts: Grafts | None = None,
+        sorts: bool = False,
     ) -> None:
         self.proto = proto
-        self.file = file
+        self.files = files
         self.grafts = grafts or Grafts()
+        self.sorts = sorts
         self.functions = Functions(proto.functions)
         self.opsets = read_opsets(proto.opset_import, "the model")
         if proto.ir_version < 3:
@@ -110,18 +134,10 @@ class Reader:
         model = Model(Graph(), "onnx", self.opsets.get(""))
         model.opsets = self.written_opsets
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
-        model.extras["onnx"] = {
-            key: getattr(proto, key)
-            for key in (
-                "producer_name",
-                "producer_version",
-                "domain",
-                "model_version",
-                "doc_string",
-            )
-            if getattr(proto, key)
-        }
-        model.extras["onnx"]["notes"] = _notes(proto.graph)
+        told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+        known: Any = {key: found for key in told if (found := getattr(proto, key))}
+        known["notes"] = _notes(proto.graph)
+        model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
@@ -138,24 +154,13 @@ class Reader:
                 raise InvalidModelError(f'{scope.where}: two initializers are called "{name}"')
             constants[name] = tensor
         if model is not None:
-            overridable = self.proto.ir_version >= 4
-            for info in proto.input:
-                if info.name in constants and not overridable:
-                    continue
-                value = Value(read_type(info.type), [info.name])
-                require_type(value.type, f'{scope.where} / input "{info.name}"')
-                scope.define(info.name, value)
-                graph.inputs.append(value)
-                if info.name in constants:
-                    model.defaults[value] = constants.pop(info.name)
+            self._inputs(proto, scope, model, constants)
         for name, tensor in constants.items():
             scope.define(name, scope.builder.tensor(tensor, [name]))
-            self.has_open_inputs = not all(_is_static(v.type) for v in graph.inputs)
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
-        for node in proto.node:
-            self.node(node, scope)
+        self.nodes(proto.node, scope)
         for info in proto.output:
             graph.outputs.append(scope.resolve(info.name, "output"))
             if model is not None:
@@ -164,21 +169,43 @@ class Reader:
         scope.close()
         return graph
 
+    def _inputs(
+        self, proto: onnx.GraphProto, scope: Scope, model: Model, constants: dict[str, Tensor]
+    ) -> None:
+        """Gives the top-level graph its inputs; takes those out of `constants` that are inputs
+        with a default value."""
+        overridable = self.proto.ir_version >= 4
+        for info in proto.input:
+            if info.name in constants and not overridable:
+                continue
+            value = Value(read_type(info.type), [info.name])
+            require_type(value.type, f'{scope.where} / input "{info.name}"')
+            scope.define(info.name, value)
+            scope.graph.inputs.append(value)
+            if info.name in constants:
+                model.defaults[value] = constants.pop(info.name)
+        self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
+
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:
         for tensor in proto.initializer:
             yield (
                 tensor.name,
-                read_tensor(tensor, self.file, f'{where} / initializer "{tensor.name}"'),
+                read_tensor(tensor, self.files, f'{where} / initializer "{tensor.name}"'),
             )
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
-            yield name, read_sparse(sparse, self.file, f'{where} / initializer "{name}"')
+            yield name, read_sparse(sparse, self.files, f'{where} / initializer "{name}"')
 
     def declared(self, proto: onnx.TypeProto) -> Type:
         """What a file says of a value that is computed. Where an input has an open size, sizes may
         be what they were before somebody opened it, and are not believed."""
         type = read_type(proto)
         return without_sizes(type) if self.has_open_inputs else type
+
+    def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
+        """Reads the nodes of a graph or function into `scope`."""
+        for proto in in_order(protos, self.grafts, scope.where) if self.sorts else protos:
+            self.node(proto, scope)
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
@@ -203,42 +230,61 @@ class Reader:
         inputs = [scope.resolve(name, where) if name else None for name in proto.input]
         type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
         rule = reader("onnx", type, version)
-        spellings = onnx_spellings().get((domain, proto.op_type), ())
+        spellings = onnx_rows(domain, proto.op_type)
         if rule is None and not spellings:
             self.unknown(proto, type, inputs, version, scope)
             return
-        raw = {a.name: read_attribute(a, self.file, where) for a in proto.attribute}
-        builder = scope.builder
+        raw = {a.name: read_attribute(a, self.files, where) for a in proto.attribute}
+        scope.builder.name = proto.name
         if rule is not None:
-            builder.name = proto.name
-            raw_node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
-            try:
-                result = rule(builder, raw_node)
-            except Refused as refusal:
-                raise InvalidModelError(f"{where}: {refusal}") from None
-            if result is not None:
-                results: list[Value | None] = (
-                    [result] if isinstance(result, Value) else list(result)
-                )
-                scope.bind_results(proto, results)
+            node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
+            if self._by_rule(rule, node, proto, scope):
                 return
-        builder.name = proto.name
-        for operator, spelling in spellings:
-            if int(spelling.version) > version:
-                continue
+        rows = [row for row in spellings if int(row[1].version) <= version]
+        if not self._by_row(rows, inputs, raw, proto, scope):
+            self.unknown(proto, type, inputs, version, scope)
+
+    def _by_rule(self, rule: Rule, node: Node, proto: onnx.NodeProto, scope: Scope) -> bool:
+        """Reads a node, as it stands in the file, by a rule, if that applies."""
+        start = len(scope.builder.nodes)
+        try:
+            result = rule(scope.builder, node)
+        except Refused as refusal:
+            raise InvalidModelError(f"{scope.path(proto)}: {refusal}") from None
+        if result is None:
+            return False
+        results: list[Value | None] = [result] if isinstance(result, Value) else list(result)
+        _require_proper(scope.builder.nodes[start:], scope.path(proto))
+        scope.bind_results(proto, results)
+        return True
+
+    def _by_row(
+        self,
+        rows: Sequence[tuple[Operator, Spelling]],
+        inputs: list[Value | None],
+        raw: dict[str, Any],
+        proto: onnx.NodeProto,
+        scope: Scope,
+    ) -> bool:
+        """Reads a node by the first of the rows that fits its attributes, if one does."""
+        scope.builder.name = proto.name
+        start = len(scope.builder.nodes)
+        for operator, spelling in rows:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
             outputs, extras = scope.outputs(proto), node_extras(proto)
             try:
                 unspell(
-                    builder, operator, spelling, inputs, attributes, outputs, proto.name, extras
-                )
+                    scope.builder, operator, spelling, inputs, attributes, outputs, proto.name,
+                    extras,
+                )  # fmt: skip
             except KeyError as error:
-                raise InvalidModelError(f"{where}: {error.args[0]}") from error
+                raise InvalidModelError(f"{scope.path(proto)}: {error.args[0]}") from error
+            _require_proper(scope.builder.nodes[start:], scope.path(proto))
             scope.bind(proto, outputs)
-            return
-        self.unknown(proto, type, inputs, version, scope)
+            return True
+        return False
 
     def unknown(
         self,
@@ -265,10 +311,18 @@ class Reader:
             )
         if why:
             raise UnsupportedError("any format", [Unsupported(op, where, why)])
-        kept = {a.name: keep_attribute(a, self.file, where) for a in proto.attribute}
+        kept = {a.name: keep_attribute(a, self.files, where) for a in proto.attribute}
         outputs, extras = scope.outputs(proto), node_extras(proto)
         scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
         scope.bind(proto, outputs)
+
+
+def _require_proper(nodes: Sequence[Node], where: str) -> None:
+    """Raises InvalidModelError for what an operator does not have. (What it cannot do with its
+    shapes is no reason: it may stand in a branch that is never taken.)"""
+    for node in nodes:
+        if why := impropriety(node):
+            raise InvalidModelError(f"{where}: {why}")
 
 
 def _is_static(type: Type) -> bool:
@@ -293,17 +347,16 @@ def _holds_graph(proto: onnx.NodeProto) -> bool:
 
 def _has_function(proto: onnx.NodeProto) -> bool:
     """Whether the standard makes a function body for the node's types."""
-    return (
-        onnx.defs.has(proto.op_type, proto.domain)
-        and onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function
-    )
+    if not onnx.defs.has(proto.op_type, proto.domain):
+        return False
+    return bool(onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function)
 
 
-def node_extras(proto: onnx.NodeProto) -> dict[str, Any] | None:
+def node_extras(proto: onnx.NodeProto) -> NodeExtras | None:
     """What a node says beyond its computation."""
     if not proto.doc_string and not proto.metadata_props:
         return None
-    extras: dict[str, Any] = {}
+    extras: NodeExtras = {}
     if proto.doc_string:
         extras["doc_string"] = proto.doc_string
     if proto.metadata_props:

@@ -9,16 +9,15 @@ import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError
+from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
-
-DEEPEST = 200
-"""Function calls within one another, before they are taken for a recursion."""
 
 
 class Functions:
@@ -45,7 +44,8 @@ def inline(
     `closed` was made from a graph that may use names of that scope."""
     where = scope.path(call)
     key = f"{canonical(function.domain)}::{function.name}::{function.overload}"
-    if (closed and key in scope.calls) or len(scope.calls) > DEEPEST:
+    budget().graph(scope.depth + 1, where)
+    if closed and key in scope.calls:
         raise InvalidModelError(f"{where}: its function calls itself")
     for kind, given, most in (
         ("inputs", len(call.input), len(function.input)),
@@ -60,7 +60,7 @@ def inline(
             attribute = onnx.AttributeProto(name=attribute.name, type=attribute.type, g=given)
         attributes[attribute.name] = attribute
     inputs = [scope.resolve(name, where) if name else None for name in call.input]
-    prefix = f"{scope.prefix}{call.name or call.output[0]}/"
+    prefix = f"{scope.prefix}{call.name or next(iter(call.output), '')}/"
     inner = Scope(
         reader,
         scope.builder,
@@ -70,7 +70,7 @@ def inline(
         attributes=attributes,
         prefix=prefix,
     )
-    inner.caller = scope
+    inner.caller, inner.depth = scope, scope.depth + 1
     inner.calls = (*scope.calls, key)
     results = read_body(reader, function, inputs, inner)
     scope.bind_results(call, results)
@@ -86,8 +86,7 @@ def read_body(
     """Reads a function's nodes into `scope`; its (first `count`) outputs."""
     for index, name in enumerate(function.input):
         scope.define(name, inputs[index] if index < len(inputs) else None)
-    for node in function.node:
-        reader.node(node, scope)
+    reader.nodes(function.node, scope)
     return [scope.resolve(name, "output") for name in function.output[:count]]
 
 
@@ -103,7 +102,7 @@ def expand_function(
     all that a body made for a node with so many outputs computes."""
     from bridge.onnx_format.frontend import Reader
 
-    reader = Reader(onnx.ModelProto(), None)
+    reader = Reader(onnx.ModelProto(), ModelFiles(None))
     given = {a.name: a for a in function.attribute_proto}
     given.update({a.name: a for a in attributes})
     name = builder.name

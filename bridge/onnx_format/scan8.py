@@ -10,7 +10,7 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Value
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.scope import Captures, Scope, describe
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -25,12 +25,12 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         why = "Bridge has no form for its sequence_lens, which operator set 9 dropped"
         raise UnsupportedError("Bridge's graph", [Unsupported("Scan", where, why)])
     graph, home = graph_attribute(reader, proto, "body", where)
-    raw = {a.name: read_attribute(a, None, where) for a in proto.attribute}
+    raw = {a.name: read_attribute(a, reader.files, where) for a in proto.attribute}
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
     if "directions" in raw:
         attributes["scan_input_directions"] = raw["directions"]
     outer = Captures([None, None, *(scope.resolve(name, where) for name in proto.input[1:])])
-    per_batch = scope.nested(outer, f'Scan "{proto.name or proto.output[0]}" / batch')
+    per_batch = scope.nested(outer, f"{describe(proto)} / batch")
     inner_inputs: list[Value | None] = [None, None]
     for index in range(2, len(outer.inputs)):
         port = Sliced(index, 0, keepdims=False)

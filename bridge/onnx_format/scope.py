@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from bridge.errors import InvalidModelError
+from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
+from bridge.onnx_format.order import Unordered
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -30,6 +32,11 @@ class Captures:
             index = self._index[outer] = len(self.inputs)
             self.inputs.append(outer)
         return index
+
+
+def describe(proto: onnx.NodeProto) -> str:
+    """A node by its operator and its name, or that of its first output."""
+    return f'{proto.op_type} "{proto.name or next(iter(proto.output), "")}"'
 
 
 class Scope:
@@ -66,11 +73,13 @@ class Scope:
         self._home: Scope | None = None
         self._brought: dict[Value, Value] = {}
         self.calls: tuple[str, ...] = () if parent is None else parent.calls
+        self.depth: int = 0 if parent is None else parent.depth + 1
 
     def nested(self, captures: Captures, where: str, home: Scope | None = None) -> Scope:
         """The scope of a body of a node in this scope. A body that a function was given sees the
         names of its `home`, where the function is called."""
         around = home or self
+        budget().graph(self.depth + 1, f"{self.where} / {where}")
         scope = Scope(
             self.reader,
             Builder([]),
@@ -102,8 +111,7 @@ class Scope:
 
     def path(self, proto: onnx.NodeProto) -> str:
         """Where a node stands, from the top graph down."""
-        name = proto.name or (proto.output[0] if proto.output else "")
-        return f'{self.where} / {proto.op_type} "{name}"'
+        return f"{self.where} / {describe(proto)}"
 
     def resolve(self, name: str, where: str) -> Any:
         """The value called `name`, captured from outside where it is not this graph's own; None
@@ -111,9 +119,8 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if self.parent is None:
-            raise InvalidModelError(
-                f'{self.where}: {where} uses "{name}", which nothing before it computes'
-            )
+            message = f'{self.where}: {where} uses "{name}", which nothing before it computes'
+            raise Unordered(message, where)
         if self._home is None:
             outer = self.parent.resolve(name, where)
         else:

@@ -48,8 +48,7 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
 
 def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:
     """Raises InvalidModelError for a node that its operator's signature does not allow."""
-    given_attributes = {attribute.name for attribute in proto.attribute}
-    if len(given_attributes) < len(proto.attribute):
+    if len({attribute.name for attribute in proto.attribute}) < len(proto.attribute):
         raise InvalidModelError(f"{where}: has two attributes of one name")
     declared = signature(proto.op_type, version, domain)
     if declared is None:
@@ -67,6 +66,12 @@ def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: s
     for index in declared.required_inputs:
         if index < len(proto.input) and not proto.input[index]:
             raise InvalidModelError(f"{where}: its input {index} may not be absent")
+    _require_attributes(proto, declared, version, where)
+
+
+def _require_attributes(
+    proto: onnx.NodeProto, declared: Signature, version: int, where: str
+) -> None:
     for attribute in proto.attribute:
         expected = declared.attributes.get(attribute.name)
         if expected is None:
@@ -82,7 +87,7 @@ def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: s
                 f"{where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, not "
                 f"{kinds.Name(expected)}"
             )
-    for name in sorted(declared.required_attributes - given_attributes):
+    for name in sorted(declared.required_attributes - {a.name for a in proto.attribute}):
         raise InvalidModelError(f"{where}: its attribute {name} is missing")
 
 

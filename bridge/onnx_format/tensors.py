@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
-from bridge.neutral.tensor import FileRange, Tensor, pack
-from bridge.neutral.types import BY_ONNX, STRING, Element
-from bridge.onnx_format.wire import SELF
+from bridge.limits import budget
+from bridge.neutral.arrays import zeros
+from bridge.neutral.tensor import Tensor, pack
+from bridge.neutral.types import BY_ONNX, I64, STRING, Element, size_of
+from bridge.onnx_format.external import ModelFiles
 
 _FIELDS = {
     "f32": ("float_data", "float32"), "f64": ("double_data", "float64"),
@@ -22,9 +22,9 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def read_tensor(proto: onnx.TensorProto, file: Path | None, where: str) -> Tensor:
-    """The tensor, without copying its bytes: they stay in the message, in the model `file`, or in
-    an external file beside it."""
+def read_tensor(proto: onnx.TensorProto, files: ModelFiles, where: str) -> Tensor:
+    """The tensor, without copying its bytes: they stay in the message, in the model's file, or in
+    an external one beside it (`files`)."""
     element = BY_ONNX.get(proto.data_type)
     if element is None:
         raise InvalidModelError(f"{where}: element type {proto.data_type} is not known")
@@ -32,7 +32,7 @@ def read_tensor(proto: onnx.TensorProto, file: Path | None, where: str) -> Tenso
     if any(dim < 0 for dim in shape):
         raise InvalidModelError(f"{where}: has a negative dimension {shape}")
     if proto.data_location == onnx.TensorProto.EXTERNAL:
-        return _external(proto, element, shape, file, where)
+        return _external(proto, element, shape, files, where)
     if element is STRING:
         strings = [s.decode("utf-8", "surrogateescape") for s in proto.string_data]
         array = np.array(strings, dtype=object)
@@ -50,11 +50,13 @@ def read_tensor(proto: onnx.TensorProto, file: Path | None, where: str) -> Tenso
             f"{where}: {element}{list(shape)} needs {tensor.nbytes} bytes but has {len(data)}"
         )
     tensor.source = data
+    if files.file is None:
+        budget().allow(size=tensor.nbytes)
     return tensor
 
 
 def _expect(count: int, shape: tuple[int, ...], where: str) -> None:
-    if count != int(np.prod(shape, dtype=np.int64)):
+    if count != size_of(shape):
         raise InvalidModelError(f"{where}: holds {count} elements, its shape says {list(shape)}")
 
 
@@ -77,23 +79,13 @@ def _external(
     proto: onnx.TensorProto,
     element: Element,
     shape: tuple[int, ...],
-    file: Path | None,
+    files: ModelFiles,
     where: str,
 ) -> Tensor:
     entries = {entry.key: entry.value for entry in proto.external_data}
     location = entries.get("location", "")
     if not location:
         raise InvalidModelError(f"{where}: is external but names no file")
-    if file is None:
-        raise InvalidModelError(
-            f"{where}: its data is in the external file {location}; give the model as a path, or "
-            "load the external data first"
-        )
-    directory = file.parent
-    path = file if location == SELF else Path(os.path.normpath(directory / location))
-    inside = Path(os.path.relpath(path, directory)).parts[:1] != ("..",)
-    if os.path.isabs(location) or "\0" in location.removeprefix(SELF) or not inside:
-        raise InvalidModelError(f"{where}: the external file {location} is outside {directory}")
     tensor = Tensor(element, shape, b"")
     offset = _number(entries, "offset", where)
     length = _number(entries, "length", where) or tensor.nbytes
@@ -101,32 +93,40 @@ def _external(
         raise InvalidModelError(
             f"{where}: {element}{list(shape)} needs {tensor.nbytes} bytes but has {length}"
         )
-    source = FileRange(str(path), offset, tensor.nbytes)
-    try:
-        source.check()
-    except InvalidModelError as error:
-        raise InvalidModelError(f"{where}: its external data is missing: {error}") from error
-    tensor.source = source
+    tensor.source = files.range(location, offset, tensor.nbytes, where)
     return tensor
 
 
 def _number(entries: dict[str, str], key: str, where: str) -> int:
     text = entries.get(key, "0")
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 20:
         raise InvalidModelError(f'{where}: the {key} of its external data is "{text}", no number')
     return int(text)
 
 
-def read_sparse(proto: onnx.SparseTensorProto, file: Path | None, where: str) -> Tensor:
+def read_sparse(proto: onnx.SparseTensorProto, files: ModelFiles, where: str) -> Tensor:
     """A sparse tensor, made dense (ONNX: indices are linear, 1-D, or one row per value, 2-D)."""
-    values = read_tensor(proto.values, file, where)
-    indices = read_tensor(proto.indices, file, where).array()
+    values = read_tensor(proto.values, files, where)
+    indices = read_tensor(proto.indices, files, where)
     shape = tuple(proto.dims)
-    dense = np.zeros(shape, values.element.dtype)
-    if indices.ndim == 1:
-        dense.reshape(-1)[indices] = values.array()
+    if any(dim < 0 for dim in shape):
+        raise InvalidModelError(f"{where}: has a negative dimension {shape}")
+    count = values.size
+    if values.element is STRING or indices.element is not I64 or len(values.shape) != 1 or (
+        indices.shape not in ((count,), (count, len(shape)))
+    ):  # fmt: skip
+        raise InvalidModelError(
+            f"{where}: its values {values} and indices {indices} are not those of a sparse tensor"
+        )
+    places = indices.array()
+    most = np.array(shape if places.ndim == 2 else (size_of(shape),), object)
+    if count and (places.min() < 0 or bool((places.max(0) >= most).any())):
+        raise InvalidModelError(f"{where}: its indices are outside its shape {list(shape)}")
+    dense = zeros(shape, values.element.dtype, where)
+    if places.ndim == 1:
+        dense.reshape(-1)[places] = values.array()
     else:
-        dense[tuple(indices.T)] = values.array()
+        dense[tuple(places.T)] = values.array()
     return Tensor(values.element, shape, dense)
 
 

@@ -2,21 +2,78 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import onnx
 import onnx.parser
 from google.protobuf import text_format
+from google.protobuf.message import DecodeError
 
 from bridge.errors import InvalidModelError
+from bridge.limits import budget
+
+_SHOWN = 200
+"""Characters of a line that a parser's message may quote."""
+
+_FIRST, _LONGEST = 1 << 20, 1 << 30
+
+_OPENING, _CLOSING = (b"{", b"(", b"<", b"["), (b"}", b")", b">", b"]")
+_BRACKETS = re.compile(
+    rb"""[][{}(<)]|=?>|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\#[^\n]*""", re.DOTALL
+)
+"""Brackets, and what holds none: the arrow of a signature, texts, comments."""
 
 
 def read_text(path: Path, where: str) -> onnx.ModelProto:
-    """The model in a text file; InvalidModelError with the parser's message for what is none."""
+    """The model in a text file; InvalidModelError with the parser's message for what is none,
+    LimitError where it is deeper, or has more brackets, than may be read."""
+    with path.open("rb") as file:
+        data = file.read(_FIRST)
+        if b"\0" in data:
+            raise InvalidModelError(f"{where}: is not an ONNX model in text: it holds null bytes")
+        data += file.read(_LONGEST)
+    if len(data) > _LONGEST:
+        raise InvalidModelError(f"{where}: is larger than a model in text can be, {_LONGEST} bytes")
+    is_onnx = path.suffix.lower() == ".onnxtxt"
+    _require_size(data, where, 2 if is_onnx else 3)
     try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix.lower() == ".onnxtxt":
-            return onnx.parser.parse_model(text)
-        return text_format.Parse(text, onnx.ModelProto())
-    except (onnx.parser.ParseError, text_format.ParseError, UnicodeDecodeError) as error:
-        raise InvalidModelError(f"{where}: is not an ONNX model in text: {error}") from error
+        text = data.decode()
+        if is_onnx:
+            model: onnx.ModelProto = onnx.parser.parse_model(text)
+            return model
+        model = text_format.Parse(text, onnx.ModelProto())
+        return model
+    except UnicodeDecodeError as error:
+        raise InvalidModelError(f"{where}: is no UTF-8 text: {error}") from error
+    except (onnx.parser.ParseError, text_format.ParseError) as error:
+        raise InvalidModelError(
+            f"{where}: is not an ONNX model in text: {_first(error)}"
+        ) from error
+    except DecodeError as error:
+        raise InvalidModelError(
+            f"{where}: has graphs so deep within one another that ONNX's parser of text cannot "
+            "pass them on; give the model as .onnx"
+        ) from error
+
+
+def _first(error: Exception) -> str:
+    """The message of a parser, which quotes a line of the text. That of ONNX's is bytes."""
+    given = error.args[0] if error.args else ""
+    text = given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
+    lines = [line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..." for line in text.split("\n")]
+    return "\n".join(lines)
+
+
+def _require_size(data: bytes, where: str, levels: int) -> None:
+    """Refuses what the parsers, which call themselves for each bracket, would not survive. A graph
+    takes so many `levels` of brackets."""
+    budget().elements(sum(map(data.count, (b"{", b"(", b"<", b"["))), where)
+    depth = deepest = 0
+    for found in _BRACKETS.finditer(data):
+        if found[0] in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0] in _CLOSING:
+            depth -= 1
+    budget().graph(deepest // levels, where)

@@ -11,14 +11,22 @@ import onnx.shape_inference
 from bridge.files import TEXT_SUFFIXES
 from bridge.onnx_format.text import read_text
 
+LARGEST = 1 << 26
+"""Bytes of a file that is checked."""
+
 
 def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
-    """What the checker, with type and shape inference, has against a model; None if nothing."""
+    """What the checker, with type and shape inference, has against a model; None if nothing, or if
+    the file is too large to be worth the time."""
     if isinstance(source, str | Path):
         path = Path(source)
+        if path.stat().st_size > LARGEST:
+            return None
         source = read_text(path, str(path)) if path.suffix.lower() in TEXT_SUFFIXES else str(path)
     try:
         onnx.checker.check_model(source, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         return " ".join(str(error).split())
+    except UnicodeDecodeError as error:  # the checker's message quotes a name that is no text
+        return " ".join(error.object.decode("utf-8", "backslashreplace").split())
     return None

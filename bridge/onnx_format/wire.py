@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 import onnx
 
+from bridge.errors import InvalidModelError
+from bridge.limits import budget
 from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 
@@ -35,16 +37,16 @@ NESTED: dict[int, dict[int, int]] = {
 }
 """The fields of each message that hold another one."""
 
-ATTRIBUTE_GRAPH = 6
 RAW_DATA = 9
 LENGTH_DELIMITED = 2
 
 Data = bytes | mmap.mmap
 
 
-def read_skeleton(path: Path) -> bytes:
+def read_skeleton(path: Path, where: str) -> bytes:
     """The file's bytes, with each tensor of at least LARGE bytes of `raw_data` made an external
-    one at location SELF."""
+    one at location SELF. InvalidModelError where it is no such file, LimitError where it has more
+    fields, or graphs deeper within one another, than may be read."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size < LARGE:
@@ -52,11 +54,60 @@ def read_skeleton(path: Path) -> bytes:
             return file.read()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
-                pieces = _shrink(data, 0, size, MODEL)
+                pieces = _shrink(Fields(data, where), 0, size, MODEL, 0)
             except (ValueError, IndexError):
-                # Not the wire format; protobuf's own parser says so better.
-                pieces = None
+                raise InvalidModelError(
+                    f"{where}: is not an ONNX model, or is truncated ({size} bytes)"
+                ) from None
             return data[:] if pieces is None else b"".join(pieces)
+
+
+class Fields:
+    """Goes through the messages in some data, as long as they do not have too many fields."""
+
+    def __init__(self, data: Data, where: str) -> None:
+        self.data = data
+        self.where = where
+        self.count = 0
+        self.most = budget().limits.elements
+
+    def of(  # noqa: C901 (the hot loop of reading)
+        self, start: int, end: int
+    ) -> Iterator[tuple[int, int, int, int]]:
+        """The length-delimited fields of the message in `data[start:end]`: number, where the
+        field begins, where its content does, and where both end. ValueError or IndexError for
+        what is no message."""
+        data, at = self.data, start
+        while at < end:
+            begin = at
+            self.count += 1
+            if self.count > self.most:
+                budget().elements(self.count, self.where)
+            tag = data[at]
+            at += 1
+            if tag >= 0x80:
+                tag, at = _varint(data, begin)
+            wire = tag & 7
+            if wire == LENGTH_DELIMITED:
+                length = data[at]
+                if length < 0x80:
+                    at += 1
+                else:
+                    length, at = _varint(data, at)
+                if at + length > end:
+                    raise ValueError("a field is longer than its message")
+                if tag < 8:
+                    raise ValueError("there is no field 0")
+                yield tag >> 3, begin, at, at + length
+                at += length
+            elif tag < 8:
+                raise ValueError("there is no field 0")
+            elif wire == 0:
+                _, at = _varint(data, at)
+            elif wire in (1, 5):
+                at += 8 if wire == 1 else 4
+            else:
+                raise ValueError(f"wire type {wire}")
 
 
 def _varint(data: Data, at: int) -> tuple[int, int]:
@@ -82,36 +133,16 @@ def encode(number: int) -> bytes:
     return bytes(out)
 
 
-def fields(data: Data, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The length-delimited fields of the message in `data[start:end]`: number, where the field
-    begins, where its content does, and where both end. ValueError for what is no message."""
-    at = start
-    while at < end:
-        begin = at
-        tag, at = _varint(data, at)
-        wire = tag & 7
-        if wire == LENGTH_DELIMITED:
-            length, at = _varint(data, at)
-            if at + length > end:
-                raise ValueError("a field is longer than its message")
-            yield tag >> 3, begin, at, at + length
-            at += length
-        elif wire == 0:
-            _, at = _varint(data, at)
-        elif wire in (1, 5):
-            at += 8 if wire == 1 else 4
-        else:
-            raise ValueError(f"wire type {wire}")
-
-
-def _shrink(data: Data, start: int, end: int, kind: int) -> list[bytes] | None:
-    """The message in `data[start:end]` without its large tensors; None where it has none."""
+def _shrink(fields: Fields, start: int, end: int, kind: int, depth: int) -> list[bytes] | None:
+    """The message in `data[start:end]` without its large tensors; None where it has none. It lies
+    in `depth` graphs."""
+    data = fields.data
     pieces: list[bytes] = []
     kept = start
-    for field, begin, at, stop in fields(data, start, end):
+    for field, begin, at, stop in fields.of(start, end):
         if stop - at < LARGE:
             continue
-        replaced = _replace(data, at, stop, field, kind)
+        replaced = _replace(fields, at, stop, field, kind, depth)
         if replaced is not None:
             pieces += [data[kept:begin], *replaced]
             kept = stop
@@ -121,7 +152,9 @@ def _shrink(data: Data, start: int, end: int, kind: int) -> list[bytes] | None:
     return pieces
 
 
-def _replace(data: Data, at: int, stop: int, field: int, kind: int) -> list[bytes] | None:
+def _replace(
+    fields: Fields, at: int, stop: int, field: int, kind: int, depth: int
+) -> list[bytes] | None:
     """What takes the place of a large field; None where it stays."""
     if kind == TENSOR and field == RAW_DATA:
         reference = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
@@ -129,7 +162,12 @@ def _replace(data: Data, at: int, stop: int, field: int, kind: int) -> list[byte
             reference.external_data.add(key=key, value=str(value))
         return [reference.SerializeToString()]
     inner_kind = NESTED.get(kind, {}).get(field)
-    inner = None if inner_kind is None else _shrink(data, at, stop, inner_kind)
+    if inner_kind is None:
+        return None
+    if inner_kind == GRAPH:
+        depth += 1
+        budget().graph(depth - 1, fields.where)
+    inner = _shrink(fields, at, stop, inner_kind, depth)
     if inner is None:
         return None
     tag = encode(field << 3 | LENGTH_DELIMITED)

@@ -9,9 +9,7 @@ from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, Ten
 from bridge.operators import Result
 from bridge.operators.idioms import as_i64, cast
 from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
-
-_EXACT_ON_INTEGERS = {"Floor", "Ceil", "Round"}
-"""Operators that leave integers as they are."""
+from bridge.vocabulary import has_trait, operator
 
 
 def allowed_elements(type: str, opset: int, variable: str | None = None) -> frozenset[str]:
@@ -38,31 +36,11 @@ def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
     return next((c for c in candidates if c.name in allowed), None)
 
 
-_REAL = (
-    "AveragePool", "BatchNormalization", "Celu", "Conv", "ConvTranspose", "DeformConv", "Det",
-    "Einsum", "GRU", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample",
-    "InstanceNormalization", "LSTM", "LpNormalization", "LpPool", "MaxPool", "MaxRoiPool",
-    "MaxUnpool", "RNN", "RoiAlign", "ThresholdedRelu", "Where",
-)  # fmt: skip
-"""Operators that run in a wider type where theirs is one of real numbers."""
-
-_ANY = (
-    "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh",
-    "BitShift", "Ceil", "Clip", "Compress", "Cos", "Cosh", "CumSum", "Div", "Elu", "Equal", "Erf",
-    "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf",
-    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "MatMul", "Max", "Min",
-    "Mish", "Mod", "Mul", "Neg", "PRelu", "Pow", "Range", "ReduceL1", "ReduceL2", "ReduceMax",
-    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "ReverseSequence", "Round",
-    "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub",
-    "Swish", "Tan", "Tanh", "TopK", "Unique",
-)  # fmt: skip
-"""Operators that run in a wider type in any case."""
-
-
 def wider_types(b: Builder, node: Node) -> Result:
     """Where ONNX's schema does not allow the element type in this operator set, the operator
     runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
-    if node.op not in _ANY and node.op not in _REAL:
+    reals = has_trait(node.op, "reals_run_wider")
+    if not reals and not has_trait(node.op, "runs_wider"):
         return None
     assert b.target is not None
     signature = type_signature(node.op, b.target.opset)
@@ -70,10 +48,10 @@ def wider_types(b: Builder, node: Node) -> Result:
     if signature is None or found is None:
         return None
     variable, element = found
-    if element.is_integer and node.op in _EXACT_ON_INTEGERS:
+    if element.is_integer and has_trait(node.op, "exact_on_integers"):
         return b.op("Identity", node.inputs[0])
     wide = _wider(element, allowed_elements(node.op, b.target.opset, variable))
-    if wide is None or (node.op in _REAL and not element.is_float):
+    if wide is None or (reals and not element.is_float):
         return None
     inputs: list[Value | None] = [
         cast(b, value, wide) if value is not None and signature.input(i) == variable else value
@@ -101,42 +79,19 @@ def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Elemen
     return None
 
 
-ALWAYS_I64 = {
-    "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Unsqueeze": (1,), "Squeeze": (1,),
-    "Split": (1,), "Pad": (1, 3), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
-    "Resize": (3,), "Col2Im": (1, 2), "AffineGrid": (1,), "ReverseSequence": (1,),
-}  # fmt: skip
-I32_OR_I64 = {
-    "Gather": (1,),
-    "GatherElements": (1,),
-    "ScatterElements": (1,),
-    "Slice": (1, 2, 3, 4),
-}
-"""Inputs that may be i32 or i64 in ONNX, but all of the same type."""
-
-I64_RESULT = ("NonZero", "Shape")
-"""Operators that give i64 alone in ONNX."""
-
-
 def integer_types(b: Builder, node: Node) -> Result:
     """Integer types of shapes, axes and indices: IR takes any, ONNX i64, or i32 and i64 but all of
     the same type."""
-    if node.op in ALWAYS_I64:
-        return _i64_alone(b, node)
-    if node.op in I32_OR_I64:
-        return _same_type(b, node)
-    return _i64_result(b, node) if node.op in I64_RESULT else None
-
-
-def _i64_alone(b: Builder, node: Node) -> list[Value] | None:
-    return _recast(b, node, [i for i in ALWAYS_I64[node.op] if _element(node, i) is not I64])
-
-
-def _same_type(b: Builder, node: Node) -> list[Value] | None:
-    elements = {_element(node, i) for i in I32_OR_I64[node.op] if node.input(i) is not None}
-    if elements <= {I32} or elements <= {I64}:
+    if has_trait(node.op, "gives_i64"):
+        return _i64_result(b, node)
+    row = operator(node.op)
+    if row is None or not row.integers:
         return None
-    return _recast(b, node, [i for i in I32_OR_I64[node.op] if _element(node, i) is not I64])
+    places = {row.input_index(name): kind for name, kind in row.integers.items()}
+    elements = {_element(node, i) for i in places if node.input(i) is not None}
+    if "i64" not in places.values() and elements <= {I32}:
+        return None
+    return _recast(b, node, [i for i in places if _element(node, i) is not I64])
 
 
 def _i64_result(b: Builder, node: Node) -> Value | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, size_of
 from bridge.operators import Refused
+
+UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 
 
 def transpose(b: Builder, x: Value, *perm: int) -> Value:
@@ -124,7 +124,7 @@ def zeros(b: Builder, like: Value, *dims: int | Value) -> Value:
     """Zeros of the element type of `like`."""
     known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
     if all(k is not None for k in known):
-        return b.like(np.zeros([n for k in known if k is not None for n in k]), like)
+        return b.filled(0, [n for k in known if k is not None for n in k], like.element)
     return expand(b, b.like(0, like), *dims)
 
 
@@ -140,9 +140,21 @@ def positions(b: Builder, x: Value, axis: int) -> Value:
     return b.op("Range", b.constant(0), size(b, x, axis), b.constant(1))
 
 
-def cast(b: Builder, x: Value, element: Element) -> Value:
-    """`x` as `element`; `x` itself where it is that already."""
-    return x if x.element is element else b.op("Cast", x, to=element)
+def cast(b: Builder, x: Value, element: Element | None) -> Value:
+    """`x` as `element`; `x` itself where it is that already. Refused where `element`, that of some
+    other value, is not known."""
+    if x.element is element:
+        return x
+    if element is None:
+        raise Refused(UNKNOWN_ELEMENT)
+    return b.op("Cast", x, to=element)
+
+
+def element_type(x: Value) -> Element:
+    """The element type of `x`; Refused where it is not known."""
+    if x.element is None:
+        raise Refused(UNKNOWN_ELEMENT)
+    return x.element
 
 
 def softmax(b: Builder, x: Value, axis: int = -1) -> Value:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, STRING
 from bridge.operators.type_constraints import disallowed
-from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operators
+from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
 _ELEMENT_OF_TYPE = {
     "int": I64, "ints": I64, "float": F32, "floats": F32, "bool": BOOL, "string": STRING,
@@ -25,11 +26,11 @@ _ELEMENT_OF_TYPE = {
 
 def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     """The spelling by which `target` can write the node, or None and the reason why not."""
-    operator = operators().get(node.op)
-    if operator is None:
+    row = operator(node.op)
+    if row is None:
         why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
         return None, why or "Bridge does not know this operator"
-    spellings = operator.onnx if target.format == "onnx" else operator.ir
+    spellings = row.onnx if target.format == "onnx" else row.ir
     if not spellings:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
     why = ""
@@ -41,10 +42,10 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
             if spelling.until is not None and spelling.until < target.opset:
                 why = why or f"it was removed after operator set {spelling.until}"
                 continue
-        obstacle = _obstacle(node, operator, spelling)
+        obstacle = _obstacle(node, row, spelling)
         if not obstacle and target.format == "onnx" and spelling.domain == "":
             obstacle = disallowed(
-                spelling.type, target.opset, _inputs(node, operator, spelling), node.outputs
+                spelling.type, target.opset, _inputs(node, row, spelling), node.outputs
             )
         if not obstacle:
             return spelling, ""
@@ -56,24 +57,15 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
-def _obstacle(node: Node, operator: Operator, spelling: Spelling) -> str:
+def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
     """Why a spelling cannot express a node; "" where it can."""
     for name in spelling.absent:
-        if node.attributes.get(name) != operator.defaults.get(name):
+        if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
-    for index, declared in enumerate(operator.inputs):
-        name = declared.rstrip("?*")
+    for index, declared in enumerate(row.inputs):
         value = node.input(index)
-        if value is None:
-            continue
-        if name in spelling.as_attributes:
-            if values_of(value) is None:
-                return f"its input {name} must be a constant in {spelling.type}"
-        elif not any(name == i.rstrip("?*") for i in spelling.inputs):
-            return f"{spelling.type} has no input {name}"
-        allowed = spelling.elements.get(name)
-        if allowed and value.element is not None and value.element.name not in allowed:
-            return f"{spelling.type} takes no {value.element} as {name}"
+        if value is not None and (why := _input_obstacle(value, declared.rstrip("?*"), spelling)):
+            return why
     for name, spelled in spelling.attributes.items():
         value = node.attributes.get(name)
         if isinstance(value, str) and spelled.values is not None and value not in spelled.values:
@@ -81,11 +73,25 @@ def _obstacle(node: Node, operator: Operator, spelling: Spelling) -> str:
     return ""
 
 
+def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
+    """Why a spelling cannot take a value as its input `name`; "" where it can."""
+    if name in spelling.as_attributes:
+        if values_of(value) is None:
+            return f"its input {name} must be a constant in {spelling.type}"
+    elif not any(name == i.rstrip("?*") for i in spelling.inputs):
+        return f"{spelling.type} has no input {name}"
+    allowed = spelling.elements.get(name)
+    if allowed and value.element is not None and value.element.name not in allowed:
+        return f"{spelling.type} takes no {value.element} as {name}"
+    return ""
+
+
 def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str, Any]]:
     """Inputs and attributes (as Python values, by the format's names) of a node in a spelling
     that `choose` gave."""
-    operator = operators()[node.op]
-    inputs = _inputs(node, operator, spelling)
+    row = operator(node.op)
+    assert row is not None
+    inputs = _inputs(node, row, spelling)
     while inputs and inputs[-1] is None:
         inputs.pop()
     attributes: dict[str, Any] = dict(spelling.fixed)
@@ -94,17 +100,17 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
         if value is not None:
             _put(attributes, spelled, value)
     for name, spelled in spelling.as_attributes.items():
-        array = values_of(node.input(operator.input_index(name)))
+        array = values_of(node.input(row.input_index(name)))
         if array is not None:
             _put(attributes, spelled, _as_attribute(array, spelled.type))
     return inputs, attributes
 
 
-def _inputs(node: Node, operator: Operator, spelling: Spelling) -> list[Value | None]:
+def _inputs(node: Node, row: Operator, spelling: Spelling) -> list[Value | None]:
     """The node's inputs in the order of the spelling."""
     inputs: list[Value | None] = []
     for declared in spelling.inputs:
-        index = operator.input_index(declared.rstrip("?*"))
+        index = row.input_index(declared.rstrip("?*"))
         if declared.endswith("*"):
             inputs.extend(node.inputs[index:])
         else:
@@ -128,34 +134,34 @@ def _as_attribute(array: np.ndarray, kind: str) -> Any:
     return tuple(flat) if kind in ("ints", "floats", "strings") else flat[0]
 
 
-def fits(operator: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
+def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
     """Whether a format's node with these attributes (Python values) is this spelling."""
     return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
 
 
 def unspell(
     builder: Builder,
-    operator: Operator,
+    row: Operator,
     spelling: Spelling,
     inputs: Sequence[Value | None],
     attributes: dict[str, Any],
     outputs: Sequence[Value],
     name: str = "",
-    extras: dict[str, Any] | None = None,
+    extras: NodeExtras | None = None,
 ) -> Node:
     """The neutral node of a format's node; `attributes` are Python values by the format's names.
 
     Attributes that are inputs in the neutral vocabulary become Constants in front of it."""
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _take(attributes, spelled)
+        value = _choice(row, key, _take(attributes, spelled))
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
             neutral[key] = value
     own: list[Value | None] = []
     by_name = {declared.rstrip("?*"): i for i, declared in enumerate(spelling.inputs)}
-    for declared in operator.inputs:
+    for declared in row.inputs:
         key = declared.rstrip("?*")
         if key in spelling.as_attributes:
             spelled = spelling.as_attributes[key]
@@ -176,7 +182,15 @@ def unspell(
                 own.append(value)
         else:
             own.append(None)
-    return builder.node(operator.name, own, outputs, neutral, (), name, extras)
+    return builder.node(row.name, own, outputs, neutral, (), name, extras)
+
+
+def _choice(row: Operator, name: str, value: Any) -> Any:
+    """A string as the row has it; OpenVINO reads its own in any case."""
+    choices = row.attributes[name].choices
+    if isinstance(value, str) and value not in choices:
+        return next((choice for choice in choices if choice.lower() == value.lower()), value)
+    return value
 
 
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:

@@ -7,11 +7,11 @@ its plugins fold or keep compressed as they like.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from bridge.neutral.builder import constant_value
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32
@@ -52,7 +52,7 @@ def compress_constants(model: Model) -> None:
     _graph(model.graph, made)
 
 
-def _graph(graph: Graph, made: dict[int, Any]) -> None:
+def _graph(graph: Graph, made: dict[int, Tensor | None]) -> None:
     nodes: list[Node] = []
     for node in graph.nodes:
         for body in node.bodies:
@@ -69,12 +69,12 @@ def _graph(graph: Graph, made: dict[int, Any]) -> None:
             )
         )
         attributes = {"to": F32, "saturate": True, "round_mode": "up"}
-        extras = {**(node.extras or {}), "rt_info": DECOMPRESSION}
+        extras: NodeExtras = {**(node.extras or {}), "rt_info": DECOMPRESSION}
         nodes.append(Node("Cast", [stored], node.outputs, attributes, (), name, extras))
     graph.nodes = nodes
 
 
-def _half(node: Node, made: dict[int, Any]) -> Tensor | None:
+def _half(node: Node, made: dict[int, Tensor | None]) -> Tensor | None:
     """The tensor in f16, the same for the same tensor; None where it stays as it is."""
     tensor: Tensor = node.attributes["value"]
     if tensor.element is not F32 or tensor.size <= 1:

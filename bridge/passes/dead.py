@@ -8,7 +8,7 @@ from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.passes.context import Context
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 EFFECTS = {"Assign"}
 """Operators that do something though nobody uses their outputs."""
@@ -51,8 +51,8 @@ def remove_dead_nodes(graph: Graph, trim: bool = False) -> None:
 
 
 def _trim_outputs(node: Node, used: set[Value]) -> None:
-    operator = operators().get(node.op)
-    declared = operator.outputs if operator is not None else ()
+    row = operator(node.op)
+    declared = row.outputs if row is not None else ()
     count = min(len(node.outputs), len(declared))
     if count < len(node.outputs):
         return

@@ -12,7 +12,7 @@ from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.context import Context
-from bridge.vocabulary import operators
+from bridge.vocabulary import operator
 
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""
@@ -66,15 +66,16 @@ class Expander:
                 self.graph(body.graph, f"{where} / {node!r} / {role}")
         try:
             made = self._by_rule(node)
-            if made is None and not node.bodies and not self._native(node):
-                made = self._by_function(node, where)
+            if made is None and (node.bodies or self._native(node)):
+                out.append(node)
+                return
+            made = made or self._by_function(node, where)
         except Refused as refused:
             self.report(node, where, str(refused))
             out.append(node)
             return
         if made is None:
-            if not node.bodies and not self._native(node):
-                self.report(node, where, self._obstacle(node))
+            self.report(node, where, self._obstacle(node))
             out.append(node)
             return
         self.replace(node, *made, out, substitution, where, depth)
@@ -100,7 +101,7 @@ class Expander:
                 substitution.replace(old, result)
 
     def _native(self, node: Node) -> bool:
-        if node.op not in operators():
+        if operator(node.op) is None:
             return self.source == self.target.format and not _is_no_operator(node)
         return choose(node, self.target)[0] is not None
 
@@ -126,8 +127,8 @@ class Expander:
         return None
 
     def _by_function(self, node: Node, where: str) -> tuple[list[Node], list[Value | None]] | None:
-        operator = operators().get(node.op)
-        if operator is None or not operator.onnx:
+        row = operator(node.op)
+        if row is None or not row.onnx:
             return None
         nodes: list[Node] = []
         builder = Builder(nodes, node.name, self.target)
@@ -143,4 +144,4 @@ class Expander:
 
 def _is_no_operator(node: Node) -> bool:
     """Whether ONNX itself does not know the operator: the vocabulary has all that it knows."""
-    return node.op.startswith("ai.onnx::") and node.op not in operators()
+    return node.op.startswith("ai.onnx::") and operator(node.op) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.arrays import full
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.inference import infer_graph
@@ -77,7 +78,7 @@ def _known_in_branches(node: Node) -> None:
             lambda _, port: isinstance(port, Invariant) and node.inputs[port.input] is condition
         )
         for value, _ in known:
-            tensor = Tensor.of(np.full(condition.shape, truth))
+            tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
             value.type, value.content = condition.type, (int(truth),)
             made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
             body.graph.nodes.insert(0, made)
@@ -89,6 +90,8 @@ def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
         return False
     if value.rank not in (0, 1) or not all(isinstance(x, int) for x in known):
+        return False
+    if value.rank == 0 and len(known) != 1:
         return False
     shape = () if value.rank == 0 else (len(known),)
     array = np.array(known, dtype=value.type.element.dtype).reshape(shape)

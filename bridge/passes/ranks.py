@@ -19,29 +19,9 @@ from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.passes.sink import sink_consumers
 from bridge.report import Report
+from bridge.vocabulary import has_trait, operator
 
 MOST_SWEEPS = 50
-
-_KEEPING = {
-    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "BatchNormalization",
-    "BitwiseNot", "Cast", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf",
-    "Exp", "Floor", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization",
-    "HardSigmoid", "HardSwish", "Hardmax", "Identity", "InstanceNormalization", "IsInf", "IsNaN",
-    "LRN", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "LpPool",
-    "MaxPool", "Mish", "Neg", "Not", "PRelu", "Pad", "QuantizeLinear", "DequantizeLinear",
-    "RMSNormalization", "Reciprocal", "Relu", "Resize", "ReverseSequence", "Round", "Selu",
-    "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Slice", "Softmax", "Softplus", "Softsign", "Sqrt",
-    "Swish", "Tan", "Tanh", "ThresholdedRelu", "Tile", "Trilu",
-}  # fmt: skip
-"""Operators whose output has the rank of input 0."""
-
-_FIXED: dict[str, tuple[int, ...]] = {
-    "LSTM": (3, 3, 3, 2, 1, 3, 3, 2),
-    "GRU": (3, 3, 3, 2, 1, 3),
-    "RNN": (3, 3, 3, 2, 1, 3),
-    "Gemm": (2, 2),
-}
-"""Ranks that an operator's inputs must have."""
 
 Relation = tuple[Value, Value, int]
 """(a, b, k): the rank of a is that of b plus k."""
@@ -277,12 +257,12 @@ class _Solver:
             self.narrow(outer, ranks)
 
 
-def _relations(node: Node) -> Iterator[Relation]:
+def _relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for each kind)
     first = node.inputs[0] if node.inputs else None
     if first is None:
         return
     out = node.outputs[0]
-    if node.op in _KEEPING:
+    if has_trait(node.op, "keeps_rank"):
         yield out, first, 0
     elif node.op in ("Conv", "ConvTranspose"):
         weights = node.inputs[1]
@@ -315,7 +295,8 @@ def _relations(node: Node) -> Iterator[Relation]:
 
 
 def _demands(node: Node) -> Iterator[tuple[Value, int]]:
-    for value, rank in zip(node.inputs, _FIXED.get(node.op, ()), strict=False):
+    row = operator(node.op)
+    for value, rank in zip(node.inputs, row.ranks if row else (), strict=False):
         if value is not None:
             yield value, rank
     if node.op == "Transpose":

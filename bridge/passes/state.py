@@ -10,10 +10,12 @@ IR they are variables again.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant, Yield
@@ -23,6 +25,7 @@ from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
 from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
+from bridge.records import broken, read_record
 
 KEY = "state"
 """The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""
@@ -47,6 +50,26 @@ def lower_state(model: Model, context: Context) -> None:
         raise UnsupportedError(str(context.target), refused)
     if not readers and not assigned:
         return
+    refused = _replace_variables(model, context)
+    if refused:
+        raise UnsupportedError(str(context.target), refused)
+    record = []
+    graph.output_names = graph.output_names or [""] * len(graph.outputs)
+    for name, node in assigned.items():
+        value = node.inputs[0]
+        assert value is not None
+        after = f"{name}.next"
+        graph.outputs.append(value)
+        graph.output_names.append(after)
+        record.append({"variable": name, "input": name, "output": after})
+    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+
+
+def _replace_variables(model: Model, context: Context) -> list[Unsupported]:
+    """Puts inputs in the place of what reads variables, and nothing in that of what assigns them;
+    the nodes of which that cannot be done."""
+    graph = model.graph
+    refused: list[Unsupported] = []
     states: dict[str, Value] = {}
     substitution = Substitution()
     nodes: list[Node] = []
@@ -72,20 +95,9 @@ def lower_state(model: Model, context: Context) -> None:
             state.names = own
         else:
             nodes.append(node)
-    if refused:
-        raise UnsupportedError(str(context.target), refused)
     graph.nodes = nodes
     substitution.finish(graph)
-    record = []
-    graph.output_names = graph.output_names or [""] * len(graph.outputs)
-    for name, node in assigned.items():
-        value = node.inputs[0]
-        assert value is not None
-        after = f"{name}.next"
-        graph.outputs.append(value)
-        graph.output_names.append(after)
-        record.append({"variable": name, "input": name, "output": after})
-    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
+    return refused
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
@@ -131,6 +143,7 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
         source, dims = producer.inputs[0], integers(producer.inputs[1])
         if source is not None and source.constant is not None and dims is not None:
             array = source.constant.array()
+            spend((*dims,), array.dtype, f'the start of the variable "{producer.name}"')
             return Tensor.of(np.array(array * np.ones(dims, array.dtype)))
     return None
 
@@ -144,7 +157,7 @@ def _that_may_be_empty(shape: Shape) -> tuple[Dim, ...]:
 
 
 def _empty(element: Element, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(element, shape, np.zeros(shape, element.dtype))
+    return Tensor(element, shape, zeros(shape, element.dtype, "the start of a variable"))
 
 
 def _around(declared: Shape, start: tuple[int, ...]) -> Shape:
@@ -161,7 +174,7 @@ def restore_state(model: Model, context: Context) -> None:
     graph = model.graph
     inputs = {name: value for value in graph.inputs for name in value.names}
     front: list[Node] = []
-    for entry in json.loads(text):
+    for entry in _read(text):
         value = inputs.get(entry["input"])
         if (
             value is None
@@ -183,6 +196,18 @@ def restore_state(model: Model, context: Context) -> None:
         del graph.output_names[index]
         Builder(graph.nodes, entry["variable"]).node("Assign", [last], 1, attributes)
     graph.nodes[:0] = front
+
+
+def _read(text: str) -> list[dict[str, str]]:
+    """The variables that a record names; InvalidModelError where it is none."""
+    record: Any = read_record(text, "variables")
+    keys = {"variable", "input", "output"}
+    for entry in record if isinstance(record, list) else [None]:
+        if not (isinstance(entry, dict) and set(entry) == keys):
+            raise broken("variables", "it is no list of variables, inputs and outputs")
+        if not all(isinstance(name, str) for name in entry.values()):
+            raise broken("variables", "it has names that are no texts")
+    return list(record)
 
 
 def _spelled(shape: Shape) -> str:

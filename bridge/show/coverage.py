@@ -17,7 +17,7 @@ from bridge.vocabulary import (
     families_of_type,
     family_of,
     ir_opset,
-    ir_spellings,
+    ir_rows,
     operators,
 )
 
@@ -69,7 +69,7 @@ def _line(operator: Operator) -> Line:
 
 def _read(operator: Operator, spelling: Spelling) -> bool:
     """Whether a layer so spelled is read as this operator and not as another one before it."""
-    return ir_spellings()[spelling.type, ir_opset(spelling.version)][0][0] is operator
+    return ir_rows(spelling.type, ir_opset(spelling.version))[0][0] is operator
 
 
 def _onnx_version(spelling: Spelling) -> str:

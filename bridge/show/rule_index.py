@@ -97,7 +97,9 @@ class _Module:
                         self._decorated(statement, inner)
 
 
-def _texts(node: ast.expr | None, names: Mapping[str, ast.expr]) -> Iterator[str]:
+def _texts(  # noqa: C901 (one case for each kind of expression)
+    node: ast.expr | None, names: Mapping[str, ast.expr]
+) -> Iterator[str]:
     """The strings in an argument: literals, and names of the module (of a dictionary its keys)."""
     match node:
         case ast.Constant(value=str(text)):

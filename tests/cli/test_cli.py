@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -103,16 +104,16 @@ def test_what_stood_at_the_destination(tmp_path: Path) -> None:
 def test_an_interrupted_replacement(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, rename = tmp_path / "model.xml", os.rename
+    model, replace = tmp_path / "model.xml", os.replace
     assert bridge("convert", IF, model).code == 0
     before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
 
     def failing(old: Path, new: Path) -> None:
-        if new.suffix == ".xml":  # the last file to be replaced
+        if old.suffix == new.suffix == ".xml":  # the last file to be put in place
             raise error
-        rename(old, new)
+        replace(old, new)
 
-    monkeypatch.setattr(os, "rename", failing)
+    monkeypatch.setattr(os, "replace", failing)
     for path in (model, tmp_path / "new.xml"):
         assert bridge("convert", PRUNED, path).code in (2, 130)
         assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
@@ -410,17 +411,30 @@ def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: 
     assert (finished.returncode, finished.stderr.decode()) == (code, says)
 
 
-def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("swallow", [False, True], ids=["in_order", "by_force"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_stopped_conversion_leaves_nothing_behind(
+    name: str, swallow: bool, tmp_path: Path
+) -> None:
+    """Within a second, even where what runs does not let the signal through."""
     code = (
-        "import sys, time, bridge.files, bridge.cli\n"
-        "def stuck(*_): print('stuck', flush=True); time.sleep(60)\n"
-        "bridge.files._put_in_place = stuck\n"
-        "bridge.cli.main(sys.argv[1:])"
+        "import sys, time, bridge.ir_format.backend, bridge.cli\n"
+        "def stuck(*_):\n"
+        "    print('stuck', flush=True)\n"
+        f"    while {swallow}:\n"
+        "        try: time.sleep(60)\n"
+        "        except BaseException: pass\n"
+        "    time.sleep(60)\n"
+        "bridge.ir_format.backend.write = stuck\n"
+        "bridge.cli.main()"
     )
     command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]
+    number = getattr(signal, name)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "stuck\n"
         assert list(tmp_path.iterdir())
-        process.terminate()
-        assert process.wait(30) == 143
+        began = time.monotonic()
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    assert time.monotonic() - began < 1.5
     assert not list(tmp_path.iterdir())

@@ -56,8 +56,8 @@ def test_wheel_holds_what_it_needs(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     for path in (PROJECT / "mappings").iterdir():
         assert f"bridge/mappings/{path.name}" in names
-    for path in (PROJECT / "bridge").rglob("*.py"):
-        assert str(path.relative_to(PROJECT)) in names
+    for path in (PROJECT / "bridge").rglob("*.*"):
+        assert path.suffix == ".pyc" or str(path.relative_to(PROJECT)) in names
     assert "bridge/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith("tests/") for name in names)

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 from . import ledger
 from .cases import cases
-from .routes import ROUTES, TESTED, Outcome
+from .outcome import Outcome
+from .routes import BODY_ROUTES, ROUTES, TESTED
 from .runner import run_all
 
 
@@ -23,8 +24,12 @@ def main() -> int:
         "-k", metavar="PATTERN", help="only cases whose name holds PATTERN, or fits it as a glob"
     )
     parser.add_argument(
-        "--route", action="append", choices=ROUTES, help="default: all but onnxruntime"
+        "--route",
+        action="append",
+        choices=[*ROUTES, *BODY_ROUTES],
+        help="default: all but onnxruntime and those in bodies",
     )
+    parser.add_argument("--bodies", action="store_true", help="all routes in bodies")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="show each failure")
     parser.add_argument("--causes", action="store_true", help="group the failures by cause")
@@ -39,7 +44,8 @@ def main() -> int:
     options = parser.parse_args()
 
     names = [name for name in sorted(cases()) if _fits(name, options.k)]
-    routes = options.route or [*TESTED, "openvino"]
+    usual = [] if options.bodies else [*TESTED, "openvino"]
+    routes = [*(options.route or usual), *(BODY_ROUTES if options.bodies else ())]
     pairs = [(name, route) for name in names for route in routes]
     outcomes = run_all(pairs, options.jobs, lambda done: _progress(done, len(pairs)))
 
@@ -51,11 +57,13 @@ def main() -> int:
         _print_causes(outcomes)
     _print_counts(outcomes, routes)
 
-    tested = {pair: outcome for pair, outcome in outcomes.items() if pair[1] in TESTED}
-    if options.update:
-        ledger.write(ledger.updated(ledger.read(), tested, options.refresh))
-        return 0
-    lines = ledger.disagreements(ledger.read(), tested)
+    lines = []
+    for path, of_path in ((ledger.PATH, TESTED), (ledger.BODIES, BODY_ROUTES)):
+        tested = {pair: outcome for pair, outcome in outcomes.items() if pair[1] in of_path}
+        if options.update and tested:
+            updated = ledger.updated(ledger.read(path), tested, options.refresh)
+            ledger.write(updated, path)
+        lines += ledger.disagreements(ledger.read(path), tested)
     if lines:
         print(f"\n{len(lines)} outcomes are not what the ledger says:")
         print("\n".join(f"  {line}" for line in lines))
@@ -74,13 +82,13 @@ def _progress(done: int, total: int) -> None:
 
 def _print_counts(outcomes: Mapping[tuple[str, str], Outcome], routes: list[str]) -> None:
     kinds = ("right", "refused", "wrong", "engine", "error", "crash", "timeout")
-    print(f"{'route':14}{'cases':>7}" + "".join(f"{kind:>9}" for kind in kinds) + "  right by")
+    print(f"{'route':18}{'cases':>7}" + "".join(f"{kind:>9}" for kind in kinds) + "  right by")
     for route in routes:
         own = [outcome for (_, r), outcome in outcomes.items() if r == route]
         counts = Counter(outcome.kind for outcome in own)
         engines = Counter(outcome.detail for outcome in own if outcome.kind == "right")
         print(
-            f"{route:14}{len(own) - counts['absent']:7}"
+            f"{route:18}{len(own) - counts['absent']:7}"
             + "".join(f"{counts[kind]:9}" for kind in kinds)
             + "  "
             + ", ".join(f"{engine} {count}" for engine, count in engines.most_common())

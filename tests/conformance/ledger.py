@@ -1,18 +1,26 @@
-"""The ledger: one line for every case and route that is not right, with the reason.
+"""The ledgers: one line for every case and route that is not right, with the reason.
 
-`ledger.tsv` has three columns: case, route, reason. A reason begins with the kind of failure
-(see `routes.Outcome`); the tests hold the outcome to that kind, the rest is for people. The kind
-`either` allows right and wrong: for operators that are random, or an engine that is.
+`ledger.tsv` is about the cases as they stand, `ledger_bodies.tsv` about those that are not the same
+inside a body as outside. Both have three columns: case, route, reason. A reason begins with the
+kind of failure (see `outcome.Outcome`); the tests hold the outcome to that kind, the rest is for
+people. The kind `either` allows right and wrong: for operators that are random, or an engine that
+is. Where the kind depends on the kernels that an engine chooses, it is followed by `with` or
+`without` and a feature of the processor (see `tests/support/processor.py`); where that does not
+hold, the case is right.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
-from .routes import Outcome
+from tests.support.processor import FEATURES
+
+from .outcome import Outcome
 
 PATH = Path(__file__).with_name("ledger.tsv")
+BODIES = Path(__file__).with_name("ledger_bodies.tsv")
 Pair = tuple[str, str]
 
 
@@ -25,6 +33,16 @@ def read(path: Path = PATH) -> dict[Pair, str]:
         case, route, reason = line.split("\t")
         reasons[case, route] = reason
     return reasons
+
+
+def kind(case: str, route: str) -> str:
+    """The kind of outcome that the ledger has for a case as it stands."""
+    return _kind(_plain().get((case, route), "right"))
+
+
+@functools.cache
+def _plain() -> dict[Pair, str]:
+    return read()
 
 
 def write(reasons: Mapping[Pair, str], path: Path = PATH) -> None:
@@ -42,7 +60,7 @@ def updated(
         old = reasons.get(pair, "")
         if _agree(old, outcome):
             if old:
-                result[pair] = outcome.reason if refresh and _kind(old) != "either" else old
+                result[pair] = outcome.reason if refresh and _is_plain(old) else old
         elif outcome.kind not in _FINE:
             result[pair] = outcome.reason
     return result
@@ -66,10 +84,21 @@ _FINE = ("right", "absent")
 
 def _agree(reason: str, outcome: Outcome) -> bool:
     """Whether an outcome is what the ledger says; it says "" of what is right."""
-    if _kind(reason) == "either":
+    kind = _kind(reason)
+    if kind == "either":
         return outcome.kind in ("right", "wrong")
-    return outcome.kind in _FINE if not reason else outcome.kind == _kind(reason)
+    return outcome.kind in _FINE if not kind else outcome.kind == kind
 
 
 def _kind(reason: str) -> str:
-    return reason.partition(":")[0]
+    """The kind of failure on this processor, "" for none."""
+    kind, *condition = reason.partition(":")[0].split(" ")
+    if condition:
+        word, feature = condition
+        return kind if FEATURES[feature] == (word == "with") else ""
+    return kind
+
+
+def _is_plain(reason: str) -> bool:
+    """Whether a reason says no more than an outcome does."""
+    return reason.partition(":")[0].isalpha() and _kind(reason) != "either"

@@ -7,7 +7,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +28,9 @@ from bridge.check.engines import (
 from bridge.check.packed import PackedSession
 from bridge.errors import BridgeError, UnsupportedError
 
+from . import bodies, ledger
 from .cases import Case, cases
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a case on a route.
-
-    `kind` is one of `right`, `refused` (Bridge says it cannot convert the model), `wrong` (a
-    result differs), `engine` (an engine does not take or run what Bridge wrote), `error` (Bridge
-    raised something it should not), `crash`, `timeout`, or `absent` (the route has nothing to
-    start from). `detail` says why, in one line, or which engine was right.
-    """
-
-    kind: str
-    detail: str = ""
-
-    @property
-    def reason(self) -> str:
-        """The ledger's wording: the kind, and the detail without measured numbers."""
-        return f"{self.kind}: {re.sub(r' [(]abs .*', '', self.detail)}"
+from .outcome import Outcome
 
 
 class _WrongError(Exception):
@@ -64,7 +47,7 @@ def run(name: str, route: str) -> Outcome:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                return Outcome("right", ROUTES[route](cases()[name], Path(scratch)))
+                return Outcome("right", _ALL[route](cases()[name], Path(scratch)))
         except _WrongError as error:
             return Outcome("wrong", _one_line(error))
         except _AbsentError as error:
@@ -103,23 +86,35 @@ def _one_line(error: Exception) -> str:
 # ------------------------------------------------------------------------------------------------
 
 
-def _onnx_to_ir(case: Case, scratch: Path) -> str:
-    """ONNX → IR, run by OpenVINO, against the standard's outputs."""
+def _through_ir(case: Case, scratch: Path) -> tuple[Session, str]:
     target = scratch / "model.xml"
     _convert(case, target)
     session: Session = _openvino().load(target)
     if any(not info.type.HasField("tensor_type") for info in _boundary(case.model)):
         session = PackedSession(session, Boundary.of(target))
+    return session, _openvino().name
+
+
+def _through_ir_and_back(case: Case, scratch: Path) -> tuple[Session, str]:
+    middle, target = scratch / "model.xml", scratch / "model.onnx"
+    _convert(case, middle)
+    bridge.convert(middle, target)
+    return _load_onnx(target)
+
+
+_CONVERTED = {"onnx-ir": _through_ir, "onnx-ir-onnx": _through_ir_and_back}
+
+
+def _onnx_to_ir(case: Case, scratch: Path) -> str:
+    """ONNX → IR, run by OpenVINO, against the standard's outputs."""
+    session, engine = _through_ir(case, scratch)
     _against_standard(case, session)
-    return _openvino().name
+    return engine
 
 
 def _onnx_to_ir_to_onnx(case: Case, scratch: Path) -> str:
     """ONNX → IR → ONNX, run by onnxruntime, against the standard's outputs."""
-    middle, target = scratch / "model.xml", scratch / "model.onnx"
-    _convert(case, middle)
-    bridge.convert(middle, target)
-    session, engine = _load_onnx(target)
+    session, engine = _through_ir_and_back(case, scratch)
     _against_standard(case, session)
     return engine
 
@@ -161,6 +156,35 @@ def _onnxruntime_alone(case: Case, scratch: Path) -> str:
     return engine
 
 
+def _in_body(body: str, route: str, case: Case, scratch: Path) -> str:
+    """A case inside a body, against what it gives outside on the same route: the standard's
+    outputs, where the ledger does not say otherwise."""
+    load = _CONVERTED[route]
+    outside = ledger.kind(case.name, route)
+    if outside in ("wrong", "either"):
+        case = _as_run(case, load(case, scratch)[0])
+    try:
+        wrapped = bodies.wrap(case, body)
+        session, engine = load(wrapped, scratch)
+    except bodies.NoFormError as error:
+        raise _AbsentError(str(error)) from error
+    except UnsupportedError as error:
+        if outside == "refused":
+            raise _AbsentError(f"refused outside too: {error}") from error
+        raise
+    _against_standard(wrapped, session)
+    return engine
+
+
+def _as_run(case: Case, session: Session) -> Case:
+    """The case with the outputs that the session computes as the expected ones."""
+    data_sets = tuple(
+        (inputs, tuple(session.run(_feeds(case, session, inputs)).values()))
+        for inputs, _ in case.data_sets
+    )
+    return replace(case, data_sets=data_sets)
+
+
 ROUTES: dict[str, Callable[[Case, Path], str]] = {
     "onnx-ir": _onnx_to_ir,
     "onnx-ir-onnx": _onnx_to_ir_to_onnx,
@@ -169,6 +193,12 @@ ROUTES: dict[str, Callable[[Case, Path], str]] = {
     "onnxruntime": _onnxruntime_alone,
 }
 TESTED = ("onnx-ir", "onnx-ir-onnx", "ir-onnx")
+BODY_ROUTES: dict[str, Callable[[Case, Path], str]] = {
+    f"{body} {route}": functools.partial(_in_body, body, route)
+    for body in bodies.BODIES
+    for route in _CONVERTED
+}
+_ALL = ROUTES | BODY_ROUTES
 
 # ------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from .routes import Outcome, run
+from .outcome import Outcome
+from .routes import run
 
 TIMEOUT = 60.0  # seconds for one case on one route
 

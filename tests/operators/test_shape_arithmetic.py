@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bridge.wiring  # noqa: F401, it registers what operators mean
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BOOL, F32, I32, I64, U8, Element, TensorType
@@ -50,6 +51,42 @@ def known(content: Any) -> Value:
 def test_content(op: str, inputs: list[Any], expected: Content | None) -> None:
     node = Builder([]).node(op, [known(content) for content in inputs])
     assert node.outputs[0].content == expected
+
+
+M = np.arange(6).reshape(2, 3)
+BEGIN = {"begin_mask": (0,), "end_mask": (0,), "new_axis_mask": (), "ellipsis_mask": ()}
+MATRICES: list[tuple[str, list[Any], dict[str, Any], list[np.ndarray]]] = [
+    ("Split", [M, None], {"axis": 0}, [M[:1], M[1:]]),
+    ("Split", [M, [2, 1]], {"axis": 1}, [M[:, :2], M[:, 2:]]),
+    ("ir::Split", [M, 0], {"num_splits": 2}, [M[:1], M[1:]]),
+    ("VariadicSplit", [M, 1, [-1, 1]], {}, [M[:, :2], M[:, 2:]]),
+    ("StridedSlice", [M, [0], [1], [1]], {**BEGIN, "shrink_axis_mask": ()}, [M[:1]]),
+    ("StridedSlice", [M, [1], [2], [1]], {**BEGIN, "shrink_axis_mask": (1,)}, [M[1]]),
+    ("Slice", [M, [1], [3], [1]], {}, [M[:, 1:3]]),
+    ("Gather", [M, 1, 0], {}, [M[1]]),
+    ("Concat", [M, M], {"axis": 1}, [np.concatenate([M, M], 1)]),
+    ("Transpose", [M, [1, 0]], {}, [M.T]),
+    ("Reshape", [M, [3, 2]], {}, [M.reshape(3, 2)]),
+    ("Add", [M, M[0]], {}, [M + M[0]]),
+    ("ReduceSum", [M, [1]], {"keepdims": False}, [M.sum(1)]),
+    ("CumSum", [M, 0], {}, [M.cumsum(0)]),
+    ("ScatterElements", [M, [[1]], [[9]], 0], {}, [np.array([[0, 1, 2], [9, 4, 5]])]),
+    ("ScatterND", [M, [[1]], [[9, 9, 9]]], {}, [np.array([[0, 1, 2], [9, 9, 9]])]),
+]
+"""Operator, its inputs, attributes, and what it gives."""
+
+
+@pytest.mark.parametrize("op, inputs, attributes, results", MATRICES)
+def test_what_is_known_of_a_matrix_is_right(
+    op: str, inputs: list[Any], attributes: dict[str, Any], results: list[np.ndarray]
+) -> None:
+    b = Builder([])
+    given = [None if item is None else b.constant(item) for item in inputs]
+    for made, result in zip(b.ops(op, len(results), *given, **attributes), results, strict=True):
+        assert made.shape == result.shape
+        assert made.content in (None, tuple(result.reshape(-1)))
+        if "Split" in op:
+            assert made.content is not None
 
 
 def test_a_number_that_the_type_cannot_hold_is_not_known() -> None:

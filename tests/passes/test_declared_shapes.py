@@ -92,9 +92,14 @@ def test_inputs_opened_by_option(name: str, tmp_path: Path) -> None:
     assert_close(OnnxRuntime(bridge.to_onnx(tmp_path / "a.xml")).run(feed), expected)
 
 
-def test_input_opened_in_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "zero",
+    ["<int64 zero = {0}> {", "{ zero = Constant <value = int64 {0}> ()"],
+    ids=["initializer", "node"],
+)
+def test_input_opened_in_the_file(zero: str, tmp_path: Path) -> None:
     model = onnx.parser.parse_model(f"""{HEADER}
-      g (float[N,2] x) => (float z) <int64 zero = {{0}}> {{
+      g (float[N,2] x) => (float z) {zero}
         y = Relu (x) s = Shape (y) b = Gather (s, zero) f = Cast <to = 1> (b)
         t = ReduceSum <keepdims = 0> (x) z = Div (t, f) }}""")
     model.graph.value_info.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2]))

@@ -17,6 +17,8 @@ import onnx
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from tests.random_programs import one_of
+
 ROWS, VECTORS, COLUMNS = "rows", "vectors", "columns"
 """Elements [k, 3] with k of each its own; [3]; [k, ?] cut from one tensor along axis 1."""
 
@@ -73,6 +75,10 @@ class SequenceProgram:
     model: onnx.ModelProto
     dtype: type
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Shows a program that fails; Hypothesis asks."""
+        printer.text(onnx.printer.to_text(self.model))
+
     def feed(self, seed: int) -> dict[str, Any]:
         random = np.random.default_rng(seed)
 
@@ -107,7 +113,7 @@ class Writer:
         return f"{stem}{self.count}"
 
     def pick(self, options: list) -> Any:
-        return self.draw(st.sampled_from(options))
+        return one_of(self.draw, options)
 
     def chance(self) -> bool:
         return self.draw(st.booleans())

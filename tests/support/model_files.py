@@ -87,51 +87,57 @@ def ir_inputs(model: openvino.Model) -> list[Input]:
 def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, Any]:
     """The input set `index` of the model at `path`, by input name: arrays, lists of arrays for
     sequences, and None for an optional that is absent, as each third is."""
-    text = path.read_text(encoding="utf-8")
-    ranges = {name: (float(low), float(high)) for name, low, high in _FEED.findall(text)}
-    sizes = {name: [int(s) for s in listed.split(",")] for name, listed in _DIMS.findall(text)}
-    symbols: list[int | str | None] = []
-    rng = np.random.default_rng(index)
-    switches = 0
-    result: dict[str, Any] = {}
+    feeder = _Feeder(path.read_text(encoding="utf-8"), index)
+    return {item.name: feeder.feed(item) for item in inputs}
 
-    def shape_of(item: Input, turn: int) -> list[int]:
+
+class _Feeder:
+    """Makes the input set `index` of the model in `text`, whose comments say of which ranges and
+    sizes."""
+
+    def __init__(self, text: str, index: int) -> None:
+        self.index = index
+        self.ranges = {n: (float(low), float(high)) for n, low, high in _FEED.findall(text)}
+        self.sizes = {n: [int(s) for s in listed.split(",")] for n, listed in _DIMS.findall(text)}
+        self.symbols: list[int | str | None] = []
+        self.rng = np.random.default_rng(index)
+        self.switches = 0
+
+    def feed(self, item: Input) -> Any:
+        """The value of one input; the inputs are asked for in order."""
+        if item.is_optional and self.index % 3 == 2:
+            return None
+        if item.is_sequence:
+            turns = range(self.index, self.index + _LENGTHS[self.index % len(_LENGTHS)])
+            return [self._values(item, self._shape(item, turn)) for turn in turns]
+        shape = self._shape(item, self.index)
+        if item.dtype == np.bool_ and np.prod(shape) == 1:
+            self.switches += 1
+            return np.full(shape, bool(self.index >> (self.switches - 1) & 1))
+        return self._values(item, shape)
+
+    def _shape(self, item: Input, turn: int) -> list[int]:
         shape = []
         for dim in item.dims:
             if isinstance(dim, int):
                 shape.append(dim)
                 continue
-            if dim is None or dim not in symbols:
-                symbols.append(dim)
-            choices = sizes.get(dim or "", _SIZES)
-            shape.append(choices[(turn + symbols.index(dim)) % len(choices)])
+            if dim is None or dim not in self.symbols:
+                self.symbols.append(dim)
+            choices = self.sizes.get(dim or "", _SIZES)
+            shape.append(choices[(turn + self.symbols.index(dim)) % len(choices)])
         return shape
 
-    def values_of(item: Input, shape: list[int]) -> np.ndarray:
+    def _values(self, item: Input, shape: list[int]) -> np.ndarray:
         if item.dtype == np.bool_:
-            return rng.integers(0, 2, shape).astype(item.dtype)
+            return self.rng.integers(0, 2, shape).astype(item.dtype)
         if np.issubdtype(item.dtype, np.integer):
-            low, high = ranges.get(item.name, (0, 3))
-            if item.name in ranges and np.prod(shape) == 1:
-                return np.full(shape, low + index % (high - low + 1)).astype(item.dtype)
-            return np.asarray(rng.integers(int(low), int(high) + 1, shape)).astype(item.dtype)
-        values = rng.uniform(*ranges.get(item.name, (-2, 2)), shape)
+            low, high = self.ranges.get(item.name, (0, 3))
+            if item.name in self.ranges and np.prod(shape) == 1:
+                return np.full(shape, low + self.index % (high - low + 1)).astype(item.dtype)
+            return np.asarray(self.rng.integers(int(low), int(high) + 1, shape)).astype(item.dtype)
+        values = self.rng.uniform(*self.ranges.get(item.name, (-2, 2)), shape)
         return np.asarray(values).astype(item.dtype)
-
-    for item in inputs:
-        if item.is_optional and index % 3 == 2:
-            result[item.name] = None
-        elif item.is_sequence:
-            turns = range(index, index + _LENGTHS[index % len(_LENGTHS)])
-            result[item.name] = [values_of(item, shape_of(item, turn)) for turn in turns]
-        else:
-            shape = shape_of(item, index)
-            if item.dtype == np.bool_ and np.prod(shape) == 1:
-                result[item.name] = np.full(shape, bool(index >> switches & 1))
-                switches += 1
-            else:
-                result[item.name] = values_of(item, shape)
-    return result
 
 
 def is_one_way(path: Path) -> bool:

@@ -12,17 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import UNKNOWN, TensorType, Type, meet
-from bridge.vocabulary import operators
+from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, TensorType, Type, meet
+from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
 Content = Callable[[Node], tuple[int | str | None, ...] | None]
-
-ANY_RANK = {
-    "Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze",
-}  # fmt: skip
-"""Operators whose content function takes and gives values of any rank; others know vectors and
-scalars. PyTorch's exporter turns the pads of a Pad round as a matrix."""
 
 CONTENT_LIMIT = 64
 """Longest value of which `Value.content` is kept."""
@@ -30,7 +24,9 @@ CONTENT_LIMIT = 64
 _inferences: dict[str, Inference] = {}
 _contents: dict[str, Content] = {}
 _loaded: set[str] = set()
-_UNKNOWN_YET = (TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError)
+_UNKNOWN_YET = (
+    TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
+)  # fmt: skip
 """What a function may raise for a node whose inputs are not yet known well enough."""
 
 strict = False
@@ -98,7 +94,7 @@ def infer(node: Node) -> None:
         _loaded.add(op)
     function = _inferences.get(op)
     if function is None:
-        function = _otherwise if op in operators() else _by_rule
+        function = _otherwise if operator(op) is not None else _by_rule
     types: Sequence[Type]
     try:
         types = function(node)
@@ -109,20 +105,33 @@ def infer(node: Node) -> None:
         types = ()
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
-        output.type = meet(inferred, output.declared)
+        output.type = meet(_possible(inferred), output.declared)
     content = _contents.get(op)
-    if op not in ANY_RANK and any(map(_is_matrix, node.inputs)):
+    if content is None or not node.outputs:
         return
-    if content is not None and node.outputs:
-        output = node.outputs[0]
-        try:
-            output.content = content(node)
-        except _UNKNOWN_YET:
-            if strict:
-                raise
-            output.content = None
-        if output.content is not None and len(output.content) > CONTENT_LIMIT:
-            output.content = None
+    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "content_of_any_rank"):
+        node.outputs[0].content = _known(content, node)
+
+
+def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
+    """What a content function gives for a node, where it is short."""
+    try:
+        known = content(node)
+    except _UNKNOWN_YET:
+        if strict:
+            raise
+        return None
+    return None if known is None or len(known) > CONTENT_LIMIT else known
+
+
+def _possible(type: Type) -> Type:
+    """The type with sizes that a tensor can have: arithmetic on shapes that do not fit together
+    gives others."""
+    shape = type.shape if isinstance(type, TensorType) else None
+    if shape is None or all(not isinstance(d, int) or 0 <= d <= I64_MAX for d in shape):
+        return type
+    dims = (d if not isinstance(d, int) or 0 <= d <= I64_MAX else ANY for d in shape)
+    return TensorType(type.element, tuple(dims))  # type: ignore[union-attr]
 
 
 def _is_matrix(value: Value | None) -> bool:

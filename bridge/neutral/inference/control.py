@@ -38,7 +38,7 @@ def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iterati
             value.type, value.content = outer.type, outer.content
         case Carried(index, _):
             outer = None if index is None else node.inputs[index]
-            value.type = TensorType(BOOL, ()) if outer is None else outer.type
+            value.type = _condition(value.declared) if outer is None else outer.type
         case Sliced():
             outer = node.inputs[port.input]
             assert outer is not None
@@ -47,6 +47,12 @@ def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iterati
             value.type = TensorType(I64, ())
     if not isinstance(port, Carried):
         value.type = meet(value.type, value.declared)
+
+
+def _condition(declared: Type) -> Type:
+    """The type of a condition that a Loop was not given: its body says the rank."""
+    rank = declared.rank if isinstance(declared, TensorType) else None
+    return TensorType(BOOL, (1,) * (rank or 0))
 
 
 def part_type(type: Type, port: Sliced) -> Type:

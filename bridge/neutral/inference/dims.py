@@ -12,12 +12,26 @@ from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
 
 Content = tuple[int | str | None, ...]
 
+LONGEST = 1 << 20
+"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
+
+HIGHEST_RANK = 1 << 16
+"""Beyond the rank of any tensor."""
+
 
 def known_integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known."""
-    from bridge.neutral.builder import integers
-
-    return integers(value)
+    """The elements of an integer value, flattened, where all are known; else None."""
+    if value is None:
+        return None
+    content = value.content
+    if content is not None and all(isinstance(x, int) for x in content):
+        return content  # type: ignore[return-value]
+    tensor = value.constant
+    if tensor is None or tensor.element.kind not in ("int", "uint", "bool"):
+        return None
+    if tensor.size > LONGEST:
+        return None
+    return tuple(int(x) for x in tensor.array().reshape(-1))
 
 
 def content_of(value: Value | None) -> Content | None:
@@ -56,8 +70,7 @@ def shape_in(value: Value | None) -> Shape:
     content = content_of(value)
     if content is not None:
         return tuple(ANY if d is None or (isinstance(d, int) and d < 0) else d for d in content)
-    length = length_of(value)
-    return None if length is None else (ANY,) * length
+    return unknown(length_of(value))
 
 
 def contents(shape: Shape) -> Content | None:
@@ -68,8 +81,9 @@ def contents(shape: Shape) -> Content | None:
 
 
 def unknown(rank: int | None) -> Shape:
-    """A shape of which only the rank is known (None: not even that)."""
-    return None if rank is None else (ANY,) * rank
+    """A shape of which only the rank is known (None: not even that). No tensor has a rank beyond
+    HIGHEST_RANK, whatever a file says."""
+    return None if rank is None or rank > HIGHEST_RANK else (ANY,) * rank
 
 
 def dim_sum(dims: Iterable[Dim]) -> Dim:

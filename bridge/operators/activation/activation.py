@@ -43,7 +43,7 @@ def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
     return b.op("Selu", x, _like(b, alpha, x), _like(b, gamma, x))
 
 
-@reads("Swish", format="onnx")
+@reads("Swish", format="onnx", since=24)
 def read_swish(b: Builder, node: Node) -> Result:
     """The attribute becomes a constant of the type of the data, unless it is 1."""
     (x,) = node.inputs

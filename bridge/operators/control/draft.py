@@ -82,7 +82,7 @@ class Draft:
         ]
 
     def make(self, b: Builder, further: int = 0) -> list[Value]:
-        """The Loop; its outputs, of the types that the given node's have where nothing is to be
+        """The Loop; its outputs, of the types that the given node's have unless something is to be
         done to them, and `further` ones."""
         node = self.node
         made = b.node(
@@ -116,7 +116,8 @@ def iteration_number(body: Body) -> Value:
     for value, port in body.entries():
         if isinstance(port, Iteration):
             return value
-    # As the first, where ONNX's Loop has it.
+    # As the first: OpenVINO moves constants into the body, and does not renumber this input for
+    # the Parameters that go.
     value = Value(TensorType(I64, ()), ["iteration"])
     body.add_entry(value, Iteration(), first=True)
     return value

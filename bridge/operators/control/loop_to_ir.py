@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from bridge.neutral.arrays import full
 from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.graph import Node
 from bridge.neutral.ports import Carried, Condition
@@ -51,7 +50,7 @@ def condition_is_true(b: Builder, draft: Draft) -> None:
     )
     for value, _ in found:
         shape = [d if isinstance(d, int) else 1 for d in value.shape or ()]
-        tensor = Tensor.of(np.ones(shape, np.bool_))
+        tensor = Tensor.of(full(shape, True, what=f'the condition "{value.name}"'))
         known = constant_value(tensor)
         value.type, value.content = known.type, known.content
         constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)

@@ -48,7 +48,7 @@ def carried_exits(b: Builder, draft: Draft) -> None:
                 "initial value for it; give the inputs' shapes with --input-shape"
             )
         shape = [d if isinstance(d, int) else 0 for d in value.shape]
-        dummy = b.constant(np.zeros(shape, value.element.dtype))
+        dummy = b.filled(0, shape, value.element)
         state = Value(TensorType(value.element, value.shape))
         body.add_entry(state, Carried(draft.outer(dummy), index))
         draft.changed = True

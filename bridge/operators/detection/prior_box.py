@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
@@ -82,6 +83,7 @@ def _add_dense(
     density = int(attributes["density"][index]) if attributes["density"] else 0
     ratios = attributes["fixed_ratio"] or ([1.0] if density else []) + others
     shift = size / density if density else 0.0
+    spend((density, density, 4 * len(ratios)), np.int64, "the boxes of a PriorBox")
     places = [shift / 2 - size / 2 + i * shift for i in range(density)]
     for ratio in ratios:
         for y in places:

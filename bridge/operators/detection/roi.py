@@ -84,6 +84,7 @@ def _neighbours(
     if not aligned:
         extent = b.op("Max", extent, b.like(1.0, rois))
     count = bins * attributes["sampling_ratio"]
+    b.room(count)
     steps = (np.arange(count).reshape(1, -1) + 0.5) / count
     place = b.op("Add", start, b.op("Mul", extent, b.like(steps, rois)))
     length = cast(b, size, rois.element)
@@ -167,6 +168,7 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         else:
             middle = b.op("Mul", b.op("Add", start, end), b.like(0.5, rois))
             first, step = b.op("Mul", middle, last), b.op("Mul", start, b.like(0.0, rois))
+        b.room(count)
         place = b.op("Mul", step, b.like(np.arange(count, dtype=np.float32), rois))
         place = b.op("Add", place, first)
         within = b.op("GreaterOrEqual", place, b.like(0.0, rois))

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, reads
 from bridge.operators.idioms import unsqueeze
 from bridge.operators.ir_texts import parse_bool
-from bridge.vocabulary import Operator, operators
+from bridge.vocabulary import Operator, operators_of
 
 
 def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
@@ -36,7 +36,7 @@ def onnx_broadcast(b: Builder, node: Node) -> Result:
 
 _BROADCASTING: dict[str, Operator] = {
     spelling.type: operator
-    for operator in operators().values()
+    for operator in operators_of("elementwise").values()
     for spelling in operator.ir
     if "auto_broadcast" in spelling.fixed
 }

@@ -200,5 +200,6 @@ def promoted(node: Node) -> Element | None:
     signed, unsigned = (x, y) if x.is_signed else (y, x)
     bits = max(signed.bits, 2 * unsigned.bits)
     if bits > 64:
-        return node.attributes["u64_integer_promotion_target"]
+        promoted: Element = node.attributes["u64_integer_promotion_target"]
+        return promoted
     return ELEMENTS[f"i{bits}"]

@@ -16,6 +16,7 @@ from bridge.operators import expands
 from bridge.operators.idioms import (
     as_i64,
     concat,
+    element_type,
     positions,
     ranks,
     reshape,
@@ -129,7 +130,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     (rank,) = ranks(node, 0)
     segments = as_i64(b, segments)
     number = _number(b, segments, count)
-    element = data.element
+    element = element_type(data)
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:

@@ -19,6 +19,7 @@ from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
 from bridge.operators import Refused, expands, reads
 from bridge.operators.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
+from bridge.operators.validity import contradiction
 
 
 @expands("Gather", target="onnx")
@@ -31,6 +32,8 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     if known is None:
         raise Refused("its axis must be a constant")
     batch = node.attributes["batch_dims"]
+    if why := contradiction(node):
+        raise Refused(why)
     if batch == 0:
         return _zero_out_of_range(b, data, indices, known[0])
     rank, index_rank = ranks(node, 0, 1)
@@ -51,14 +54,15 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
     """Gather with zeros for the indices that are known to be out of range; None without such."""
     wanted = values_of(indices)
-    if wanted is None or data.shape is None or not isinstance(data.shape[axis], int):
+    size = None if data.shape is None else data.shape[axis]
+    if wanted is None or data.shape is None or not isinstance(size, int):
         return None
-    outside = (wanted < -data.shape[axis]) | (wanted >= data.shape[axis])
+    outside = (wanted < -size) | (wanted >= size)
     if not outside.any() or data.element is STRING:
         return None
     inside = b.like(np.where(outside, 0, wanted), indices)
     behind = len(data.shape) - 1 - axis % len(data.shape)
-    absent = b.constant(outside.reshape(*outside.shape, *(1,) * behind))
+    absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
     return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
 
 
@@ -70,15 +74,15 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     if data.shape is None or indices.shape is None:
         return None
     axis = node.attributes["axis"] % len(data.shape)
-    larger = [
-        i
+    larger = {
+        i: n
         for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
         if i != axis and isinstance(d, int) and isinstance(n, int) and d != n
-    ]
+    }
     if not larger:
         return None
-    ends = b.constant([indices.shape[i] for i in larger])
-    part = b.op("Slice", data, b.constant([0] * len(larger)), ends, b.constant(larger))
+    ends = b.constant(list(larger.values()))
+    part = b.op("Slice", data, b.constant([0] * len(larger)), ends, b.constant(list(larger)))
     return b.op("GatherElements", part, indices, axis=axis)
 
 

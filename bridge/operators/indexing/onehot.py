@@ -82,7 +82,7 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         return b.op("Where", cast(b, hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
         # onnxruntime has no OneHot of other types.
-        wide = F32 if element.is_float else I64
+        wide = F32 if element is not None and element.is_float else I64
         on, off = cast(b, on, wide), cast(b, off, wide)
     ends = [values_of(off), values_of(on)]
     if ends[0] is not None and ends[1] is not None:

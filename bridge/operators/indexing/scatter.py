@@ -14,7 +14,16 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import BOOL, Element, Type
 from bridge.operators import Refused, expands
-from bridge.operators.idioms import as_i64, concat, ranks, reshape, size, sizes, unsqueeze
+from bridge.operators.idioms import (
+    as_i64,
+    concat,
+    element_type,
+    ranks,
+    reshape,
+    size,
+    sizes,
+    unsqueeze,
+)
 
 
 @expands("ScatterUpdate", target="onnx")
@@ -53,7 +62,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
         return _mean(b, node)
     if node.attributes["use_init_val"]:
         return None
-    neutral = b.like(_neutral(reduction, data.element), data)
+    neutral = b.like(_neutral(reduction, element_type(data)), data)
     start = b.op("Expand", neutral, b.op("Shape", updates))
     cleared = b.op("ScatterElements", data, indices, start, axis)
     return b.op("ScatterElements", cleared, indices, updates, axis, reduction=reduction)

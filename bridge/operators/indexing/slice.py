@@ -343,6 +343,8 @@ def strided_slice_content(node: Node) -> Content | None:
     stride = (1,) * 8 if node.input(3) is None else known_integers(node.inputs[3])
     if content is None or plan is None or begin is None or end is None or stride is None:
         return None
+    if (first(node).rank or 0) > 1:
+        return None
     for kind, _, position in plan:
         if kind == "shrink":
             return (content[begin[position]],)

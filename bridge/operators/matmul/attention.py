@@ -120,8 +120,7 @@ def _repeated(b: Builder, x: Value, query: Value) -> Value:
 
 def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
     """The mask, the causal frontier, the window and the padding of an ONNX Attention."""
-    given, past, lengths = node.input(3), node.input(4), node.input(6)
-    attributes = node.attributes
+    given, lengths = node.input(3), node.input(6)
     bias = None
     allowed: list[Value] = []
     may_be_empty = given is not None or lengths is not None
@@ -132,28 +131,39 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
         else:
             bias = given
     keys = positions(b, key, 2)
-    left, right = attributes["left_window_size"], attributes["right_window_size"]
-    if attributes["is_causal"] or left >= 0 or right >= 0:
-        start = None
-        if past is not None:
-            start = sizes(b, past, 2)
-        elif lengths is not None:
-            offset = b.op("Sub", as_i64(b, lengths), sizes(b, query, 2))
-            start = unsqueeze(b, offset, 1, 2, 3)
-        distance = ahead(b, query, key, start)
-        if attributes["is_causal"]:
-            allowed.append(b.op("LessOrEqual", distance, b.constant(0)))
-        if left >= 0:
-            allowed.append(b.op("GreaterOrEqual", distance, b.constant(-left)))
-            may_be_empty = True
-        if right >= 0:
-            allowed.append(b.op("LessOrEqual", distance, b.constant(right)))
+    if node.attributes["left_window_size"] >= 0:
+        may_be_empty = True
+    allowed += _frontiers(b, node, query, key)
     if lengths is not None:
         allowed.append(b.op("Less", keys, unsqueeze(b, as_i64(b, lengths), 1, 2, 3)))
     together = allowed[0] if allowed else None
     for other in allowed[1:]:
         together = b.op("And", together, other)
     return Mask(bias, together, may_be_empty)
+
+
+def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
+    """Which keys are near enough to each query: behind the causal frontier, inside the window."""
+    past, lengths = node.input(4), node.input(6)
+    left, right = node.attributes["left_window_size"], node.attributes["right_window_size"]
+    causal = node.attributes["is_causal"]
+    if not causal and left < 0 and right < 0:
+        return []
+    start = None
+    if past is not None:
+        start = sizes(b, past, 2)
+    elif lengths is not None:
+        offset = b.op("Sub", as_i64(b, lengths), sizes(b, query, 2))
+        start = unsqueeze(b, offset, 1, 2, 3)
+    distance = ahead(b, query, key, start)
+    near: list[Value] = []
+    if causal:
+        near.append(b.op("LessOrEqual", distance, b.constant(0)))
+    if left >= 0:
+        near.append(b.op("GreaterOrEqual", distance, b.constant(-left)))
+    if right >= 0:
+        near.append(b.op("LessOrEqual", distance, b.constant(right)))
+    return near
 
 
 def _padded(b: Builder, mask: Value, key: Value) -> Value:

@@ -137,7 +137,7 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
         return parts
     if bias.rank is None or not all(x.rank is not None for x in parts):
         raise Refused("the ranks of its inputs are not known; declare the graph's input shapes")
-    size = parts[0].shape[3]
+    size = parts[0].dims[3]
     if not isinstance(size, int):
         raise Refused("the size of its heads is not known; declare the graph's input shapes")
     biased = []
@@ -318,7 +318,7 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
         if heads:
             x = by_heads(b, x, heads)
         else:
-            width = ranks(node, 2) and cos.shape[1]
+            width = cos.dims[1] if ranks(node, 2) else None
             if not isinstance(width, int):
                 raise Refused("it says neither how many heads there are nor how wide they are")
             x = transpose(b, reshape(b, x, 0, 0, -1, 2 * width), 0, 2, 1, 3)

@@ -3,11 +3,9 @@ lacks there."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.types import BY_ONNX, F32, I32
+from bridge.neutral.types import F32, I32
 from bridge.operators import Refused, Result, expands, reads
 from bridge.operators.idioms import (
     cast,
@@ -20,7 +18,7 @@ from bridge.operators.idioms import (
     sizes,
     zeros,
 )
-from bridge.operators.nn.normalization import axes_from, root_mean_square
+from bridge.operators.nn.normalization import axes_from, root_mean_square, settings_of
 
 
 @reads("SimplifiedLayerNormalization", format="onnx")
@@ -35,11 +33,6 @@ def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
     wide = cast(b, data, settings["stash_type"])
     root = root_mean_square(b, wide, axes_from(normal), settings["epsilon"])
     return [normal.outputs[0], b.op("Reciprocal", root)]
-
-
-def settings_of(node: Node) -> dict[str, Any]:
-    settings = {"axis": -1, "epsilon": 1e-5, "stash_type": 1, **node.attributes}
-    return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}
 
 
 @expands(

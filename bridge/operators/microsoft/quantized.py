@@ -174,6 +174,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
     blocks = -(-length // size)
     integers = _as_bits(b, weights, element, columns, blocks * size)
     if zeros is None:
+        b.room(columns, blocks)
         values = np.full((columns, blocks), 1 << bits - 1)
     else:
         values = _unpacked(zeros, bits, columns, blocks)
@@ -208,7 +209,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         data = _as_bits(b, weights, element, *outer, last * 8 // bits)
         if zeros is None:
             grid = scales.shape
-            zeros = b.constant(np.full(grid, 1 << bits - 1), element)
+            zeros = b.filled(1 << bits - 1, grid or (), element)
         elif zeros.constant is not None:
             *outer, last = zeros.constant.shape
             zeros = _as_bits(b, zeros.constant, element, *outer, last * 8 // bits)

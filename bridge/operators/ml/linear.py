@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32
+from bridge.neutral.inference import infers
+from bridge.neutral.types import F32, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat
 from bridge.operators.ml.scores import (
@@ -15,6 +17,7 @@ from bridge.operators.ml.scores import (
     labels_of,
     numbers,
     positive_or_not,
+    rows_of,
     transformed,
     with_second_class,
 )
@@ -29,6 +32,11 @@ def linear_regressor(b: Builder, node: Node) -> Result:
     return cast(b, transformed(b, scores, node.attributes["post_transform"]), F32)
 
 
+@infers("ai.onnx.ml::LinearRegressor")
+def infer_linear_regressor(node: Node) -> list[Type]:
+    return [TensorType(F32, (rows_of(node), node.attributes["targets"]))]
+
+
 @expands("ai.onnx.ml::LinearClassifier", target="ir")
 def linear_classifier(b: Builder, node: Node) -> Result:
     """Labels and scores; a single row of coefficients decides between two labels."""
@@ -37,8 +45,9 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
     rows = len(intercepts) if intercepts else max(len(labels), 1)
-    if not intercepts and isinstance(x.shape[-1] if x.shape else None, int):
-        rows = len(node.attributes["coefficients"]) // x.shape[-1]
+    features = x.shape[-1] if x.shape else None
+    if not intercepts and isinstance(features, int):
+        rows = len(node.attributes["coefficients"]) // features
     scores = cast(b, _scores(b, node, as_float(b, x), rows), F32)
     name = node.attributes["post_transform"]
     if rows > 1:
@@ -76,6 +85,11 @@ def svm_regressor(b: Builder, node: Node) -> Result:
         over = b.op("Greater", score, b.constant(0.0))
         return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
     return transformed(b, score, attributes["post_transform"])
+
+
+@infers("ai.onnx.ml::SVMRegressor")
+def infer_svm_regressor(node: Node) -> list[Type]:
+    return [TensorType(F32, (rows_of(node), 1))]
 
 
 def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
@@ -137,6 +151,21 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     return [chosen(b, votes, labels), with_second_class(b, scores, name, False)]
 
 
+@infers("ai.onnx.ml::SVMClassifier")
+def infer_svm_classifier(node: Node) -> list[Type]:
+    attributes = node.attributes
+    names = attributes.get("classlabels_strings")
+    classes = len(names or attributes["classlabels_ints"])
+    scores = classes
+    if attributes.get("vectors_per_class") and not attributes.get("prob_a"):
+        # One for each pair of classes; of a single pair there are two, but for PROBIT.
+        scores = classes * (classes - 1) // 2
+        if classes == 2 and attributes["post_transform"] != "PROBIT":
+            scores = 2
+    rows = rows_of(node)
+    return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, scores))]
+
+
 def _duels(
     coefficients: np.ndarray, per_class: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -144,6 +173,7 @@ def _duels(
     count, total = len(per_class), sum(per_class)
     starts = np.concatenate([[0], np.cumsum(per_class)])
     own = coefficients.reshape(-1, total)
+    spend((count, count, total + 2 * count), np.float64, "the votes of a support vector machine")
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     weights = np.zeros((len(pairs), total))
     winners, losers = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, F32, F64
+from bridge.neutral.inference import infers
+from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, expand, reshape, sizes, unsqueeze
 from bridge.operators.loops import along
@@ -18,6 +20,7 @@ from bridge.operators.ml.scores import (
     chosen,
     labels_of,
     positive_or_not,
+    rows_of,
     transformed,
     with_second_class,
 )
@@ -86,7 +89,7 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
             [i if modes[i] == "LEAF" else place[trees[i], ends[i]] for i in own.tolist()]
         )
 
-    weights = np.zeros((count, targets))
+    weights = zeros((count, targets), np.float64, repr(node))
     weighted = np.zeros((count, targets), bool)
     for tree, id, target, weight in zip(
         attributes[f"{prefix}_treeids"],
@@ -134,7 +137,7 @@ def _newer_forest(node: Node) -> Forest:
 
     modes = [NEWER_MODES[m] for m in attributes["nodes_modes"].array().tolist()] + ["LEAF"] * leaves
     width = attributes.get("n_targets") or max(targets) + 1
-    weights = np.zeros((count + leaves, width))
+    weights = zeros((count + leaves, width), np.float64, repr(node))
     weights[count + np.arange(leaves), list(targets)] = leaf_weights
     weighted = np.zeros(weights.shape, bool)
     weighted[count + np.arange(leaves), list(targets)] = True
@@ -257,6 +260,12 @@ def regressor(b: Builder, node: Node) -> Result:
     return cast(b, transformed(b, scores, attributes["post_transform"]), F32)
 
 
+@infers("ai.onnx.ml::TreeEnsembleRegressor")
+def infer_regressor(node: Node) -> list[Type]:
+    targets = node.attributes.get("n_targets") or max(node.attributes["target_ids"]) + 1
+    return [TensorType(F32, (rows_of(node), targets))]
+
+
 @expands("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """The aggregated weights."""
@@ -292,3 +301,15 @@ def classifier(b: Builder, node: Node) -> Result:
     pair = (int(labels[0]), int(labels[1])) if len(labels) == 2 else (0, int(labels[0]))
     label = positive_or_not(b, scores, 0.5 if positive else 0.0, pair)
     return [label, with_second_class(b, scores, name, positive)]
+
+
+@infers("ai.onnx.ml::TreeEnsembleClassifier")
+def infer_classifier(node: Node) -> list[Type]:
+    attributes = node.attributes
+    names = attributes.get("classlabels_strings")
+    labels, ids = len(names or attributes["classlabels_int64s"]), set(attributes["class_ids"])
+    classes = max(labels, max(ids) + 1)
+    if len(ids) == 1 and labels <= 2:
+        classes = 1 if attributes["post_transform"] == "PROBIT" else 2
+    rows = rows_of(node)
+    return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, classes))]

@@ -12,6 +12,7 @@ from bridge.neutral.types import (
     Shape,
     TensorType,
     Type,
+    is_static,
 )
 from bridge.operators import Result, expands
 from bridge.operators.idioms import (
@@ -34,7 +35,7 @@ def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, .
     if outputs is None or data.shape is None:
         return None
     spatial = data.shape[2:]
-    if len(spatial) != len(outputs) or not all(isinstance(dim, int) for dim in spatial):
+    if len(spatial) != len(outputs) or not is_static(spatial):
         return None
     if any(dim % count for dim, count in zip(spatial, outputs, strict=True)):
         return None

@@ -21,6 +21,7 @@ from bridge.neutral.types import (
     Dim,
     TensorType,
     Type,
+    is_static,
 )
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, positions, reshape, sizes
@@ -154,7 +155,7 @@ def _same_pads(
     would be negative, `extra` grows instead."""
     rank = len(extra)
     kernel = filters.shape[2:] if filters.shape else node.attributes.get("kernel_shape")
-    if kernel is None or not all(isinstance(k, int) for k in kernel):
+    if not is_static(kernel):
         raise Refused(f"auto_pad {auto_pad} needs the size of the kernel; give kernel_shape")
     begins, ends = [], []
     for i in range(rank):
@@ -235,8 +236,9 @@ def _clamped_offsets(
     """Offsets with which ONNX's sampling, which fades to 0 across the border, takes what IR takes
     without bilinear_interpolation_pad: the last row or column up to the border, 0 beyond it."""
     kernel = filters.shape and filters.shape[2:]
-    if not kernel or not all(isinstance(k, int) for k in kernel):
+    if not kernel or not is_static(kernel):
         raise Refused("the size of its kernel is not known; give the filters a static shape")
+    b.room(groups, 2, *kernel)
     taps = np.array(list(np.ndindex(*kernel))) * attributes["dilations"] - attributes["pads"][:2]
     axis_of = np.tile([0, 1], groups * len(taps))
 

@@ -6,11 +6,14 @@ scale and a bias.
 
 from __future__ import annotations
 
+from typing import Any
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import (
     BF16,
+    BY_ONNX,
     F16,
     F32,
     Shape,
@@ -20,7 +23,7 @@ from bridge.neutral.types import (
 from bridge.operators import Refused, Result, expands, reads
 from bridge.operators.idioms import as_i64, cast, expand, given, ranks, reshape, size
 from bridge.operators.ir_texts import parse_bool
-from bridge.vocabulary import operators
+from bridge.vocabulary import operators_of
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
@@ -53,7 +56,7 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     if len({v.element for v in (data, *parameters)}) > 1:
         wide = [cast(b, v, F32) for v in (data, *parameters)]
         return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
-    if attributes == {**operators()["BatchNormalization"].defaults, **plain}:
+    if attributes == {**operators_of("nn")["BatchNormalization"].defaults, **plain}:
         return None
     return b.op("BatchNormalization", data, *parameters, **plain)
 
@@ -313,6 +316,10 @@ def infer_layer_normalization(node: Node) -> list[Type]:
 @reads("LayerNormalization", format="onnx", until=16)
 def read_layer_normalization_1(b: Builder, node: Node) -> Result:
     """onnxruntime's LayerNormalization-1, of which ONNX's became operator set 17."""
-    from bridge.operators.microsoft.normalization import settings_of
-
     return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **settings_of(node))
+
+
+def settings_of(node: Node) -> dict[str, Any]:
+    """The attributes of a normalisation that onnxruntime has in ONNX's own domain."""
+    settings = {"axis": -1, "epsilon": 1e-5, "stash_type": 1, **node.attributes}
+    return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}

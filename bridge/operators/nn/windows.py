@@ -13,7 +13,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, F32, F64, is_static
+from bridge.neutral.types import BF16, F32, F64, is_static, low
 from bridge.operators import Refused
 from bridge.operators.idioms import cast, cut
 from bridge.operators.nn.conv import explicitly_padded, full_attributes
@@ -115,7 +115,7 @@ def rounded_down(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[st
     for i, count in enumerate(wanted):
         reach = (attributes["kernel_shape"][i] - 1) * attributes["dilations"][i] + 1
         last = (count - 1) * attributes["strides"][i] + reach
-        ends.append(max(last - data.shape[i + 2] - begins[i], 0))
+        ends.append(max(last - low(data.dims[i + 2]) - begins[i], 0))
     return {**attributes, "pads": (*begins, *ends)}
 
 

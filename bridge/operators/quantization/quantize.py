@@ -23,6 +23,7 @@ from bridge.neutral.types import (
     Element,
     TensorType,
     Type,
+    low,
 )
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, cut, ranks, reshape, scalar, shape, sizes
@@ -52,21 +53,21 @@ class Blocks:
         self.node = node
         self.data = data
         self.block = node.attributes.get("block_size", 0)
-        single = scale.rank == 0 or (scale.rank == 1 and scale.shape[0] == 1)
+        single = scale.rank == 0 or scale.shape == (1,)
         if single and not (self.block and scale.rank == data.rank):
             self.block = 0
             self.axis: int | None = None
             return
         self.rank = ranks(node, 0)[0]
         self.axis = node.attributes.get("axis", 1) % self.rank
-        dim = data.shape[self.axis]
+        dim = data.dims[self.axis]
         self.split = bool(self.block) and isinstance(dim, int) and dim % self.block == 0
 
     def open(self, data: Value) -> Value:
         """The data in the shape to which `aligned` values broadcast."""
         if self.axis is None or not self.block or not self.split:
             return data
-        count = data.shape[self.axis] // self.block
+        count = low(data.dims[self.axis]) // self.block
         before = [self._size(data, i) for i in range(self.axis)]
         after = [self._size(data, i) for i in range(self.axis + 1, self.rank)]
         return reshape(self.b, data, *before, count, self.block, *after)
@@ -78,7 +79,7 @@ class Blocks:
         return reshape(self.b, result, *(self._size(self.data, i) for i in range(self.rank)))
 
     def _size(self, value: Value, axis: int) -> int | Value:
-        dim = value.shape[axis]
+        dim = value.dims[axis]
         return dim if isinstance(dim, int) else sizes(self.b, value, axis)
 
     def aligned(self, value: Value) -> Value:

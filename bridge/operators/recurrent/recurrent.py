@@ -99,14 +99,16 @@ def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
 
 
 def _hidden_size(node: Node, gates: int) -> int:
-    hidden = node.attributes.get("hidden_size")
+    hidden: int = node.attributes.get("hidden_size") or 0
     if hidden:
         return hidden
     w, r = node.input(1), node.input(2)
-    if r is not None and r.rank == 3 and isinstance(r.shape[2], int):
-        return r.shape[2]
-    if w is not None and w.rank == 3 and isinstance(w.shape[1], int):
-        return w.shape[1] // gates
+    wide = r.dims[2] if r is not None and r.rank == 3 else None
+    high = w.dims[1] if w is not None and w.rank == 3 else None
+    if isinstance(wide, int):
+        return wide
+    if isinstance(high, int):
+        return high // gates
     raise Refused("its hidden_size is unknown; set the attribute")
 
 
@@ -198,8 +200,7 @@ def from_sequence(
     direction = node.attributes["direction"]
     count = 2 if direction == "bidirectional" else 1
     time_major = transpose(b, x, 1, 0, 2)
-    full = time_major.shape is not None and isinstance(time_major.shape[0], int)
-    if full and set(integers(lengths) or (None,)) == {time_major.shape[0]}:
+    if time_major.shape is not None and set(integers(lengths) or ()) == {time_major.shape[0]}:
         lengths = None
     y, *last = b.ops(
         op,
@@ -386,41 +387,59 @@ def clipped(b: Builder, x: Value, clip: float) -> Value:
 
 
 def activate(b: Builder, function: Activation, x: Value) -> Value:
-    """An activation function of ONNX's recurrent operators."""
+    """An activation function of ONNX's recurrent operators (RNN, LSTM and GRU: Activations)."""
+    make = _ACTIVATIONS.get(function.name)
+    if make is None:
+        raise Refused(f"its activation {function.name} is none that ONNX names")
+    return make(b, x, function)
 
-    def number(value: float | None) -> Value:
-        return b.like(value, x)
 
-    match function.name:
-        case "sigmoid":
-            return b.op("Sigmoid", x)
-        case "tanh":
-            return b.op("Tanh", x)
-        case "relu":
-            return b.op("Relu", x)
-        case "softsign":
-            return b.op("Div", x, b.op("Add", b.op("Abs", x), number(1.0)))
-        case "softplus":
-            return b.op("Softplus", x)
-        case "affine":
-            return b.op("Add", b.op("Mul", x, number(function.alpha)), number(function.beta))
-        case "scaledtanh":
-            inner = b.op("Tanh", b.op("Mul", x, number(function.beta)))
-            return b.op("Mul", inner, number(function.alpha))
-        case "hardsigmoid":
-            line = b.op("Add", b.op("Mul", x, number(function.alpha)), number(function.beta))
-            return b.op("Clip", line, number(0.0), number(1.0))
-        case "leakyrelu":
-            negative = b.op("Mul", x, number(function.alpha))
-            return b.op("Where", b.op("Less", x, number(0.0)), negative, x)
-        case "thresholdedrelu":
-            over = b.op("Greater", x, number(function.alpha))
-            return b.op("Where", over, x, number(0.0))
-        case "elu":
-            below = b.op("Sub", b.op("Exp", x), number(1.0))
-            scaled = b.op("Mul", below, number(function.alpha))
-            return b.op("Where", b.op("Less", x, number(0.0)), scaled, x)
-    raise Refused(f"its activation {function.name} is none that ONNX names")
+def _line(b: Builder, x: Value, f: Activation) -> Value:
+    return b.op("Add", b.op("Mul", x, b.like(f.alpha, x)), b.like(f.beta, x))
+
+
+def _softsign(b: Builder, x: Value, f: Activation) -> Value:
+    return b.op("Div", x, b.op("Add", b.op("Abs", x), b.like(1.0, x)))
+
+
+def _scaled_tanh(b: Builder, x: Value, f: Activation) -> Value:
+    inner = b.op("Tanh", b.op("Mul", x, b.like(f.beta, x)))
+    return b.op("Mul", inner, b.like(f.alpha, x))
+
+
+def _hard_sigmoid(b: Builder, x: Value, f: Activation) -> Value:
+    return b.op("Clip", _line(b, x, f), b.like(0.0, x), b.like(1.0, x))
+
+
+def _leaky_relu(b: Builder, x: Value, f: Activation) -> Value:
+    negative = b.op("Mul", x, b.like(f.alpha, x))
+    return b.op("Where", b.op("Less", x, b.like(0.0, x)), negative, x)
+
+
+def _thresholded_relu(b: Builder, x: Value, f: Activation) -> Value:
+    over = b.op("Greater", x, b.like(f.alpha, x))
+    return b.op("Where", over, x, b.like(0.0, x))
+
+
+def _elu(b: Builder, x: Value, f: Activation) -> Value:
+    below = b.op("Sub", b.op("Exp", x), b.like(1.0, x))
+    scaled = b.op("Mul", below, b.like(f.alpha, x))
+    return b.op("Where", b.op("Less", x, b.like(0.0, x)), scaled, x)
+
+
+_ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {
+    "sigmoid": lambda b, x, f: b.op("Sigmoid", x),
+    "tanh": lambda b, x, f: b.op("Tanh", x),
+    "relu": lambda b, x, f: b.op("Relu", x),
+    "softplus": lambda b, x, f: b.op("Softplus", x),
+    "softsign": _softsign,
+    "affine": _line,
+    "scaledtanh": _scaled_tanh,
+    "hardsigmoid": _hard_sigmoid,
+    "leakyrelu": _leaky_relu,
+    "thresholdedrelu": _thresholded_relu,
+    "elu": _elu,
+}
 
 
 def dim_of(node: Node, index: int, axis: int) -> Dim:

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -123,7 +124,7 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
     value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
-    return b.constant(np.full(result.shape, value), x.element)
+    return b.filled(value, result.shape, x.element)
 
 
 def _of_booleans(b: Builder, node: Node) -> Result:
@@ -296,5 +297,5 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return tuple(d for i, d in enumerate(shape) if i not in gone)
     if keep:
         return (ANY,) * rank
-    count = given.shape[0] if given is not None and given.rank == 1 else None
-    return (ANY,) * (rank - count) if isinstance(count, int) else None
+    count = length_of(given) if given is not None and given.rank == 1 else None
+    return None if count is None else (ANY,) * (rank - count)

@@ -144,7 +144,8 @@ def _float_count(node: Node) -> int | None:
     if any(end is None for end in ends):
         return None
     start, limit, delta = (float(end.reshape(-1)[0]) for end in ends)  # type: ignore[union-attr]
-    return max(0, math.ceil((limit - start) / delta)) if delta else None
+    count = (limit - start) / delta if delta else math.nan
+    return max(0, math.ceil(count)) if math.isfinite(count) else None
 
 
 @knows("Range")

@@ -66,7 +66,7 @@ def trilu(b: Builder, node: Node) -> Value | None:
     if x.element is STRING:
         raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
     ranks(node, 0)
-    if 0 in x.shape:
+    if 0 in x.dims:
         return b.op("Identity", x)
     diagonal = b.constant(0) if k is None else scalar(b, k)
     side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"

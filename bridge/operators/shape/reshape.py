@@ -127,11 +127,11 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     if axes is None:
         return None
     known = None if x.rank is None else known_axes(axes, x.rank)
-    if known is not None and any(isinstance(x.shape[a], int) and x.shape[a] != 1 for a in known):
-        kept = [a for a in known if not isinstance(x.shape[a], int) or x.shape[a] == 1]
+    if known is not None and any(isinstance(x.dims[a], int) and x.dims[a] != 1 for a in known):
+        kept = [a for a in known if not isinstance(x.dims[a], int) or x.dims[a] == 1]
         return b.op("Squeeze", x, b.constant(kept)) if kept else x
     if node.attributes["allow_axis_skip"]:
-        if known is None or any(not isinstance(x.shape[a], int) for a in known):
+        if known is None or any(not isinstance(x.dims[a], int) for a in known):
             raise Refused(
                 "which axes it squeezes depends on the input (allow_axis_skip); "
                 "give the graph's inputs static shapes"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import CONTENT_LIMIT, first, infers
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
     known_integers,
+    rearranged,
     unknown,
     with_dim,
 )
-from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
 from bridge.operators import Refused, expands, reads
 from bridge.operators.idioms import as_i64, sizes, vector
 
@@ -47,7 +50,7 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
     # The last part is the smaller one: ceil(size / count) for the others.
     whole = sizes(b, x, axis)
     each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
-    edges = b.op("Min", b.op("Mul", each, b.constant(np.arange(count + 1))), whole)
+    edges = b.op("Min", b.op("Mul", each, b.counted(count + 1)), whole)
     return b.ops(
         "VariadicSplit",
         count,
@@ -156,17 +159,27 @@ def infer_split(node: Node) -> list[Type]:
     if data.shape is None or axis is None:
         return [TensorType(data.element, unknown(data.rank))] * len(node.outputs)
     lengths = split_lengths(node)
-    _split_content(node, lengths)
+    _split_content(node, axis, lengths)
     return [TensorType(data.element, with_dim(data.shape, axis, length)) for length in lengths]
 
 
-def _split_content(node: Node, lengths: tuple[Dim, ...]) -> None:
-    """Hands every part of a vector its elements; a content function speaks of one output only."""
-    content = content_of(node.inputs[0])
-    if content is None or not all(isinstance(length, int) for length in lengths):
-        return
+def _taken(part: range, axis: int, places: np.ndarray) -> np.ndarray:
+    return places.take(part, axis)
+
+
+def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
+    """Hands every part its elements; a content function speaks of one output only."""
+    content, shape = content_of(node.inputs[0]), first(node).shape
+    if content is not None and shape is not None and len(shape) == 1:
+        shape = (len(content),)
     at = 0
     for output, length in zip(node.outputs, lengths, strict=True):
+        output.content = None
+        if content is None or not is_static(shape) or not is_static(lengths):
+            continue
+        if sum(lengths) != shape[axis] or len(content) > CONTENT_LIMIT:
+            continue
         assert isinstance(length, int)
-        output.content = content[at : at + length]
+        part = range(at, at + length)
+        output.content = rearranged(content, shape, partial(_taken, part, axis))
         at += length

@@ -73,7 +73,7 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
 
 def _complex(b: Builder, x: Value) -> Value:
     """A signal with real and imaginary parts."""
-    return concat(b, -1, x, b.op("Sub", x, x)) if x.shape[-1] == 1 else x
+    return concat(b, -1, x, b.op("Sub", x, x)) if x.dims[-1] == 1 else x
 
 
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
@@ -81,13 +81,13 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
 
     Not by signal_size: OpenVINO's CPU plugin has no RDFT with one that is larger than the signal.
     """
-    old, new = x.shape[axis], integers(length)
+    old, new = x.dims[axis], integers(length)
     if new is not None and old == new[0]:
         return x
     grows = new is not None and isinstance(old, int) and old < new[0]
     if new is None or not isinstance(old, int) or grows:
         missing = b.op("Max", b.op("Sub", length, sizes(b, x, axis)), b.constant([0]))
-        dims = [missing if a == axis else sizes(b, x, a) for a in range(len(x.shape))]
+        dims = [missing if a == axis else sizes(b, x, a) for a in range(len(x.dims))]
         x = concat(b, axis, x, zeros(b, x, *dims))
         if grows:
             return x
@@ -101,7 +101,7 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     IRDFT serves the default length. For others the other half is made here: OpenVINO's IRDFT
     pads with what it finds in memory.
     """
-    bins = x.shape[axis]
+    bins = x.dims[axis]
     known = integers(length)
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
         return b.op("IRDFT", x, b.constant([axis]))

@@ -15,7 +15,7 @@ from bridge.neutral.inference.dims import (
     known_integers,
     unknown,
 )
-from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
 from bridge.operators import Refused, expands
 from bridge.operators.idioms import concat, ranks, reshape, sizes, transpose
 
@@ -169,8 +169,8 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     ranks(node, 0)
     assert x is not None
     sizes_, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
-    space = x.shape[2:]
-    if not all(isinstance(size, int) for size in space):
+    space = x.dims[2:]
+    if not is_static(space):
         raise Refused("the size of its images is not known; give the graph's inputs static shapes")
     reach = [(size - 1) * rate + 1 for size, rate in zip(sizes_, rates, strict=True)]
     counts, pads = [], []

@@ -167,10 +167,14 @@ def _antialias(attributes: dict[str, Any], rank: int) -> bool:
     )
 
 
+_KINDS = {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow": "cubic"}
+"""Modes that weigh as another does; the rest is in the settings."""
+
+
 def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
     """Every axis written out, but for those whose size stays: OpenVINO leaves them alone."""
     attributes = node.attributes
-    mode = attributes["mode"]
+    mode: str = attributes["mode"]
     assert x.shape is not None
     pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.shape))
     known = values_of(wanted)
@@ -193,9 +197,7 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
             scale = b.op("Div", cast(b, out, F32), wide)
         todo.append(Axis(axis, count, out, scale))
     method = Method(
-        {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow": "cubic"}.get(
-            mode, mode
-        ),
+        _KINDS.get(mode, mode),
         "half_pixel" if pillow else attributes["coordinate_transformation_mode"],
         attributes["nearest_mode"],
         antialias=antialias,

@@ -19,7 +19,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, TensorType, Type
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, ranks, scalar, size, sizes
+from bridge.operators.idioms import as_i64, cast, concat, element_type, ranks, scalar, size, sizes
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -274,7 +274,7 @@ def element_at(b: Builder, vector: Value | None, index: int) -> Value:
         item = b.constant(known.reshape(-1)[index])
     else:
         item = b.op("Gather", vector, b.constant(index), b.constant(0))
-    return cast(b, item, F32) if vector.element.is_float else item
+    return cast(b, item, F32) if element_type(vector).is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:

@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 
+from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, STRING
@@ -46,7 +47,7 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     if mode == "IDF":
         total = b.op("Cast", b.op("Greater", total, b.constant(0.0)), to=F32)
     indices = np.array(attributes["ngram_indexes"])
-    places = np.zeros((len(indices), indices.max() + 1), np.float32)
+    places = zeros((len(indices), int(indices.max()) + 1), np.float32, repr(node))
     weights = attributes.get("weights") if mode != "TF" else None
     places[np.arange(len(indices)), indices] = weights or 1.0
     return b.op("MatMul", total, b.constant(places))

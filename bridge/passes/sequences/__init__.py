@@ -13,9 +13,11 @@ from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
 from bridge.operators import Refused
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
+from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.boundary import enter_model, leave_model
-from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.operators import lowering
 
 
@@ -31,12 +33,14 @@ def has_compound(model: Model) -> bool:
 
 
 def lower_sequences(model: Model, context: Context) -> None:
-    """Rewrites, in place, every sequence and optional of the model.
+    """Rewrites, in place, every sequence and optional of the model, and notes in the report the
+    branches that fail whenever they are taken and are pruned for that.
 
     Raises UnsupportedError with what stands in the way.
     """
     if not has_compound(model):
         return
+    remove_dead_nodes(model.graph, trim=True)
     lowering = Lowering(model.graph, context.target)
     try:
         boundary = enter_model(model, lowering)
@@ -46,6 +50,7 @@ def lower_sequences(model: Model, context: Context) -> None:
         op, where = lowering.place()
         findings = [Unsupported(op, where, str(refused))]
         raise UnsupportedError(str(context.target), findings) from None
+    context.report.pruned += lowering.pruned
     model.graph.nodes = lowering.nodes
     infer_graph(model.graph)
     fold_graph(model.graph)

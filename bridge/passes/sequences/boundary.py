@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.boundary import KEY, Boundary, Port
 from bridge.neutral.graph import Graph, Model, Value
+from bridge.neutral.record import KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -22,6 +22,7 @@ from bridge.neutral.types import (
     innermost,
 )
 from bridge.operators import Refused
+from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
@@ -35,12 +36,12 @@ from bridge.passes.sequences.forms import (
     to_ragged,
     undetermined,
 )
-from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.passes.sequences.lower import Lowering
 
 
-def enter_model(model: Model, lowering: Lowering) -> Boundary:
+def enter_model(model: Model, lowering: Lowering) -> Record:
     """Replaces compound inputs by tensors; the record of them."""
-    boundary = Boundary()
+    boundary = Record()
     inputs: list[Value] = []
     for value in model.graph.inputs:
         if not is_compound(value):
@@ -96,7 +97,7 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
+def leave_model(model: Model, lowering: Lowering, boundary: Record) -> None:
     """Replaces compound outputs by tensors, and records all in the model's metadata."""
     graph = model.graph
     names = graph.output_names or [v.name for v in graph.outputs]
@@ -118,7 +119,7 @@ def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
         model.metadata[KEY] = boundary.dumps()
 
 
-def _order(graph: Graph, boundary: Boundary) -> list[str]:
+def _order(graph: Graph, boundary: Record) -> list[str]:
     """The names of the model's inputs as they were."""
     order: list[str] = []
     for value in graph.inputs:

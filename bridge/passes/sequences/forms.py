@@ -17,6 +17,10 @@ from bridge.neutral.types import ANY, BOOL, I64, Element, Shape, TensorType, is_
 from bridge.operators import Refused
 
 
+class Fails(Refused):
+    """Raised for an operator that fails whenever it runs, in ONNX too."""
+
+
 @dataclass(frozen=True)
 class Elements:
     """A sequence whose length is known: its elements, and what is known of each one's type."""
@@ -163,7 +167,7 @@ def only_shape(*forms: Sequence) -> tuple[int, ...] | None:
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None or 0 in shape or not is_static(shape):
         return None
-    return shape  # type: ignore[return-value]
+    return shape
 
 
 def ranks_of(form: Sequence) -> set[int]:

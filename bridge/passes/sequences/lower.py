@@ -2,61 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import numpy as np
 
-from bridge.neutral.builder import Builder, Target
+from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.inference.control import enter, widen
-from bridge.neutral.ports import (
-    Carried,
-    Condition,
-    InputPort,
-    Invariant,
-    Iteration,
-    OutputPort,
-    Sliced,
-    Stacked,
-    Yield,
-)
+from bridge.neutral.ports import Carried, Stacked
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import OptionalType, SequenceType
 from bridge.operators import Refused
-from bridge.passes.sequences.forms import (
-    Elements,
-    Form,
-    Maybe,
-    Ragged,
-    Uniform,
-    common,
-    converted,
-    leaf_types,
-    leaves,
-    rebuilt,
-    same_structure,
+from bridge.operators.control.idle import initial_states, never_runs, surely_runs
+from bridge.passes.fold import inline_branch
+from bridge.passes.sequences.bodies import (
+    Inputs,
+    OpenBody,
+    is_compound,
+    part_names,
+    same_form,
 )
+from bridge.passes.sequences.forms import Fails, Form, Maybe, common, leaves, rebuilt
 from bridge.passes.sequences.operators import lowering
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
 
 
-def is_compound(value: Value | None) -> bool:
-    """Whether a value is a sequence or an optional."""
-    return value is not None and isinstance(value.type, SequenceType | OptionalType)
-
-
 class Lowering:
-    """Lowers one graph. `forms` holds the forms of its compound values."""
+    """Lowers one graph, which stands at `where`. `forms` holds the forms of its compound values,
+    `pruned` tells of each branch and body that is left out because it would fail."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, where: str = "graph") -> None:
         self.source = graph
         self.nodes: list[Node] = []
         self.target = target
+        self.where = where
         self.builder = Builder(self.nodes, target=target)
         self.forms: dict[Value, Form] = {}
+        self.pruned: list[str] = []
         self.substitution = Substitution()
         self.current: Node | None = None
         self.inner: Lowering | None = None
@@ -110,8 +93,9 @@ class Lowering:
     def _bind(self, value: Value, form: Form) -> None:
         """Makes `form` what an output of the old graph is."""
         if isinstance(form, Value):
-            if form.producer is None or form.names or form in self.source.inputs:
+            if form in self.source.inputs:
                 form = self.builder.op("Identity", form)
+            form = self._own(form)
             known = form.type
             self.substitution.replace(value, form)
             if isinstance(value.type, SequenceType | OptionalType):
@@ -119,12 +103,60 @@ class Lowering:
         else:
             self.forms[value] = form
 
+    def _own(self, value: Value) -> Value:
+        """The value, or a copy where it has a name or a place of its own already."""
+        if value.producer is None or value.names:
+            return self.builder.op("Identity", value)
+        return value
+
+    def _open(self, node: Node, role: str, index: int, copy: bool = False) -> OpenBody:
+        """A body of a node, to be lowered."""
+        body = clone_body(node.bodies[index]) if copy else node.bodies[index]
+        inner = Lowering(body.graph, self.target, f"{self.where} / {node!r} / {role}")
+        inner.builder.name = node.name
+        self.inner = inner
+        return OpenBody(self, inner, node, body)
+
     def _if(self, node: Node) -> None:
-        branches = [_Body(self, node, body) for body in node.bodies]
-        for branch in branches:
-            self.inner = branch.lowering
+        condition = integers(self._head(node, 0))
+        branches: list[OpenBody] = []
+        failed: list[tuple[str, OpenBody, Fails]] = []
+        for index, (role, _) in enumerate(node.roles()):
+            if condition is not None and bool(condition[0]) != (index == 0):
+                continue
+            branch = self._open(node, role, index)
             branch.enter_invariants()
-            branch.lowering.run()
+            try:
+                branch.lowering.run()
+                branches.append(branch)
+            except Fails as failure:
+                failed.append((role, branch, failure))
+        if not branches:
+            # So this graph fails wherever it runs.
+            _, first, why = failed[0]
+            self.inner = first.lowering
+            raise why
+        for role, _, why in failed:
+            self.pruned.append(f"{self.where} / {node!r}: its {role} fails, {why}")
+        for branch in branches:
+            self.pruned += branch.lowering.pruned
+        if len(branches) == 1:
+            self._inline(node, branches[0])
+        else:
+            self._merge(node, branches)
+
+    def _inline(self, node: Node, branch: OpenBody) -> None:
+        """Puts a branch in the place of its If."""
+        targets = [branch.output(index) for index in range(len(node.outputs))]
+        inputs = Inputs([None])
+        body = branch.finish_if(targets, inputs)
+        outputs = [Value() for target in targets for _ in leaves(target)]
+        made = Node("If", inputs.values, outputs, bodies=(body,))
+        inline_branch(made, body, self.nodes, self.substitution)
+        self._bind_outputs(node, targets, [self._own(self.substitution.of(v)) for v in outputs])
+
+    def _merge(self, node: Node, branches: list[OpenBody]) -> None:
+        """An If whose branches give forms of one structure."""
         targets: list[Form] = []
         for index, value in enumerate(node.outputs):
             forms = [branch.output(index) for branch in branches]
@@ -133,64 +165,91 @@ class Lowering:
                 target = common(target, form, value.name)
             assert target is not None
             targets.append(target)
-        inputs = _Inputs([self.substitution.of(v) if v is not None else None
-                          for v in node.inputs[:1]])  # fmt: skip
+        inputs = Inputs([self._head(node, 0)])
         bodies = tuple(branch.finish_if(targets, inputs) for branch in branches)
         count = sum(1 for target in targets for _ in leaves(target))
         made = self.builder.node("If", inputs.values, count, {}, bodies, node.name, node.extras)
-        self._bind_outputs(node, targets, made)
+        self._bind_outputs(node, targets, made.outputs)
 
-    def _bind_outputs(self, node: Node, targets: list[Form], made: Node) -> None:
-        values = iter(made.outputs)
+    def _head(self, node: Node, index: int) -> Value | None:
+        """A condition or trip count."""
+        value = node.input(index)
+        return None if value is None else self.substitution.of(value)
+
+    def _bind_outputs(self, node: Node, targets: list[Form], values: list[Value]) -> None:
+        parts = iter(values)
         for old, target in zip(node.outputs, targets, strict=True):
-            form = rebuilt(target, values)
+            form = rebuilt(target, parts)
             if isinstance(form, Maybe) and not isinstance(old.type, OptionalType):
                 # A state may enter as an optional and leave as what it holds.
                 form = form.payload or form
             if isinstance(form, Value):
                 self.substitution.replace(old, form)
             else:
-                for leaf, part in zip(leaves(form), _part_names(form), strict=True):
+                for leaf, part in zip(leaves(form), part_names(form), strict=True):
                     leaf.names = [f"{name}.{part}" for name in old.names]
                 self.forms[old] = form
 
     def _loop(self, node: Node) -> None:
+        heads = [self._head(node, index) for index in (0, 1)]
+        if never_runs(heads):
+            results = self._without_iteration(node)
+            if results is not None:
+                self._bind_all(node, results)
+                return
         states = _initial_states(self, node)
-        for _ in range(MOST_ROUNDS):
-            attempt = _Body(self, node, clone_body(node.bodies[0]))
-            self.inner = attempt.lowering
-            attempt.enter_loop(states)
-            attempt.lowering.run()
-            again = attempt.next_states(states)
-            if all(_same(a, b) for a, b in zip(states, again, strict=True)):
-                break
-            states = again
-        else:
-            raise Refused("the structure of a sequence in its state never settles")
-        heads = [None if v is None else self.substitution.of(v) for v in node.inputs[:2]]
-        inputs = _Inputs(heads)
-        body, targets = attempt.finish_loop(states, inputs)
+        try:
+            attempt = self._attempt(node, states)
+        except Fails as failure:
+            results = self._without_iteration(node)
+            if results is None or surely_runs(node, heads):
+                raise
+            self.pruned.append(f"{self.where} / {node!r}: its body fails, {failure}")
+            self._bind_all(node, results)
+            return
+        self.pruned += attempt.lowering.pruned
+        inputs = Inputs(heads)
+        body, targets = attempt.finish_loop(inputs)
         count = sum(1 for target in targets for _ in leaves(target))
         made = self.builder.node(
             "Loop", inputs.values, count, {}, (body,), node.name, node.extras
         )  # fmt: skip
-        self._bind_outputs(node, targets, made)
+        self._bind_outputs(node, targets, made.outputs)
 
+    def _attempt(self, node: Node, states: list[Form | None]) -> OpenBody:
+        """A Loop's body, lowered with states in forms that they keep."""
+        for _ in range(MOST_ROUNDS):
+            attempt = self._open(node, "body", 0, copy=True)
+            attempt.enter_loop(states)
+            attempt.lowering.run()
+            again = attempt.next_states()
+            if all(same_form(a, b) for a, b in zip(states, again, strict=True)):
+                return attempt
+            states = again
+        raise Refused("the structure of a sequence in its state never settles")
 
-def _part_names(form: Form) -> Iterator[str]:
-    match form:
-        case Value():
-            yield "value"
-        case Elements():
-            yield from (str(i) for i in range(len(form.items)))
-        case Ragged():
-            yield from ("data", "shapes")
-        case Uniform():
-            yield "data"
-        case Maybe():
-            yield "present"
-            if form.payload is not None:
-                yield from _part_names(form.payload)
+    def _without_iteration(self, node: Node) -> list[Form] | None:
+        """What a Loop gives that does not run: its initial states, and stacks of nothing; None
+        where that is not known."""
+        results: list[Form | None] = [None] * len(node.outputs)
+        for output, value in initial_states(node).items():
+            results[output] = self.form(value)
+        for stack in node.body.outputs:
+            if isinstance(stack, Stacked):
+                type = node.outputs[stack.output].tensor
+                if type.element is not None and type.shape is not None:
+                    shape = [dim if isinstance(dim, int) else 0 for dim in type.shape]
+                    shape[stack.axis] = 0
+                    zeros = np.zeros(shape, type.element.dtype)
+                    results[stack.output] = self.builder.constant(zeros)
+        known = [form for form in results if form is not None]
+        return known if len(known) == len(results) else None
+
+    def _bind_all(self, node: Node, results: list[Form]) -> None:
+        for value, form in zip(node.outputs, results, strict=True):
+            if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
+                form = form.payload or form
+            self._bind(value, form)
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:
@@ -200,226 +259,3 @@ def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:
         value = node.inputs[port.input] if isinstance(port, Carried) and port.input else None
         states.append(outer.form(value) if value is not None else None)
     return states
-
-
-class _Inputs:
-    """The inputs of a node under construction, each distinct value once."""
-
-    def __init__(self, values: list[Value | None]) -> None:
-        self.values = values
-        self._index: dict[Value, int] = {}
-
-    def index(self, value: Value) -> int:
-        found = self._index.get(value)
-        if found is None:
-            found = self._index[value] = len(self.values)
-            self.values.append(value)
-        return found
-
-
-class _Body:
-    """One body while it is lowered: the new inputs, each with the port it will have."""
-
-    def __init__(self, outer: Lowering, node: Node, body: Body) -> None:
-        self.outer = outer
-        self.node = node
-        self.body = body
-        self.lowering = Lowering(body.graph, outer.target)
-        self.lowering.builder.name = node.name
-        self.entries: list[tuple[Value, InputPort, Value | None]] = []
-
-    def enter_invariants(self) -> None:
-        """Gives the body what it captures."""
-        for value, port in self.body.entries():
-            self._enter(value, port)
-
-    def _enter(self, value: Value, port: InputPort) -> None:
-        outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
-        if outer_value is None:
-            self.entries.append((value, port, None))
-            if not isinstance(port, Carried):
-                enter(self.node, value, port)
-            return
-        form = self.outer.form(outer_value)
-        if isinstance(form, Value) and not is_compound(value):
-            value.type, value.content = form.type, form.content
-            self.entries.append((value, port, form))
-            return
-        inner: list[Value] = []
-        for leaf, part in zip(leaves(form), _part_names(form), strict=True):
-            tensor = leaf.constant
-            if tensor is not None:
-                inner.append(self.lowering.builder.tensor(tensor))
-                continue
-            made = Value(leaf.type, [f"{name}.{part}" for name in value.names])
-            made.content = leaf.content
-            self.entries.append((made, port, leaf))
-            inner.append(made)
-        self.lowering.forms[value] = rebuilt(form, iter(inner))
-
-    def enter_loop(self, states: list[Form | None]) -> None:
-        """Gives a Loop's body what it captures, and its states in the forms tried."""
-        for value, port, state in zip(
-            self.body.graph.inputs, self.body.inputs, states, strict=True
-        ):
-            if not isinstance(port, Carried) or state is None:
-                self._enter(value, port)
-            elif isinstance(state, Value) and not is_compound(value):
-                self.entries.append((value, port, None))
-                value.type = state.type
-            else:
-                inner = []
-                for type, part in zip(leaf_types(state), _part_names(state), strict=True):
-                    made = Value(type, [f"{name}.{part}" for name in value.names])
-                    self.entries.append((made, port, None))
-                    inner.append(made)
-                self.lowering.forms[value] = rebuilt(state, iter(inner))
-
-    def output(self, index: int) -> Form:
-        """The form that becomes the node's output `index`."""
-        for value, port in self.body.exits():
-            if isinstance(port, Yield) and port.output == index:
-                return self.lowering.form(value)
-        raise AssertionError(f"no branch output {index}")
-
-    def next_states(self, states: list[Form | None]) -> list[Form | None]:
-        """What the states must be able to hold after an iteration."""
-        result: list[Form | None] = []
-        for port, state in zip(self.body.inputs, states, strict=True):
-            if not isinstance(port, Carried) or state is None:
-                result.append(state)
-                continue
-            value = self.body.graph.outputs[port.output]
-            again = self.lowering.form(value)
-            merged = common(state, again, value.name)
-            if isinstance(merged, Value) and isinstance(again, Value) and merged is state:
-                merged = _widened(state, again)
-            elif isinstance(merged, Elements) and isinstance(again, Elements):
-                assert isinstance(state, Elements)
-                pairs = zip(state.items, again.items, strict=True)
-                merged = Elements(tuple(_widened(a, b) for a, b in pairs), state.item)
-            result.append(merged)
-        return result
-
-    def finish_if(self, targets: list[Form], inputs: _Inputs) -> Body:
-        """The lowered branch, its outputs in the structure of `targets`."""
-        outputs: list[Value] = []
-        for index, target in enumerate(targets):
-            name = self.node.outputs[index].name
-            form = converted(self.lowering.builder, self.output(index), target, name)
-            outputs += leaves(form)
-        ports: list[OutputPort] = [Yield(i) for i in range(len(outputs))]
-        return self._close(outputs, ports, self._input_ports(inputs))
-
-    def _input_ports(self, inputs: _Inputs) -> list[tuple[Value, InputPort]]:
-        result: list[tuple[Value, InputPort]] = []
-        for value, _, outer in self.entries:
-            assert outer is not None
-            result.append((value, Invariant(inputs.index(outer))))
-        return result
-
-    def _close(
-        self,
-        outputs: list[Value],
-        output_ports: list[OutputPort],
-        entries: list[tuple[Value, InputPort]],
-    ) -> Body:
-        self.body.graph.nodes = self.lowering.nodes
-        self.body.set_entries(entries)
-        self.body.set_exits(zip(outputs, output_ports, strict=True))
-        return self.body
-
-    def finish_loop(self, states: list[Form | None], inputs: _Inputs) -> tuple[Body, list[Form]]:
-        """The lowered body of a Loop, and the structure of each of the node's outputs."""
-        b = self.lowering.builder
-        carried: dict[int, Form] = {}
-        for port, state in zip(self.body.inputs, states, strict=True):
-            if isinstance(port, Carried) and state is not None:
-                carried[port.output] = state
-        # The node's outputs keep their order, each in as many values as its form has leaves.
-        targets: list[Form | None] = [None] * len(self.node.outputs)
-        by_output: list[Form] = []
-        for index, (value, exit) in enumerate(self.body.exits()):
-            form: Form | None = self.lowering.form(value)
-            if index in carried:
-                form = converted(b, form, carried[index], value.name)
-            assert form is not None
-            by_output.append(form)
-            if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                targets[exit.output] = form
-        first: dict[int, int] = {}
-        count = 0
-        for index, target in enumerate(targets):
-            first[index] = count
-            count += sum(1 for _ in leaves(target))
-        outputs: list[Value] = []
-        ports: list[OutputPort] = []
-        place: dict[int, int] = {}
-        for index, (form, exit) in enumerate(zip(by_output, self.body.outputs, strict=True)):
-            place[index] = len(outputs)
-            for offset, leaf in enumerate(leaves(form)):
-                outputs.append(leaf)
-                ports.append(_moved(exit, first, offset))
-        entries = self._loop_entries(states, inputs, place)
-        body = self._close(outputs, ports, entries)
-        return body, [t for t in targets if t is not None]
-
-    def _loop_entries(
-        self, states: list[Form | None], inputs: _Inputs, place: dict[int, int]
-    ) -> list[tuple[Value, InputPort]]:
-        starts: dict[int, Iterator[Value]] = {}
-        offsets: dict[int, int] = {}
-        for port, state in zip(self.body.inputs, states, strict=True):
-            if isinstance(port, Carried) and port.input is not None and state is not None:
-                outer = self.node.inputs[port.input]
-                assert outer is not None
-                form = converted(self.outer.builder, self.outer.form(outer), state, outer.name)
-                starts[id(port)] = leaves(form)
-        entries: list[tuple[Value, InputPort]] = []
-        for value, port, outer in self.entries:
-            match port:
-                case Invariant():
-                    assert outer is not None
-                    entries.append((value, Invariant(inputs.index(outer))))
-                case Carried():
-                    at = place[port.output] + offsets.get(id(port), 0)
-                    offsets[id(port)] = offsets.get(id(port), 0) + 1
-                    if isinstance(self.body.outputs[port.output], Condition):
-                        entries.append((value, Carried(port.input, at)))
-                    else:
-                        start = next(starts[id(port)])
-                        inputs.values.append(start)
-                        entries.append((value, Carried(len(inputs.values) - 1, at)))
-                case Sliced():
-                    whole = self.node.inputs[port.input]
-                    assert whole is not None
-                    index = inputs.index(self.outer.substitution.of(whole))
-                    entries.append((value, replace(port, input=index)))
-                case Iteration():
-                    entries.append((value, port))
-        return entries
-
-
-def _same(a: Form | None, b: Form | None) -> bool:
-    """Whether two forms have one structure, and leaves of the same types."""
-    if a is None or b is None:
-        return a is b
-    return same_structure(a, b) and leaf_types(a) == leaf_types(b)
-
-
-def _widened(state: Value, again: Value) -> Value:
-    """A value of the type that a state has before and after an iteration."""
-    type = widen(state.type, again.type)
-    return state if type == state.type else Value(type, state.names)
-
-
-def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
-    match exit:
-        case Yield():
-            return Yield(None if exit.output is None else first[exit.output] + offset)
-        case Stacked():
-            return Stacked(
-                first[exit.output], exit.axis, exit.start, exit.stride, exit.end,
-                exit.part_size, exit.keepdims,
-            )  # fmt: skip
-    return exit

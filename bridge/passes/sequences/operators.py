@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import (
@@ -22,6 +20,7 @@ from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences import ragged, uniform
 from bridge.passes.sequences.forms import (
     Elements,
+    Fails,
     Form,
     Maybe,
     Ragged,
@@ -114,7 +113,7 @@ def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
         return None
     place = known[0] + len(form.items) if known[0] < 0 else known[0]
     if not 0 <= place < bound:
-        raise Refused(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
+        raise Fails(f"position {known[0]} is outside the sequence of {len(form.items)} elements")
     return place
 
 
@@ -126,7 +125,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         if place is not None:
             return form.items[place]
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).at(b, form, index)
+    return uniform.at(b, form, index) if isinstance(form, Uniform) else ragged.at(b, form, index)
 
 
 @lowers("SequenceInsert")
@@ -153,15 +152,14 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = _sequence(forms[0], node)
     index = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
     if isinstance(form, Elements):
-        place = (
-            len(form.items) - 1
-            if index is None
-            else _constant_position(form, index, len(form.items))
-        )
+        last = b.constant(-1) if index is None else index
+        place = _constant_position(form, last, len(form.items))
         if place is not None:
             return Elements((*form.items[:place], *form.items[place + 1 :]), form.item)
     form = _movable(b, form, node)
-    return (uniform if isinstance(form, Uniform) else ragged).erase(b, form, index)
+    if isinstance(form, Uniform):
+        return uniform.erase(b, form, index)
+    return ragged.erase(b, form, index)
 
 
 @lowers("ConcatFromSequence")
@@ -174,7 +172,7 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
         join = ragged.stack if new else ragged.concat
         return join(b, form, axis, _name(node))
     if not form.items:
-        raise Refused("an empty sequence has nothing to concatenate")
+        raise Fails("an empty sequence has nothing to concatenate")
     items = form.items
     if new:
         items = tuple(b.op("Unsqueeze", item, b.constant([axis])) for item in items)
@@ -192,7 +190,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
         )
     axis = node.attributes["axis"] % value.rank
     keepdims = not drops_axis(node)
-    counts = _known_counts(value.shape[axis], split)
+    counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
     dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
@@ -213,18 +211,20 @@ def _known_counts(dim: object, split: Value | None) -> list[int] | None:
     if not isinstance(dim, int):
         return None
     if split is None:
-        return [1] * dim
+        return [1] * dim if dim <= LONGEST else None
     known = integers(split)
     if known is None:
         return None
-    size = known[0]
+    size = known[0] if known else 0
+    if size < 1 or -(-dim // size) > LONGEST:
+        return None
     return [min(size, dim - start) for start in range(0, dim, size)]
 
 
 def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: bool) -> Form:
     item = TensorType(value.element, value.shape)
     if not counts:
-        shape = tuple(d for i, d in enumerate(value.shape) if keepdims or i != axis)
+        shape = tuple(d for i, d in enumerate(value.dims) if keepdims or i != axis)
         return Elements((), TensorType(value.element, shape))
     if len(counts) == 1:
         parts = [value]
@@ -250,7 +250,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
         return Elements((), type.item)
     if isinstance(type, TensorType) and type.element is not None and type.shape is not None:
         shape = [dim if isinstance(dim, int) else 1 for dim in type.shape]
-        return b.constant(np.zeros(shape, type.element.dtype))
+        return b.filled(0, shape, type.element)
     return None
 
 
@@ -266,9 +266,9 @@ def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
 def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = forms[0] if forms else None
     if isinstance(form, Maybe):
-        form = form.payload
+        form = None if integers(form.present) == (0,) else form.payload
     if form is None:
-        raise Refused("the optional that it takes has no element")
+        raise Fails("the optional that it takes has no element")
     return form
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.boundary import KEY, Boundary, Port
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
+from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     ELEMENTS,
@@ -25,10 +25,11 @@ from bridge.passes.context import Context
 
 def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
+    model.metadata.pop(CONSTANTS, None)
     text = model.metadata.pop(KEY, None)
     if text is None:
         return
-    boundary = Boundary.loads(text)
+    boundary = Record.loads(text)
     graph = model.graph
     front: list[Node] = []
     _restore_inputs(graph, boundary, Builder(front, target=context.target))
@@ -55,7 +56,7 @@ def _missing(part: str) -> InvalidModelError:
     )
 
 
-def _restore_inputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
     given = {name: value for value in graph.inputs for name in value.names}
     made: dict[str, Value] = {}
     for name, port in boundary.inputs.items():
@@ -100,7 +101,7 @@ def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> V
     absent = Graph(name="absent")
     inner = Builder(absent.nodes, b.name)
     if port.kind == "tensor":
-        dummy = inner.constant(np.zeros(port.dummy, element.dtype))
+        dummy = inner.filled(0, port.dummy, element)
     else:
         dummy = inner.op("SequenceEmpty", dtype=element)
     absent.outputs = [dummy]
@@ -132,7 +133,7 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     return data, b.op("Reshape", rows, shape, allowzero=True)
 
 
-def _restore_outputs(graph: Graph, boundary: Boundary, b: Builder) -> None:
+def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
     given: dict[str, Value] = {}
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
         given[name] = value

@@ -37,6 +37,7 @@ def _has_kernel(
 ) -> bool:
     """Whether there is one: for all axes up to rank 3, behind the channels up to rank 5, and for
     those of an image with its channels last."""
+    assert x.shape is not None
     rank = len(x.shape)
     if rank <= 3:
         return True

@@ -32,6 +32,7 @@ def reshaped(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
     kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), b.constant([0]))
     kept = b.op("Reshape", kept, b.constant([x.rank - count]))
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, b.constant(0)), allowzero=True)

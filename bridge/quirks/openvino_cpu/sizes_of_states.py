@@ -4,6 +4,8 @@ iteration for certain, though none may run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
@@ -26,15 +28,10 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     exits: dict[int, list[int]] = {}
     number: Value | None = None
     users = users_in(graph)
-    for value, port in draft.body.entries():
-        initial = draft.initial(port) if isinstance(port, Carried) else None
-        if not isinstance(port, Carried) or initial is None or initial.rank != value.rank:
-            continue
-        if port.input == 0:
-            continue
+    for value, port, initial in _states(draft):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
-        unknown = [axis for axis in axes if not isinstance(initial.shape[axis], int)]
+        unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
         if unknown and all(map(_hides, users.get(value, ()))):
             unknown = []
         if not _surely_runs(node) and axes and not _is_hidden(graph.outputs[port.output]):
@@ -55,6 +52,17 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         if not _hide_appended(graph, value, axes, number, states):
             graph.outputs[index] = _of_any_size(draft.inside(b), value, axes, number)
     return draft.build(b)
+
+
+def _states(draft: Draft) -> Iterator[tuple[Value, Carried, Value]]:
+    """The states with what they start with, but the trip count as one, and those whose rank
+    differs."""
+    for value, port in draft.body.entries():
+        initial = draft.initial(port) if isinstance(port, Carried) else None
+        if not isinstance(port, Carried) or port.input == 0 or initial is None:
+            continue
+        if initial.rank == value.rank:
+            yield value, port, initial
 
 
 def _surely_runs(node: Node) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
@@ -19,11 +17,11 @@ def gathered(b: Builder, node: Node, place: Place) -> Result:
     axes = _cut_from_the_start(data)
     if axes is None:
         return None
-    assert data.producer is not None
+    assert data.producer is not None and data.shape is not None
     part = data.producer.inputs[0]
     for axis in axes:
         size = data.shape[axis]
-        first = b.constant(np.arange(size)) if isinstance(size, int) else positions(b, data, axis)
+        first = b.counted(size) if isinstance(size, int) else positions(b, data, axis)
         part = b.op("Gather", part, first, b.constant(axis))
     return b.op("GatherElements", part, indices, **node.attributes)
 

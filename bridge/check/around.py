@@ -1,0 +1,140 @@
+"""What stands around a value in a file, in the terms of the file's own format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import onnx
+
+_SHOWN = 60  # characters of an attribute
+_CONSUMERS = 8
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An ONNX node or a layer of an IR near a value: it makes an input of the value's maker
+    ("before"), the value ("itself"), or takes it ("after"). Inputs and outputs are names."""
+
+    place: str
+    type: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+def neighbourhood(path: Path, value: str) -> list[Neighbour]:
+    """The node that makes the value of this name, those before it and those after it; nothing
+    where the file has no such value. Constants are left out."""
+    graphs = _ir_graphs(path) if path.suffix.lower() == ".xml" else _onnx_graphs(path)
+    for nodes, around in graphs:
+        itself = next((node for node in nodes if value in node.outputs), None)
+        if itself is None:
+            continue
+        seen = [*around, *nodes]
+        before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
+        after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
+        return [
+            *(_placed(node, "before") for node in before if node.type not in ("Constant", "Const")),
+            _placed(itself, "itself"),
+            *(_placed(node, "after") for node in after[:_CONSUMERS]),
+        ]
+    return []
+
+
+def _placed(node: Neighbour, place: str) -> Neighbour:
+    return Neighbour(place, node.type, node.name, node.inputs, node.outputs, node.attributes)
+
+
+Nodes = list[Neighbour]
+
+
+def _onnx_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
+    """The nodes of each graph of an ONNX model, outer graphs before inner ones, and those of the
+    graphs around it, whose values it may take. Inputs and outputs count as nodes, as in an IR."""
+    import onnx
+
+    waiting: list[tuple[onnx.GraphProto, Nodes]] = [
+        (onnx.load(path, load_external_data=False).graph, [])
+    ]
+    while waiting:
+        graph, around = waiting.pop(0)
+        nodes = [_onnx_node(node) for node in graph.node]
+        nodes += [Neighbour("", "input", "", (), (i.name,), {}) for i in graph.input]
+        nodes += [Neighbour("", "output", "", (o.name,), (), {}) for o in graph.output]
+        yield nodes, around
+        for node in graph.node:
+            for attribute in node.attribute:
+                inner = [attribute.g] if attribute.HasField("g") else attribute.graphs
+                waiting += [(one, [*around, *nodes]) for one in inner]
+
+
+def _onnx_node(node: onnx.NodeProto) -> Neighbour:
+    from onnx import helper
+
+    attributes = {}
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            text = f"a graph of {len(attribute.g.node)} nodes"
+        elif attribute.HasField("t"):
+            text = f"a tensor of shape {list(attribute.t.dims)}"
+        else:
+            found = helper.get_attribute_value(attribute)
+            text = found.decode(errors="replace") if isinstance(found, bytes) else str(found)
+        attributes[attribute.name] = text[:_SHOWN]
+    domain = f"{node.domain}::" if node.domain else ""
+    return Neighbour(
+        "", domain + node.op_type, node.name, tuple(node.input), tuple(node.output), attributes
+    )
+
+
+def _ir_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
+    """The layers of each graph of an IR, outer graphs before inner ones, and nothing around it."""
+    from xml.etree import ElementTree
+
+    waiting: list[Any] = [ElementTree.parse(path).getroot()]
+    while waiting:
+        net = waiting.pop(0)
+        layers = net.find("layers")
+        if layers is None:
+            continue
+        yield _layers(layers, net.find("edges")), []
+        waiting += [
+            inner
+            for layer in layers
+            for inner in layer
+            if inner.tag in ("body", "then_body", "else_body")
+        ]
+
+
+def _layers(layers: Any, edges: Any) -> Nodes:
+    from bridge.ir_format.names import split_names
+
+    outputs: dict[str, tuple[str, ...]] = {}
+    ports: dict[tuple[str, str], str] = {}
+    for layer in layers:
+        names: list[str] = []
+        for number, port in enumerate(layer.findall("output/port")):
+            own = split_names(port.get("names", "")) or [f"{layer.get('name')}:{number}"]
+            ports[layer.get("id"), port.get("id")] = own[0]
+            names += own
+        outputs[layer.get("id")] = tuple(names)
+    inputs: dict[str, list[str]] = {}
+    for edge in edges if edges is not None else ():
+        source = ports.get((edge.get("from-layer"), edge.get("from-port")), "")
+        inputs.setdefault(edge.get("to-layer"), []).append(source)
+    return [
+        Neighbour(
+            "",
+            f"{layer.get('type')} ({layer.get('version')})",
+            layer.get("name", ""),
+            tuple(inputs.get(layer.get("id"), ())),
+            outputs[layer.get("id")],
+            {k: v[:_SHOWN] for data in layer.findall("data") for k, v in data.attrib.items()},
+        )
+        for layer in layers
+    ]

@@ -1,0 +1,154 @@
+"""A check's report for scripts: what `bridge check --json` prints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from bridge.check.report import CheckReport
+from bridge.check.text import refusals
+
+Json = dict[str, Any]
+
+FORMAT = 1
+"""The version of this format: of what keys mean, not of which there are."""
+
+_FIRST = 8  # elements of an input that are shown
+
+
+def as_json(report: CheckReport) -> Json:
+    """The report in lists, dictionaries, numbers and text. Numbers that JSON lacks are text:
+    `inf`, `-inf` and `nan`."""
+    data: Json = _plain(
+        {
+            "bridge": _version(),
+            "format": FORMAT,
+            "source": report.source,
+            "verdict": _verdict(report),
+            "rtol": report.rtol,
+            "atol": report.atol,
+            "versions": [
+                {
+                    "label": version.label,
+                    "engine": version.engine,
+                    "files": [asdict(file) for file in version.files],
+                }
+                for version in report.versions
+            ],
+            "outputs": [
+                {
+                    "version": result.version,
+                    "output": result.output,
+                    "equal": result.worst.ok,
+                    "random": result.worst.random,
+                    "problem": result.worst.problem,
+                    "absolute": result.worst.absolute,
+                    "relative": result.worst.relative,
+                    "ulp": result.worst.ulp,
+                    "share": result.worst.share,
+                    "wrong": result.worst.wrong,
+                    "size": result.worst.size,
+                    "at": list(result.worst.worst),
+                    "expected": result.worst.expected,
+                    "actual": result.worst.actual,
+                    "input": result.sample,
+                    "text": str(result.worst),
+                }
+                for result in report.results
+            ],
+            "ifs": [
+                {
+                    "where": site.where,
+                    "parents": [[index, _role(branch)] for index, branch in site.parents],
+                    **{
+                        _role(branch): {
+                            "state": report.state((site.index, branch)).state,
+                            "text": report.state((site.index, branch)).text,
+                            "input": report.state((site.index, branch)).input,
+                        }
+                        for branch in (True, False)
+                    },
+                }
+                for site in report.sites
+            ],
+            "inputs": [
+                {
+                    "recipe": str(recipe),
+                    "tensors": {name: _described(value) for name, value in feeds.items()},
+                }
+                for recipe, feeds in zip(report.recipes, report.feeds, strict=True)
+            ],
+            "tried": report.runs,
+            "refused": dict(refusals(report).most_common()),
+            "failures": report.failures,
+            "notes": report.notes,
+            "first_difference": _first(report),
+        }
+    )
+    return data
+
+
+def _version() -> str:
+    try:
+        return version("onnx-openvino-bridge")
+    except PackageNotFoundError:  # run from a clone
+        return ""
+
+
+def _verdict(report: CheckReport) -> str:
+    if report.ok:
+        return "equal"
+    if report.different:
+        return "different"
+    return "incomplete" if report.compared else "nothing compared"
+
+
+def _role(branch: bool) -> str:
+    return "then" if branch else "else"
+
+
+def _first(report: CheckReport) -> Json | None:
+    first = report.first
+    if first is None or isinstance(first, str):
+        return None if first is None else {"text": first}
+    return {
+        "text": str(first),
+        "name": first.name,
+        "node": first.node,
+        "before": first.before,
+        "around": {
+            label: [asdict(neighbour) for neighbour in neighbours]
+            for label, neighbours in report.around.items()
+        },
+    }
+
+
+def _described(value: Any) -> Any:
+    """What is said of an input: type, shape, range and first elements; of a sequence each one's."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_described(item) for item in value]
+    array = np.asarray(value)
+    found: Json = {"type": str(array.dtype), "shape": list(array.shape)}
+    if array.dtype.kind in "biuf" and array.size:
+        numbers = array.astype(np.float64)
+        found |= {"lowest": numbers.min(), "highest": numbers.max(), "mean": numbers.mean()}
+    return {**found, "first": array.reshape(-1)[:_FIRST].tolist()}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -1,0 +1,354 @@
+"""Seeks inputs that take each branch of every If.
+
+Inputs for a branch are sought backwards from the conditions on the way to it (`probe`, `solve`).
+What is not reached so is left to chance, guided by what it finds, as a fuzzer is: inputs that
+reached a new branch are changed further, with sizes and numbers taken from the model's constants.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import EngineError, Session
+from bridge.check.inputs import Inputs, Recipe, open_sizes
+from bridge.check.instrument import Branch, IfSite
+from bridge.check.probe import Probe
+from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
+from bridge.errors import UsageError
+from bridge.neutral.graph import Model
+from bridge.neutral.types import TensorType
+
+Probes = Callable[[IfSite], tuple[Probe, Session] | None]
+"""Gives the probe of an If, loaded; None where there is none, or no engine takes it."""
+
+SECONDS = 30.0
+"""For the search, so that a large model is checked in a time that one waits."""
+
+_PATIENCE = 200  # runs without anything new after which chance is given up
+_SEEDS = 6  # of inputs that lead to a branch
+_ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
+_LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
+
+
+@dataclass
+class Exploration:
+    """Inputs that the model takes (`feeds`, made by `recipes`), the branches that each takes
+    (`taken`), each branch's first input by its place among them (`reached`), how often the model
+    refused an input, by the engine's message, and why no input takes a branch where that is known
+    (`unreachable`). `runs` is the number of inputs that were tried; `cut_short` says that the time
+    was over before the search was."""
+
+    feeds: list[dict[str, Any]] = field(default_factory=list)
+    recipes: list[Recipe] = field(default_factory=list)
+    taken: list[frozenset[Branch]] = field(default_factory=list)
+    reached: dict[Branch, int] = field(default_factory=dict)
+    refused: Counter[str] = field(default_factory=Counter)
+    unreachable: dict[Branch, str] = field(default_factory=dict)
+    runs: int = 0
+    cut_short: bool = False
+
+
+def explore(
+    model: Model,
+    session: Session,
+    sites: Sequence[IfSite],
+    base: Recipe,
+    samples: int,
+    budget: int,
+    probes: Probes,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Exploration:
+    """Find `samples` inputs that the model takes and more that reach further branches.
+
+    `model` is the graph without additions; `session` runs it with `IfSite.taken` among its
+    outputs. Runs at most `budget` times. `tell` is called with how far the search is.
+    """
+    search = _Search(model, session, sites, base, samples, budget, tell)
+    search.draw()
+    search.aim(probes)
+    search.wander()
+    return search.result
+
+
+class _Search:
+    def __init__(
+        self,
+        model: Model,
+        session: Session,
+        sites: Sequence[IfSite],
+        base: Recipe,
+        samples: int,
+        budget: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.model = model
+        self.session = session
+        self.sites = sites
+        self.base = base
+        self.samples = samples
+        self.budget = budget
+        self.tell = tell
+        self.inputs = Inputs(model)
+        self.largest = _LARGEST_INPUT
+        self.numbers = _Numbers.of(model)
+        self.result = Exploration()
+        self.end = time.monotonic() + SECONDS
+        self.wanted = {(site.index, branch) for site in sites for branch in (True, False)}
+
+    def draw(self) -> None:
+        """The first inputs, as the seed has them."""
+        for attempt in range(min(self.samples, self.budget)):
+            recipe = replace(self.base, seed=self.base.seed + attempt)
+            feeds = self.inputs.make(recipe)
+            self.largest = max(self.largest, 4 * _size(list(feeds.values())))
+            self._run(recipe, feeds)
+
+    def aim(self, probes: Probes) -> None:
+        """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
+
+        What the model refuses may be refused for what happens further in, and be reached when an
+        input is sought for that; only then it counts as what fails."""
+        hopeless: set[Branch] = set()
+        failing: dict[Branch, str] = {}
+        for site in self.sites:
+            open = [b for b in (True, False) if (site.index, b) in self.wanted]
+            if not open or self._over() or not hopeless.isdisjoint(site.parents):
+                continue
+            found = probes(site)
+            if found is None:
+                continue
+            for branch in open:
+                if (site.index, branch) in self.wanted:  # still
+                    solved, why = self._aim(site, branch, *found)
+                    if why:
+                        failing[site.index, branch] = why
+                    if not solved or (why and self._entered(site)):
+                        hopeless.add((site.index, branch))
+        for place, why in failing.items():
+            if place in self.wanted:
+                self._settle(place, f"the model fails there: {why}")
+
+    def _entered(self, site: IfSite) -> bool:
+        """Whether an input that the model takes leads to the If."""
+        reached = self.result.reached
+        return site.parents[-1] in reached if site.parents else bool(self.result.feeds)
+
+    # One search whose steps share what was tried: apart, each would need all of it.
+    def _aim(  # noqa: C901
+        self, site: IfSite, branch: bool, probe: Probe, session: Session
+    ) -> tuple[bool, str]:
+        """Seeks an input for one branch: whether any leads there, and why the model refuses those
+        that do."""
+        if probe.never:
+            return False, ""
+        if probe.always not in (None, branch):
+            what = "true" if probe.always else "false"
+            self._settle((site.index, branch), f"the condition is always {what}")
+            return False, ""
+
+        def distances(recipe: Recipe) -> tuple[float, ...]:
+            if self._over():
+                return ()
+            numbers = {
+                name: np.array(recipe.fills.get(name, 0), np.int64) for name in probe.iterations
+            }
+            try:
+                feeds = self._feeds(recipe)
+                return probe.distances(branch, session.run({**feeds, **numbers}))
+            except (EngineError, UsageError):
+                return ()
+
+        result = self.result
+        known = [*site.parents[-1:], (site.index, not branch)]
+        near = [result.recipes[result.reached[b]] for b in known if b in result.reached]
+        starts = [*near, *(replace(self.base, seed=self.base.seed + k) for k in range(3))]
+        wanted = [variables(asked, self.base) for asked in probe.asked()]
+        recipe = solve(starts, wanted, self.numbers.near_compared, distances)
+        if recipe is None:
+            return False, ""
+        refusals = Counter[str]()
+        asked = {own.key for some in wanted for own in some if isinstance(own, Size)}
+        for other in self._like(recipe, asked):
+            if other is not recipe and any(distances(other) or (1,)):
+                continue
+            try:
+                why = self._run(other, self._feeds(other))
+            except UsageError:
+                continue
+            if why is None:
+                return True, ""
+            refusals[why] += 1
+            if refusals.total() == _ATTEMPTS:
+                break
+        return True, refusals.most_common(1)[0][0] if refusals else ""
+
+    def _like(self, recipe: Recipe, asked: Set[str]) -> Iterator[Recipe]:
+        """The recipe, the same with other seeds, and with other sizes than those asked for."""
+        yield recipe
+        for seed in range(1, _SEEDS):
+            yield replace(recipe, seed=recipe.seed + seed)
+        keys = {key for value in self.inputs.values for key in open_sizes(value)}
+        for number in (1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0)):
+            for key in sorted(keys - self.base.sizes.keys() - asked):
+                yield replace(recipe, sizes={**recipe.sizes, key: number})
+
+    def _settle(self, branch: Branch, why: str) -> None:
+        """No input is sought any more for a branch."""
+        self.result.unreachable[branch] = why
+        self.wanted.discard(branch)
+
+    def wander(self) -> None:
+        """Leaves to chance what is missing still."""
+        settled = self.result.unreachable.keys()
+        within = {s.index for s in self.sites if not settled.isdisjoint(s.parents)}
+        self.wanted = {branch for branch in self.wanted if branch[0] not in within}
+        rng = np.random.default_rng(self.base.seed)
+        found = [*self.result.recipes, *_beginnings(self.base, self.model, self.numbers)]
+        idle = 0
+        while not self._over() and self.result.runs < self.budget:
+            missing = len(self.result.feeds) < self.samples
+            if not missing and (not self.wanted or idle > _PATIENCE):
+                break
+            recipe = found[int(rng.integers(len(found)))]
+            for _ in range(int(rng.integers(1, 5))):
+                recipe = _changed(recipe, self.model, self.base, self.numbers, rng)
+            idle += 1
+            try:
+                feeds = self._feeds(recipe)
+            except UsageError:  # too large
+                continue
+            if self._run(recipe, feeds) is None and self.result.recipes[-1:] == [recipe]:
+                found.append(recipe)
+                idle = 0
+
+    def _feeds(self, recipe: Recipe) -> dict[str, Any]:
+        """The inputs of a recipe; UsageError where they are larger than what is worth a try."""
+        return self.inputs.make(recipe, self.largest)
+
+    def _run(self, recipe: Recipe, feeds: dict[str, Any]) -> str | None:
+        """Runs the model, and keeps an input that shows something new; why the model refuses it."""
+        result = self.result
+        result.runs += 1
+        self.tell(
+            f"{result.runs} inputs tried"
+            + (f", {len(result.reached)} of {2 * len(self.sites)} branches" if self.sites else "")
+        )
+        try:
+            outputs = self.session.run(feeds)
+        except EngineError as error:
+            result.refused[str(error)] += 1
+            return str(error)
+        new = self._taken(outputs, self.wanted)
+        if new or len(result.feeds) < self.samples:
+            result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
+            result.feeds.append(feeds)
+            result.recipes.append(recipe)
+            every = {(site.index, branch) for site in self.sites for branch in (True, False)}
+            result.taken.append(self._taken(outputs, every))
+            self.wanted -= new
+        return None
+
+    def _taken(self, outputs: Mapping[str, Any], branches: Set[Branch]) -> frozenset[Branch]:
+        """Which of the branches a run took."""
+        return frozenset(b for b in branches if bool(outputs[self.sites[b[0]].taken(b[1])]))
+
+    def _over(self) -> bool:
+        if time.monotonic() > self.end:
+            self.result.cut_short = True
+        return self.result.cut_short
+
+
+def _size(value: Any) -> int:
+    """The number of elements of the largest tensor in an input."""
+    if isinstance(value, list):
+        return max(map(_size, value), default=0)
+    return getattr(value, "size", 0)
+
+
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual"})
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers from the model's small constants: those it compares with, and all of them."""
+
+    compared: Sequence[float]
+    all: Sequence[float]
+
+    @classmethod
+    def of(cls, model: Model) -> _Numbers:
+        every, compared = {0.0}, {0.0}
+        for node in model.graph.walk():
+            for value in node.inputs:
+                tensor = value.constant if value is not None else None
+                if tensor is None or tensor.size > 8 or tensor.element.kind not in _NUMERIC:
+                    continue
+                numbers = [float(x) for x in tensor.array().reshape(-1) if np.isfinite(float(x))]
+                every.update(numbers)
+                if node.op in _COMPARISONS:
+                    compared.update(numbers)
+        return cls(sorted(compared), sorted(every))
+
+    @property
+    def near_compared(self) -> list[float]:
+        """The numbers that the model compares with, and their neighbours."""
+        return sorted({number + step for number in self.compared for step in (0.0, -1.0, 1.0)})
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One of the numbers, or a neighbour of it; half the time one that is compared with."""
+        some = self.compared if rng.integers(2) else self.all
+        return some[int(rng.integers(len(some)))] + float(rng.choice([0, 0, -1, 1]))
+
+
+_NUMERIC = frozenset({"int", "uint", "float"})
+
+
+def _beginnings(base: Recipe, model: Model, numbers: _Numbers) -> list[Recipe]:
+    """`base`, and `base` with an integer input at a number that the model compares with."""
+    integers = [
+        v.name
+        for v in model.graph.inputs
+        if v.element is not None and v.element.kind in ("int", "uint", "bool")
+    ]
+    fills = [
+        {name: number} for name in integers for number in numbers.compared if name not in base.fills
+    ]
+    return [base, *(replace(base, fills={**base.fills, **fill}) for fill in fills[:_BEGINNINGS])]
+
+
+_BEGINNINGS = 32
+
+
+def _changed(
+    recipe: Recipe, model: Model, base: Recipe, numbers: _Numbers, rng: np.random.Generator
+) -> Recipe:
+    """A recipe that differs from `recipe` in one choice; what `base` fixes stays."""
+    inputs = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
+    free = sorted({key for value in inputs for key in open_sizes(value)} - set(base.sizes))
+    kinds = [
+        "seed",
+        *(["size"] * 2 if free else []),
+        *(["fill", "fill", "scale"] if inputs else []),
+    ]
+    kind = kinds[int(rng.integers(len(kinds)))]
+    if kind == "seed":
+        return replace(recipe, seed=int(rng.integers(1 << 31)))
+    if kind == "size":
+        some = (numbers.draw(rng), float(rng.integers(1, 9)), 2 ** rng.uniform(0, 11))
+        # An empty tensor is no fair input: onnxruntime ends the process in some kernels.
+        size = min(max(int(some[int(rng.integers(3))]), 1), LARGEST_SIZE)
+        return replace(recipe, sizes={**recipe.sizes, free[int(rng.integers(len(free)))]: size})
+    value = inputs[int(rng.integers(len(inputs)))]
+    if value.element is None or value.element.name == "string" or value.name in base.fills:
+        return recipe
+    if kind == "fill":
+        return replace(recipe, fills={**recipe.fills, value.name: numbers.draw(rng)})
+    factor = float(rng.choice([-1.0, 0.01, 10.0, 1000.0]))
+    fills = {name: x for name, x in recipe.fills.items() if name != value.name}
+    return replace(recipe, fills=fills, scales={**recipe.scales, value.name: factor})

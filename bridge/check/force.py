@@ -1,0 +1,93 @@
+"""Forces the branches that no input takes, in models that have switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import EngineError, Session
+from bridge.check.instrument import OWN, Branch, IfSite
+
+Results = Mapping[str, Any]
+"""The inputs or outputs of a run, by name."""
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What came of forcing one branch: `problem` says why it could not run, or how the models
+    then differ (`wrong`); it is empty where they agree."""
+
+    branch: Branch
+    problem: str = ""
+    wrong: bool = False
+
+
+def settings(sites: Sequence[IfSite], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
+    """The switches of `instrument` that lead into `branch` through the Ifs around it."""
+    index, wanted = branch
+    chosen = {site: OWN for site in switched}
+    chosen |= {parent: int(taken) for parent, taken in sites[index].parents}
+    chosen[index] = int(wanted)
+    return {sites[site].switch: np.array(value, np.int32) for site, value in chosen.items()}
+
+
+def to_switch(sites: Sequence[IfSite], branches: Sequence[Branch]) -> list[int]:
+    """The sites that need a switch to force these branches: their Ifs and those around them."""
+    needed = {index for index, _ in branches}
+    for index, _ in branches:
+        needed |= {parent for parent, _ in sites[index].parents}
+    return sorted(needed)
+
+
+def force(
+    sites: Sequence[IfSite],
+    branches: Sequence[Branch],
+    first: Session,
+    others: Sequence[tuple[str, Session]],
+    feeds: Sequence[dict[str, Any]],
+    taken: Sequence[Set[Branch]],
+    differences: Callable[[Session, Results, Results, Results], str],
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Forced]:
+    """Force each of `branches` in models that have switches, with one of `feeds` with which `first`
+    runs it; by themselves the feeds take the branches `taken`. `differences` says how a session's
+    outputs for an input, which come last, differ from those of `first`, "" where they do not.
+    `tell` is called with how far it is.
+    """
+    switched = to_switch(sites, branches)
+    results = []
+    for number, branch in enumerate(branches):
+        tell(f"forcing branch {number + 1} of {len(branches)}")
+        site = sites[branch[0]]
+        problem, expected, given = "", None, None
+        # Those that come nearest by themselves first; what the first of them says is the reason.
+        nearest = sorted(
+            range(len(feeds)), key=lambda place: -len(taken[place] & set(site.parents))
+        )
+        for place in nearest:
+            given = {**feeds[place], **settings(sites, switched, branch)}
+            try:
+                outputs = first.run(given)
+            except EngineError as error:
+                problem = problem or f"the model itself fails there: {error}"
+                continue
+            if bool(outputs[site.taken(branch[1])]):
+                expected = outputs
+                break
+            problem = problem or "the body around it never ran"
+        if expected is None or given is None:
+            results.append(Forced(branch, problem or "there is no input to try it with"))
+            continue
+        wrong = []
+        for label, session in others:
+            try:
+                found = differences(session, given, expected, session.run(given))
+            except EngineError as error:
+                found = str(error)
+            if found:
+                wrong.append(f"{label}: {found}")
+        results.append(Forced(branch, "; ".join(wrong), bool(wrong)))
+    return results

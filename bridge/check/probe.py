@@ -1,0 +1,303 @@
+"""Cuts out of a model what the way to one If depends on, as a small model of its own.
+
+The Ifs around it go the wanted way without being asked, and of the Loops around it one iteration is
+computed, whose number is an input. So the conditions on the way can be computed for many inputs in
+little time, even for those that the model as a whole does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.check.conditions import Comparison, Truth, distance, operands, truth_of
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.clone import clone_node, clone_value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.inference import infer
+from bridge.neutral.ports import Carried, InputPort, Invariant, Iteration, Sliced
+from bridge.neutral.types import I64, TensorType
+
+ITERATION = "bridge.iteration."
+"""What the names of the inputs begin with that say which iteration of a Loop is computed."""
+
+_LARGEST = 1 << 26  # bytes of constants in a probe
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node with bodies on the way to an If, and which of its bodies is entered."""
+
+    node: Node
+    body: Body
+
+
+Way = tuple[tuple[Step, ...], Node]
+"""The steps that lead to an If, and the If."""
+
+
+def ways(model: Model) -> list[Way]:
+    """The way to every If of the model, in the order of `if_sites`."""
+    found: list[Way] = []
+    _find(model.graph, (), found)
+    return found
+
+
+def _find(graph: Graph, steps: tuple[Step, ...], found: list[Way]) -> None:
+    for node in graph.nodes:
+        if node.op == "If":
+            found.append((steps, node))
+        for body in node.bodies:
+            _find(body.graph, (*steps, Step(node, body)), found)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A condition on the way, and what it must be."""
+
+    truth: Truth
+    wanted: bool
+
+
+@dataclass
+class Probe:
+    """A model whose outputs are what the conditions on the way to an If compare.
+
+    `way` are the conditions around it, `own` is its own; `outputs` has the name of each operand's
+    output. `always` is set where `own` is known for all inputs that get there, and `never` where
+    none does.
+    """
+
+    model: Model
+    way: tuple[Demand, ...]
+    own: Truth
+    outputs: dict[Value, str]
+    always: bool | None = None
+    never: bool = False
+
+    @property
+    def iterations(self) -> list[str]:
+        """The inputs that say which iterations of Loops are computed."""
+        names = [value.name for value in self.model.graph.inputs]
+        return [name for name in names if name.startswith(ITERATION)]
+
+    def distances(self, branch: bool, results: Mapping[str, np.ndarray]) -> tuple[float, ...]:
+        """How far an input is from what is wanted of each condition, the outermost first, the If's
+        own last: from 0 to 1, so that none drowns the others."""
+        values = {value: results[name] for value, name in self.outputs.items()}
+        demands = (*self.way, Demand(self.own, branch))
+        found = (distance(demand.truth, demand.wanted, values) for demand in demands)
+        return tuple(1.0 if np.isinf(d) else d / (d + 1) for d in found)
+
+    def asked(self) -> list[dict[Value, bool]]:
+        """The inputs that each condition depends on, in the order of `distances`, and whether it
+        asks for more of them than their shapes."""
+        outputs = dict(zip(self.outputs.values(), self.model.graph.outputs, strict=True))
+        return [
+            _asked(self.model.graph, [outputs[self.outputs[v]] for v in operands(truth)])
+            for truth in (*(demand.truth for demand in self.way), self.own)
+        ]
+
+
+_SIZED_BY_VALUES = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop"})
+
+
+def _asked(graph: Graph, outputs: list[Value]) -> dict[Value, bool]:
+    """The inputs that outputs of a flat graph depend on, and whether on more than their shapes."""
+    asked = dict.fromkeys(outputs, True)
+    for node in reversed(graph.nodes):
+        demands = [asked[value] for value in node.outputs if value in asked]
+        if not demands:
+            continue
+        shape_alone = node.op in ("Shape", "Size") or not any(demands)
+        for value in node.inputs:
+            if value is not None:
+                # Shapes are made of integers.
+                numbers = value.element is None or not value.element.is_float
+                sized = numbers or node.op in _SIZED_BY_VALUES
+                valued = node.op not in ("Shape", "Size") and (not shape_alone or sized)
+                asked[value] = asked.get(value, False) or valued
+    return {value: asked[value] for value in graph.inputs if value in asked}
+
+
+def probe(model: Model, way: Way, most: int) -> Probe | None:
+    """The probe of an If; None where it would have more than `most` nodes, or as many weights as
+    are no more quickly computed than the model."""
+    steps, node = way
+    cut = _Cut(model, most)
+    demands: list[Demand] = []
+    try:
+        for step in steps:
+            demands += cut.enter(step)
+        condition = node.inputs[0]
+        assert condition is not None
+        own = cut.wanted(condition)
+        known = integers(cut.value(condition))
+        known_way = [(integers(cut.value(value)), wanted) for value, wanted in cut.conditions]
+    except _TooLargeError:
+        return None
+    return Probe(
+        Model(cut.graph, model.format, model.opset, dict(model.opsets)),
+        tuple(demands),
+        own,
+        cut.name_outputs(),
+        bool(known[0]) if known is not None and len(known) == 1 else None,
+        any(
+            known is not None and len(known) == 1 and bool(known[0]) != wanted
+            for known, wanted in known_way
+        ),
+    )
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _Cut:
+    """The part of a model that was needed so far, as one flat graph."""
+
+    def __init__(self, model: Model, most: int) -> None:
+        self.graph = Graph(name="probe")
+        self.conditions: list[tuple[Value, bool]] = []
+        self._model = model
+        self._builder = Builder(self.graph.nodes)
+        self._most = most
+        self._bytes = 0
+        self._copies: dict[Value, Value] = {}
+        self._entered: dict[Value, tuple[Node, Body, InputPort]] = {}
+        self._iterations: dict[int, Value] = {}
+        self._operands: dict[Value, None] = {}
+
+    def enter(self, step: Step) -> list[Demand]:
+        """Goes into a body; gives what must hold for that."""
+        node, body = step.node, step.body
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            self._entered[value] = (node, body, port)
+        if node.op == "If":
+            condition, wanted = node.inputs[0], body is node.bodies[0]
+            assert condition is not None
+            self.conditions.append((condition, wanted))
+            return [Demand(self.wanted(condition), wanted)]
+        demands = []
+        trips, going = node.input(0), node.input(1)
+        if trips is not None:
+            runs = Comparison("Greater", self._resolve(trips), self._iteration(node))
+            self._operands |= dict.fromkeys(operands(runs))
+            demands.append(Demand(runs, True))
+        if going is not None:
+            demands.append(Demand(self.wanted(going), True))
+        return demands
+
+    def wanted(self, condition: Value) -> Truth:
+        """What a condition says; its operands become outputs."""
+        truth = truth_of(condition, self._resolve)
+        self._operands |= dict.fromkeys(operands(truth))
+        return truth
+
+    def name_outputs(self) -> dict[Value, str]:
+        """Makes outputs of all operands; their names."""
+        names = {}
+        for index, value in enumerate(self._operands):
+            names[value] = f"bridge.probe.{index}"
+            output = self._builder.op("Identity", self.value(value))
+            output.names.append(names[value])
+            self.graph.outputs.append(output)
+        self.graph.output_names = list(names.values())
+        return names
+
+    def value(self, wanted: Value) -> Value:
+        """What stands for a value in the cut, which all that it depends on is put into first."""
+        waiting = [wanted]
+        while waiting:
+            value = waiting[-1]
+            if value in self._copies:
+                waiting.pop()
+                continue
+            sources = self._sources(value)
+            missing = [source for source in sources if source not in self._copies]
+            if missing:
+                waiting += missing
+                continue
+            self._make(value)
+            waiting.pop()
+        return self._copies[wanted]
+
+    def _resolve(self, value: Value) -> Value:
+        """The value around the entered bodies that one inside them is."""
+        while value in self._entered:
+            node, _, port = self._entered[value]
+            if not isinstance(port, Invariant | Carried) or port.input is None:
+                break
+            outer = node.inputs[port.input]
+            assert outer is not None
+            value = outer
+        return value
+
+    def _sources(self, value: Value) -> list[Value]:
+        if value in self._entered:
+            node, _, port = self._entered[value]
+            if isinstance(port, Iteration) or port.input is None:
+                return []
+            return [v for v in (node.inputs[port.input],) if v is not None]
+        maker = value.producer
+        return [] if maker is None else [v for v in maker.inputs if v is not None]
+
+    def _make(self, value: Value) -> None:
+        """Puts a value into the cut, of which all that it depends on is there already."""
+        if value in self._entered:
+            self._copies[value] = self._input_of_body(*self._entered[value])
+        elif value.producer is None:
+            default = self._model.defaults.get(value)
+            if default is not None:
+                self._copies[value] = self._builder.tensor(default)
+            else:
+                self._copies[value] = clone_value(value)
+                self.graph.inputs.append(self._copies[value])
+        else:
+            self._copy(value.producer)
+
+    def _copy(self, node: Node) -> None:
+        for inner in (node, *(n for body in node.bodies for n in body.graph.walk())):
+            self._most -= 1
+            if inner.op == "Constant":
+                self._bytes += inner.attributes["value"].nbytes
+        if self._most < 0 or self._bytes > _LARGEST:
+            raise _TooLargeError
+        copy = clone_node(node, self._copies)
+        if node.op != "Constant":
+            # More may be known here than where both branches of an If around it meet.
+            infer(copy)
+        self.graph.nodes.append(copy)
+
+    def _input_of_body(self, node: Node, body: Body, port: InputPort) -> Value:
+        if isinstance(port, Iteration):
+            return self._copies[self._iteration(node)]
+        if port.input is None:
+            return self._builder.constant(np.array(True))
+        outer = node.inputs[port.input]
+        assert outer is not None
+        copy = self._copies[outer]
+        if isinstance(port, Sliced):
+            return self._slice(node, port, copy)
+        return copy
+
+    def _iteration(self, node: Node) -> Value:
+        """The input that says which iteration of a Loop is computed."""
+        if id(node) not in self._iterations:
+            name = f"{ITERATION}{len(self._iterations)}"
+            value = Value(TensorType(I64, ()), [name])
+            self._iterations[id(node)] = self._copies[value] = value
+            self.graph.inputs.append(value)
+        return self._iterations[id(node)]
+
+    def _slice(self, node: Node, port: Sliced, value: Value) -> Value:
+        """The slice of the iteration, counted from the end that the slices begin at."""
+        number = self._copies[self._iteration(node)]
+        if port.stride < 0:
+            number = self._builder.op("Sub", self._builder.constant(-1), number)
+        axis = self._builder.constant(port.axis)
+        if port.keepdims:
+            number = self._builder.op("Reshape", number, self._builder.constant([1]))
+        return self._builder.op("Gather", value, number, axis)

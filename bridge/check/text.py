@@ -1,0 +1,126 @@
+"""A check's report as text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from bridge.check.report import CheckReport, Result, shortened
+from bridge.show.states import STATES
+
+_SHOWN = 3  # kinds of input that the model refuses
+
+
+def summary(report: CheckReport) -> list[str]:
+    """The verdict, and in a few lines what it rests on; of outputs and branches those alone that
+    differ."""
+    lines = [f"{verdict(report)}: {report.source}"]
+    lines += [f"  {version.label}: {version.engine}" for version in report.versions]
+    lines += [f"  failed: {failure}" for failure in report.failures]
+    lines += [f"  note: {note}" for note in report.notes]
+    lines += _outputs(report)
+    if report.sites:
+        lines.append(f"branches: {_counts(report)}")
+        for site in report.sites:
+            for branch in (True, False):
+                state = report.state((site.index, branch))
+                if state.state == "different":
+                    lines.append(f"  {site.where} / {_role(branch)}: {state.text}")
+    if report.first is not None:
+        lines.append(str(report.first))
+    return lines
+
+
+def verdict(report: CheckReport) -> str:
+    """The verdict in a word or two."""
+    return "OK" if report.ok else "NOT OK" if report.compared else "nothing was compared"
+
+
+def _outputs(report: CheckReport) -> list[str]:
+    if not report.compared:
+        return []
+    wrong = [result for result in report.results if not result.worst.ok]
+    names = {result.output for result in report.results}
+    on = f"on {_inputs(len(report.feeds))} (rtol {report.rtol:g}, atol {report.atol:g})"
+    if wrong:
+        differ = len({result.output for result in wrong})
+        return [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
+    return [f"outputs: {len(names)} equal {on}; {_worst(report.results)}"]
+
+
+def _inputs(count: int) -> str:
+    return f"{count} input{'s' if count != 1 else ''}"
+
+
+def _worst(results: Sequence[Result]) -> str:
+    """The largest difference, measured by what is allowed."""
+    worst = max(results, key=lambda result: result.worst.share)
+    if not worst.worst.absolute:
+        return "no number differs"
+    return (
+        f"the largest difference is {100 * worst.worst.share:.2g} % of what is allowed "
+        f"({worst.version}, '{worst.output}': abs {worst.worst.absolute:.3g})"
+    )
+
+
+def _counts(report: CheckReport) -> str:
+    states = {branch: report.state(branch).state for branch in report.branches}
+    counts = Counter(states.values())
+    parts = {state: f"{counts[state]} {text}" for state, text in STATES.items() if counts[state]}
+    failing = sum(report.fails(branch) for branch, state in states.items() if state == "pruned")
+    if failing:
+        parts["pruned"] += f" ({failing} of them fail in the model itself)"
+    ifs = f"{len(report.sites)} If{'s' if len(report.sites) != 1 else ''}"
+    return f"{len(states)} in {ifs}: {', '.join(parts.values())}"
+
+
+def details(report: CheckReport) -> list[str]:
+    """Every output, every branch, the inputs, and what the model refused."""
+    lines = []
+    if report.compared:
+        lines += ["every output:", *map(_result, report.results)]
+    if report.sites:
+        lines.append("every branch:")
+    for site in report.sites:
+        indent = "  " * (len(site.parents) + 1)
+        inside = f"{_role(site.parents[-1][1])} / " if site.parents else ""
+        lines.append(f"{indent}{inside}If {site.where.rpartition(' / If ')[2]}")
+        for branch in (True, False):
+            lines.append(f"{indent}  {_role(branch)}: {report.state((site.index, branch)).text}")
+    if report.recipes:
+        lines.append("every input:")
+        lines += [f"  {number}: {recipe}" for number, recipe in enumerate(report.recipes)]
+    return lines + _refused(report)
+
+
+def _result(result: Result) -> str:
+    mark = f"DIFFERENT with input {result.sample}"
+    if result.worst.ok:
+        mark = "random" if result.worst.random else "equal"
+    return f"  {result.version}, '{result.output}': {mark} ({result.worst})"
+
+
+def _role(branch: bool) -> str:
+    return "then" if branch else "else"
+
+
+def _refused(report: CheckReport) -> list[str]:
+    if not report.refused:
+        return []
+    kinds = refusals(report)
+    lines = [
+        f"{sum(kinds.values())} further {'inputs were' if sum(kinds.values()) > 1 else 'input was'}"
+        " tried that the model itself does not take:"
+    ]
+    lines += [f"  {count} x {kind}" for kind, count in kinds.most_common(_SHOWN)]
+    rest = sum(count for _, count in kinds.most_common()[_SHOWN:])
+    return lines + ([f"  {rest} x other reasons"] if rest else [])
+
+
+def refusals(report: CheckReport) -> Counter[str]:
+    """Why the model refused inputs: messages that differ in numbers alone are one kind."""
+    kinds = Counter[str]()
+    for message, count in report.refused.items():
+        kinds[shortened(re.sub(r"\d+", "#", message))] += count
+    return kinds

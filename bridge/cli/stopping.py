@@ -1,0 +1,61 @@
+"""How the process ends when it is told to: within a second, whatever it is doing, and without
+leaving anything behind.
+
+Python runs a signal's handler in the main thread and between two steps of its own, which may be
+seconds apart while a library works. So a thread of its own waits for signals too, and ends the
+process where the handler has not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from types import FrameType
+
+PATIENCE = 0.5
+"""Seconds in which the main thread may end by itself."""
+
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+def end_on_signals(watch: bool) -> None:
+    """Has the process end with 128 and the signal's number on SIGTERM and SIGHUP, as Python has it
+    on SIGINT. Those that it was started to ignore (by `nohup`) stay ignored. `watch` is for a
+    process that does nothing else."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+    if os.name != "posix" or not watch:
+        return
+    arrived, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ending = {n for n in numbers if signal.getsignal(n) in (_end, signal.default_int_handler)}
+    threading.Thread(target=_watch, args=(arrived, ending), daemon=True).start()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Ends the process like an exception, so that temporary files are removed."""
+    sys.exit(128 + number)
+
+
+def _watch(arrived: int, ending: set[int]) -> None:
+    """Waits for one of the signals that end the process, and sees to it that it does."""
+    while (number := os.read(arrived, 1)[0]) not in ending:
+        pass
+    time.sleep(PATIENCE)
+    from bridge.replacing import abandon
+
+    abandon()
+    with suppress(OSError, ValueError):
+        if sys.stderr.isatty():  # a progress display hides it
+            os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
+    os._exit(128 + number)

@@ -1,0 +1,189 @@
+"""What a conversion may cost.
+
+A file of a hundred bytes can ask for any work: functions that call the next one twice, a kernel of
+2**33 constants, graphs a million deep. What a conversion makes is held against what the file has,
+before it is made. No model that somebody wants meets a limit; whoever has one raises it
+(`limits={"nodes": ...}`, `--limit nodes=...`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from bridge.errors import LimitError, UsageError
+
+NODES_PER_NODE = 100
+"""Nodes that a conversion may make for each node of the file."""
+
+BYTES_PER_BYTE = 4
+"""Bytes of constants that a conversion may make for each byte of the file and its weights."""
+
+FRAMES_PER_GRAPH = 25
+"""Calls of Python within one another that a graph in a graph takes, at most."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits, by name; whole numbers above 0.
+
+    `nodes`: nodes that a conversion makes; more where the file has many (NODES_PER_NODE).
+    `constants`: bytes of constants that it makes; more where the file has many (BYTES_PER_BYTE).
+    `depth`: graphs, or calls of functions, within one another.
+    `elements`: elements of an `.xml`, fields of an `.onnx`, or brackets of a text that are read.
+    """
+
+    nodes: int = 50_000
+    constants: int = 1 << 28
+    depth: int = 1_000
+    elements: int = 5_000_000
+
+
+DEFAULT = Limits()
+
+
+class Budget:
+    """What one conversion has made, and what it may."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.most_nodes = limits.nodes
+        self.most_bytes = limits.constants
+        self.nodes = 0
+        self.bytes = 0
+        self._source_nodes = 0
+        self._source_bytes = 0
+
+    def allow(self, nodes: int = 0, size: int = 0) -> None:
+        """Allows for what a source has: nodes, and bytes of files or of tensors in memory."""
+        self._source_nodes += nodes
+        self._source_bytes += size
+        self.most_nodes = max(self.most_nodes, NODES_PER_NODE * self._source_nodes)
+        self.most_bytes = max(self.most_bytes, BYTES_PER_BYTE * self._source_bytes)
+
+    def node(self, op: str, name: str) -> None:
+        """Counts a node that is made."""
+        self.nodes += 1
+        if self.nodes > self.most_nodes:
+            raise LimitError(
+                f'{op} "{name}": the conversion makes more than {self.most_nodes} nodes, many '
+                f"times those of the file; {_raise('nodes', 2 * self.most_nodes)}"
+            )
+
+    def constant(self, size: int, what: str) -> None:
+        """Counts `size` bytes of a constant that is about to be made."""
+        self.bytes += size
+        if self.bytes > self.most_bytes:
+            raise LimitError(
+                f"{what}: with its {size} bytes the conversion makes more than {self.most_bytes} "
+                f"bytes of constants, many times those of the file; "
+                f"{_raise('constants', 2 * self.bytes)}"
+            )
+
+    def graph(self, depth: int, where: str) -> None:
+        """Refuses a graph, or a function's call, that is too deep inside others."""
+        if depth > self.limits.depth:
+            raise LimitError(
+                f"{where}: lies {depth} graphs deep; {_raise('depth', 2 * self.limits.depth)}"
+            )
+
+    def elements(self, count: int, where: str) -> None:
+        """Refuses a file that has more elements than may be read."""
+        if count > self.limits.elements:
+            raise LimitError(
+                f"{where}: has more than {self.limits.elements} elements; "
+                f"{_raise('elements', 4 * self.limits.elements)}"
+            )
+
+
+def _raise(name: str, number: int) -> str:
+    return (
+        f"if that is meant, raise the limit: --limit {name}={number}, in Python "
+        f'limits={{"{name}": {number}}}'
+    )
+
+
+_current: ContextVar[Budget] = ContextVar("budget")
+_UNLIMITED = Limits(*(sys.maxsize for _ in fields(Limits)))
+
+
+def budget() -> Budget:
+    """That of the conversion that runs; outside of one, a budget without end."""
+    return _current.get(_NO_BUDGET)
+
+
+_NO_BUDGET = Budget(replace(_UNLIMITED, depth=DEFAULT.depth))
+"""Node constructors count here too, for nobody."""
+
+
+def read_limits(given: Any) -> Limits:
+    """The limits that a user gives by name; UsageError for what is none."""
+    if given is None:
+        return _usual.get()
+    if isinstance(given, Limits):
+        return given
+    names = [field.name for field in fields(Limits)]
+    if not isinstance(given, Mapping):
+        raise UsageError(f'limits map names to numbers, {{"nodes": 1000000}}; they are {given!r}')
+    for name, number in given.items():
+        if name not in names:
+            raise UsageError(f"there is no limit {name!r}; the limits are {', '.join(names)}")
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UsageError(f"the limit {name} is a whole number above 0, not {number!r}")
+    return replace(DEFAULT, **given)
+
+
+_usual: ContextVar[Limits] = ContextVar("usual", default=DEFAULT)
+
+
+@contextmanager
+def usually(limits: Limits) -> Iterator[None]:
+    """Lets all conversions in the block that are given no limits have these, and what else is
+    done with their models go as deep."""
+    token = _usual.set(limits)
+    try:
+        with _room_for(limits.depth):
+            yield
+    finally:
+        _usual.reset(token)
+
+
+@contextmanager
+def limited(limits: Limits) -> Iterator[Budget]:
+    """Runs the block under `limits`, with room for graphs as deep as they allow."""
+    made = Budget(limits)
+    token = _current.set(made)
+    try:
+        with _room_for(limits.depth):
+            yield made
+    finally:
+        _current.reset(token)
+
+
+_lock = threading.Lock()
+_rooms: list[int] = []
+
+
+@contextmanager
+def _room_for(depth: int) -> Iterator[None]:
+    """Lets Python calls nest deeply enough: its limit is there to find recursions without end, of
+    which the code has none, and it holds for all threads."""
+    room = min(1_000 + FRAMES_PER_GRAPH * depth, 1 << 30)
+    with _lock:
+        if not _rooms:
+            _rooms.append(sys.getrecursionlimit())
+        _rooms.append(room)
+        sys.setrecursionlimit(max(_rooms))
+    try:
+        yield
+    finally:
+        with _lock:
+            _rooms.remove(room)
+            sys.setrecursionlimit(max(_rooms))
+            if len(_rooms) == 1:
+                _rooms.clear()

@@ -1,0 +1,37 @@
+"""Arrays whose sizes a model says: made where the budget allows it, refused before where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.limits import budget
+from bridge.neutral.types import size_of
+
+
+def spend(shape: Sequence[int], dtype: Any, what: str = "a constant") -> None:
+    """Counts an array that is about to be made; LimitError where there is no room for it."""
+    budget().constant(size_of(shape) * np.dtype(dtype).itemsize, what)
+
+
+def zeros(shape: Sequence[int], dtype: Any, what: str = "a constant") -> np.ndarray:
+    """An array of zeros."""
+    spend(shape, dtype, what)
+    return np.zeros(shape, dtype)
+
+
+def full(
+    shape: Sequence[int], value: Any, dtype: Any = None, what: str = "a constant"
+) -> np.ndarray:
+    """An array of one value; by default of the value's own type."""
+    dtype = np.asarray(value).dtype if dtype is None else dtype
+    spend(shape, dtype, what)
+    return np.full(shape, value, dtype)
+
+
+def counted(count: int, dtype: Any = np.int64, what: str = "a constant") -> np.ndarray:
+    """The numbers 0 to count - 1."""
+    spend((count,), dtype, what)
+    return np.arange(count, dtype=dtype)

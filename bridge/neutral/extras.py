@@ -1,0 +1,59 @@
+"""What only one format says of a model or of a node, kept for the way back to that format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from bridge.neutral.graph import Value
+
+
+class NodeExtras(TypedDict, total=False):
+    """Of a node.
+
+    IR: `rt_info` is XML, `port_rt_info` that of its ports by ("input" or "output", index),
+    `ir_attributes` what the layer has beside the operator's own attributes, `layer` the type and
+    the operator set of a layer that no row reads, `why` the reason.
+    ONNX: `doc_string`, `metadata_props`.
+    """
+
+    rt_info: str
+    port_rt_info: dict[tuple[str, int], str]
+    ir_attributes: dict[str, str]
+    layer: tuple[str, str]
+    why: str
+    doc_string: str
+    metadata_props: dict[str, str]
+
+
+class EdgeExtras(NodeExtras, total=False):
+    """Of a layer that is no node, a Parameter or a Result, with its name."""
+
+    name: str
+
+
+class OnnxExtras(TypedDict, total=False):
+    """Of an ONNX model. `notes` is a GraphProto with the doc_strings and metadata_props of the
+    graph and its boundary, and nothing else."""
+
+    producer_name: str
+    producer_version: str
+    domain: str
+    model_version: int
+    doc_string: str
+    notes: object
+
+
+class IrExtras(TypedDict, total=False):
+    """Of an IR: the entries of its rt_info as XML, its Parameters and its Results."""
+
+    rt_info: tuple[str, ...]
+    parameters: dict[Value, EdgeExtras]
+    results: list[EdgeExtras]
+
+
+class ModelExtras(TypedDict, total=False):
+    """Of a model, by format."""
+
+    onnx: OnnxExtras
+    ir: IrExtras

@@ -1,0 +1,332 @@
+"""What no node may be: attributes and inputs that its operator does not have, and shapes that do
+not go together. Engines refuse to open a model that has such a node, or fail when they come to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from bridge.neutral.attributes import fault_of
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
+from bridge.vocabulary import has_trait, operator
+
+
+def impropriety(node: Node) -> str:
+    """Which attribute, input or output of a node its operator does not have, or lacks; "" where
+    they are in order."""
+    row = operator(node.op)
+    if row is None or node.bodies or node.op == "Constant":
+        return ""
+    if fault := fault_of(node.op, node.attributes):
+        return fault
+    for kind, given, declared in (
+        ("input", node.inputs, row.inputs),
+        ("output", node.outputs, row.outputs),
+    ):
+        if len(given) > len(declared) and not (declared and declared[-1].endswith("*")):
+            return f"it has {len(given)} {kind}s, and may have {len(declared)}"
+    for index, name in enumerate(row.inputs):
+        if node.input(index) is None and name[-1] not in "?*":
+            return f"it lacks its input {name}"
+    return ""
+
+
+def contradiction(node: Node) -> str:
+    """Why the known shapes of a node's inputs do not go together; "" where they may."""
+    checks = (_elementwise,) if has_trait(node.op, "broadcasts") else CHECKS.get(node.op, ())
+    for check in checks:
+        for why in check(node):
+            return why
+    return ""
+
+
+Check = Callable[[Node], Iterator[str]]
+
+
+def _axis_attribute(name: str, more: int = 0) -> Check:
+    """The check of an attribute that is an axis, or several, of input 0; `more` axes may be named
+    than it has."""
+
+    def check(node: Node) -> Iterator[str]:
+        given = node.attributes.get(name)
+        axes = given if isinstance(given, tuple) else () if given is None else (given,)
+        yield from _outside(node.input(0), axes, more)
+
+    return check
+
+
+def _axis_input(index: int) -> Check:
+    """The check of an input that holds axes of input 0, where it is known."""
+
+    def check(node: Node) -> Iterator[str]:
+        yield from _outside(node.input(0), integers(node.input(index)) or ())
+
+    return check
+
+
+def _outside(value: Value | None, axes: Sequence[int], more: int = 0) -> Iterator[str]:
+    shape = _shape(value)
+    if shape is None:
+        return
+    rank = max(len(shape), 1) + more  # a scalar's axis may be called 0
+    for axis in axes:
+        if not -rank <= axis < rank:
+            yield f"{format_shape(shape)} has no axis {axis}"
+
+
+def _single(*indices: int) -> Check:
+    """The check that inputs have one element."""
+
+    def check(node: Node) -> Iterator[str]:
+        for index in indices:
+            shape = _shape(node.input(index))
+            if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):
+                yield f"its input {index} is one number, not {format_shape(shape)}"
+
+    return check
+
+
+def _elementwise(node: Node) -> Iterator[str]:
+    """Multidirectional broadcasting (ONNX, Broadcasting) of one type."""
+    sizes: dict[int, int] = {}
+    for value in node.inputs:
+        for place, dim in enumerate(reversed(_shape(value) or ())):
+            if isinstance(dim, int) and dim != 1 and sizes.setdefault(place, dim) != dim:
+                yield f"{_shapes(node)} cannot be broadcast together"
+
+
+def _matmul(node: Node) -> Iterator[str]:
+    a, b = (_shape(value) for value in node.inputs[:2])
+    if not a or not b:
+        return
+    columns = a[max(len(a) - 2, 0) if node.attributes.get("transpose_a") else -1]
+    rows = b[-1 if node.attributes.get("transpose_b") else max(len(b) - 2, 0)]
+    if _differ(columns, rows):
+        yield f"{_shapes(node)} cannot be multiplied"
+
+
+def _gemm(node: Node) -> Iterator[str]:
+    a, b = (_shape(value) for value in node.inputs[:2])
+    if a is None or b is None:
+        return
+    if len(a) != 2 or len(b) != 2:
+        yield f"{_shapes(node)} are no matrices"
+    else:
+        columns = a[0 if node.attributes["transA"] else 1]
+        rows = b[1 if node.attributes["transB"] else 0]
+        if _differ(columns, rows):
+            yield f"{_shapes(node)} cannot be multiplied"
+
+
+def _convolution(node: Node) -> Iterator[str]:
+    x, w = (_shape(value) for value in node.inputs[:2])
+    if x is None or w is None:
+        return
+    if len(x) != len(w):
+        yield f"{_shapes(node)} differ in rank"
+    elif node.op == "Conv" and isinstance(x[1], int) and isinstance(w[1], int):
+        group = node.attributes["group"]
+        if x[1] != w[1] * group:
+            yield f"{_shapes(node)} differ in channels"
+
+
+def _reshape(node: Node) -> Iterator[str]:
+    shape, target = _shape(node.inputs[0]), integers(node.inputs[1])
+    if shape is None or not is_static(shape) or target is None:
+        return
+    copies = not node.attributes["allowzero"]
+    if copies and any(not size and place >= len(shape) for place, size in enumerate(target)):
+        yield f"{format_shape(shape)} has no dimension to copy for each 0 of {list(target)}"
+        return
+    sizes = [shape[i] if copies and not size else size for i, size in enumerate(target)]
+    given, wanted = size_of(shape), size_of([size for size in sizes if size >= 0])
+    fits = (given % wanted == 0 if wanted else not given) if -1 in sizes else given == wanted
+    if not fits:
+        yield f"{format_shape(shape)} cannot take the shape {list(target)}"
+
+
+def _transpose(node: Node) -> Iterator[str]:
+    shape, order = _shape(node.inputs[0]), integers(node.input(1))
+    if shape is None or not order:
+        return
+    if len(order) != len(shape):
+        yield f"{format_shape(shape)} has no {len(order)} axes to exchange"
+    elif sorted(order) != list(range(len(order))):
+        yield f"{list(order)} is no order of the axes of {format_shape(shape)}"
+
+
+def _concat(node: Node) -> Iterator[str]:
+    shapes = [shape for value in node.inputs if (shape := _shape(value)) is not None]
+    for shape in shapes[1:]:
+        if len(shape) != len(shapes[0]):
+            yield f"{_shapes(node)} differ in rank"
+            return
+        axis = node.attributes["axis"] % max(len(shape), 1)
+        for place, (one, other) in enumerate(zip(shapes[0], shape, strict=True)):
+            if place != axis and _differ(one, other):
+                yield f"{_shapes(node)} differ along axis {place}"
+
+
+def _squeeze(node: Node) -> Iterator[str]:
+    shape, axes = _shape(node.inputs[0]), integers(node.input(1))
+    if shape is None or axes is None or node.attributes["allow_axis_skip"]:
+        return
+    for axis in axes:
+        if -len(shape) <= axis < len(shape) and _differ(shape[axis], 1):
+            yield f"axis {axis} of {format_shape(shape)} is not 1"
+
+
+def _unsqueeze(node: Node) -> Iterator[str]:
+    shape, axes = _shape(node.inputs[0]), integers(node.input(1))
+    if shape is None or axes is None:
+        return
+    rank = len(shape) + len(axes)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            yield f"{format_shape(shape)} with {len(axes)} further axes has no axis {axis}"
+
+
+def _recurrent(node: Node) -> Iterator[str]:
+    """X [time, batch, input], W and R [directions, gates, ...], B [directions, ...], initial
+    states [directions, batch, hidden] (ONNX, LSTM)."""
+    x, w = (_shape(value) for value in node.inputs[:2])
+    if x is None or w is None:
+        return
+    if len(x) != 3 or len(w) != 3:
+        yield f"{_shapes(node)} are not of rank 3"
+        return
+    if _differ(x[2], w[2]):
+        yield f"{_shapes(node)} differ in input size"
+    directions = 2 if node.attributes.get("direction") == "bidirectional" else 1
+    for index in (1, 2, 3, 5, 6):
+        shape = _shape(node.input(index))
+        if shape and _differ(shape[0], directions):
+            yield f"its input {index} is {format_shape(shape)}, for {directions} directions"
+    r = _shape(node.input(2))
+    if r is not None and len(r) == 3 and _differ(r[1], w[1]):
+        yield f"{_shapes(node)} differ in hidden size"
+
+
+def _top(node: Node) -> Iterator[str]:
+    shape, count = _shape(node.inputs[0]), integers(node.input(1))
+    axis = node.attributes.get("axis", -1)
+    if shape and count and len(count) == 1 and -len(shape) <= axis < len(shape):
+        size = shape[axis]
+        if count[0] < 0 or (isinstance(size, int) and count[0] > size):
+            yield f"axis {axis} of {format_shape(shape)} has no {count[0]} elements"
+
+
+def _slice(node: Node) -> Iterator[str]:
+    lengths = set()
+    for value in node.inputs[1:]:
+        shape = _shape(value)
+        if shape is not None and len(shape) != 1:
+            yield f"starts, ends, axes and steps are vectors, not {format_shape(shape)}"
+        lengths |= {dim for dim in shape or () if isinstance(dim, int)}
+    if len(lengths) > 1:
+        yield f"its starts, ends, axes and steps are {_shapes(node)}, of several lengths"
+
+
+def _quantization(node: Node) -> Iterator[str]:
+    """A scale is one number, one for each place along an axis, or one for each block."""
+    x, scale = (_shape(value) for value in node.inputs[:2])
+    if x is None or scale is None or not is_static(scale) or size_of(scale) == 1:
+        return
+    axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
+    if len(scale) == 1 and not block:
+        if -len(x) <= axis < len(x) and _differ(x[axis], scale[0]):
+            yield f"axis {axis} of {format_shape(x)} has other scales, {format_shape(scale)}"
+    elif not block:
+        pairs = zip(reversed(x), reversed(scale), strict=False)
+        if len(scale) > len(x) or any(_differ(a, b) and b != 1 for a, b in pairs):
+            yield f"{_shapes(node)} cannot be broadcast together"
+
+
+def _split(node: Node) -> Iterator[str]:
+    shape, lengths = _shape(node.inputs[0]), integers(node.input(1))
+    axis = node.attributes["axis"]
+    if shape is None or lengths is None or not -len(shape) <= axis < len(shape):
+        return
+    if len(lengths) != len(node.outputs):
+        yield f"it has {len(node.outputs)} outputs for parts of {list(lengths)}"
+    elif _differ(shape[axis], sum(lengths)) or min(lengths, default=0) < 0:
+        yield f"axis {axis} of {format_shape(shape)} has no parts of {list(lengths)}"
+
+
+def _pad(node: Node) -> Iterator[str]:
+    shape, pads = _shape(node.inputs[0]), _shape(node.input(1))
+    axes = _shape(node.input(3))
+    if shape is None or not pads or (node.input(3) is not None and not axes):
+        return
+    count = axes[0] if axes else len(shape)
+    if isinstance(count, int) and _differ(pads[0], 2 * count):
+        yield f"it has {pads[0]} pads for {count} axes of {format_shape(shape)}"
+
+
+def _one_condition(node: Node) -> Iterator[str]:
+    shape = _shape(node.condition)
+    if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):
+        yield f"its condition is one truth value, not {format_shape(shape)}"
+
+
+def _differ(one: Dim, other: Dim) -> bool:
+    """Whether two dimensions are known not to be equal."""
+    return isinstance(one, int) and isinstance(other, int) and one != other
+
+
+def _shape(value: Value | None) -> Shape:
+    return None if value is None else value.shape
+
+
+def _shapes(node: Node) -> str:
+    return " and ".join(format_shape(v.shape) for v in node.inputs if v is not None)
+
+
+_ALONG_AN_AXIS = (
+    "ArgMax", "ArgMin", "Compress", "GatherElements", "Hardmax", "LayerNormalization", "LogSoftmax",
+    "LpNormalization", "RMSNormalization", "ShuffleChannels", "Softmax",
+)  # fmt: skip
+_REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceLogicalAnd",
+    "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare",
+)  # fmt: skip
+_AXES_IN_INPUT_1 = (
+    "IDFT", "IRDFT", "LRN", "MVN", "NormalizeL2", "RDFT", "ir::DFT",
+)  # fmt: skip
+
+CHECKS: dict[str, tuple[Check, ...]] = {
+    **dict.fromkeys(_ALONG_AN_AXIS, (_axis_attribute("axis"),)),
+    **dict.fromkeys((*_REDUCTIONS, *_AXES_IN_INPUT_1), (_axis_input(1),)),
+    **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
+    **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
+    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
+    **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
+    **dict.fromkeys(
+        ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
+    ),
+    **dict.fromkeys(("If", "Loop"), (_one_condition,)),
+    "CenterCropPad": (_axis_attribute("axes"),),
+    "Concat": (_axis_attribute("axis"), _concat),
+    "Flatten": (_axis_attribute("axis", 1),),
+    "Gather": (_axis_input(2), _single(2)),
+    "Gemm": (_gemm,),
+    "Interpolate": (_axis_input(2),),
+    "MatMul": (_matmul,),
+    "MeanVarianceNormalization": (_axis_attribute("axes"),),
+    "Pad": (_axis_input(3), _pad),
+    "Range": (_single(0, 1, 2),),
+    "Reshape": (_reshape,),
+    "Resize": (_axis_attribute("axes"),),
+    "Roll": (_axis_input(2),),
+    "Slice": (_axis_input(3), _slice),
+    "SliceScatter": (_axis_input(5),),
+    "Split": (_axis_attribute("axis"), _split),
+    "Squeeze": (_axis_input(1), _squeeze),
+    "Transpose": (_transpose,),
+    "Unsqueeze": (_unsqueeze,),
+}

@@ -1,0 +1,109 @@
+"""What is done to a model between reading and writing: which passes run, in what order.
+
+The two tuples say so, one for each target. A pass is a function of a model, which it changes in
+place, and a `Context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from bridge.neutral.graph import Model
+from bridge.passes.context import Context
+
+Run = Callable[[Model, Context], None]
+
+
+def _from_other(model: Model, context: Context) -> bool:
+    """Whether the model comes from the other format."""
+    return model.format != context.target.format
+
+
+def _always(model: Model, context: Context) -> bool:
+    return True
+
+
+def _prunes(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are pruned."""
+    return _from_other(model, context) and not context.keep_branches
+
+
+def _has_quirks(model: Model, context: Context) -> bool:
+    """Whether faults of engines are worked round."""
+    return _from_other(model, context) and context.quirks != "none"
+
+
+def _compresses(model: Model, context: Context) -> bool:
+    """Whether constants are stored as f16."""
+    return context.compress_to_fp16
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
+
+    path: str
+    when: Callable[[Model, Context], bool] = _from_other
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def run(self) -> Run:
+        """The function; its module is imported now."""
+        module, _, name = self.path.rpartition(".")
+        return cast(Run, getattr(import_module(f"bridge.{module}"), name))
+
+
+TO_IR = (
+    Pass("passes.state.restore_state"),
+    Pass("passes.boundary.defaults_to_constants", _always),
+    Pass("passes.trip_counts.end_at_once"),
+    Pass("passes.fold.fold"),
+    Pass("passes.sequences.lower_sequences"),
+    Pass("passes.ranks.settle_ranks", _prunes),
+    Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.dead.trim_outputs"),
+    Pass("passes.expand.expand", _always),
+    Pass("passes.fold.fold"),
+    Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("quirks.work_round", _has_quirks),
+    Pass("passes.fold.fold"),
+    Pass("passes.dead.remove_dead_code"),
+    Pass("passes.compress.compress", _compresses),
+    Pass("passes.written.look_over", _always),
+)
+
+TO_ONNX = (
+    Pass("passes.state.lower_state"),
+    Pass("passes.sequences.restore.restore_boundary"),
+    Pass("passes.trip_counts.never_end"),
+    Pass("passes.dequantize.restore_dequantization"),
+    Pass("passes.dead.trim_outputs"),
+    Pass("passes.sequences.copies.spell_copies", _always),
+    Pass("passes.expand.expand", _always),
+    Pass("quirks.work_round", _has_quirks),
+    Pass("passes.dead.trim_outputs"),
+    Pass("passes.written.look_over", _always),
+)
+
+
+def prepare(
+    model: Model, context: Context, done: Callable[[str], None] = lambda step: None
+) -> Model:
+    """Rewrites a model, in place, until the target can write every node of it.
+
+    Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
+    each step when it is done.
+    """
+    done("reading")
+    for step in TO_IR if context.target.format == "ir" else TO_ONNX:
+        if step.when(model, context):
+            step.run(model, context)
+            done(step.name)
+    return model

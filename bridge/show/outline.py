@@ -1,0 +1,231 @@
+"""What pictures and pages show of a model: its Ifs and Loops, their ports, and what they are for.
+
+The outline is made of lists and dictionaries, so that a page can carry it as JSON. Names stand in
+one table, each with a short form, and are referred to by their place in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
+from bridge.show.expression import expression
+from bridge.show.short import short, short_type
+
+Json = dict[str, Any]
+
+_NO_LIMIT = 1 << 31
+"""A constant trip count from which on nobody means it."""
+
+
+def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) -> Json:
+    """The outline of a model. `layers` are those of an IR (see `layers_with_bodies`).
+
+    `nodes` holds the Ifs and Loops, outer ones before inner ones; `top` those of the graph itself,
+    by their place in `nodes`, as `nodes` in each body does. Of an If, `site` is its number among
+    the Ifs, which is that of `ifs` in a check's JSON; `layer` is the layer of the IR. Ports are
+    lists: a name, a type, and where it comes from or goes to in words, with a name in the place of
+    `#`, then what makes that, in full and in short.
+    """
+    return _Outline(model, layers or {}).made(file)
+
+
+def empty(file: str) -> Json:
+    """The outline of a model that could not be read."""
+    return {
+        "file": file, "format": "", "inputs": [], "outputs": [], "operators": {},
+        "constants": [0, 0], "top": [], "nodes": [], "names": [],
+    }  # fmt: skip
+
+
+class _Outline:
+    def __init__(self, model: Model, layers: Mapping[str, str]) -> None:
+        self.model = model
+        self.layers = layers
+        self.names: dict[str, int] = {}
+        self.nodes: list[Json] = []
+        self.inputs = set(model.graph.inputs)
+        self.sites = 0
+        self.captured: dict[Value, Value] = {}
+        self.place: dict[Value, str] = {}
+        self.labels = {"graph": "graph"}
+
+    def made(self, file: str) -> Json:
+        model, graph = self.model, self.model.graph
+        counts = Counter(node.op for node in graph.walk() if node.op != "Constant")
+        tensors = {
+            id(n.attributes["value"]): n.attributes["value"].nbytes
+            for n in graph.walk()
+            if n.op == "Constant"
+        }
+        outputs = graph.output_names or [""] * len(graph.outputs)
+        top = self._graph(graph, "graph")
+        return {
+            "file": file,
+            "format": _format(model),
+            "inputs": [[self._name(v), short_type(v.type)] for v in graph.inputs],
+            "outputs": [
+                [self._text(name) if name else self._name(v), short_type(v.type)]
+                for name, v in zip(outputs, graph.outputs, strict=True)
+            ],
+            "operators": dict(counts.most_common()),
+            "constants": [len(tensors), sum(tensors.values())],
+            "top": top,
+            "nodes": self.nodes,
+            "names": [[short(name), name] for name in self.names],
+        }
+
+    def _text(self, name: str) -> int:
+        return self.names.setdefault(name, len(self.names))
+
+    def _name(self, value: Value) -> int:
+        return self._text(_called(value))
+
+    def _graph(self, graph: Graph, where: str) -> list[int]:
+        """Adds the Ifs and Loops of a graph and all in them; those of the graph itself."""
+        found = []
+        for node in graph.nodes:
+            for value in node.outputs:
+                self.place[value] = where
+            if node.bodies:
+                found.append(len(self.nodes))
+                self._node(node, where)
+        return found
+
+    def _node(self, node: Node, where: str) -> None:
+        name = node.name or node.outputs[0].name
+        here = f'{where} / {node.op} "{name}"'
+        made: Json = {"op": node.op, "name": self._text(name), "where": here}
+        self.nodes.append(made)
+        if node.op == "If":
+            made["site"] = self.sites
+            self.sites += 1
+        made["says"] = self._says(node)
+        made["outputs"] = [
+            [self._name(v), short_type(v.type), [self._text(name) for name in v.names[1:]]]
+            for v in node.outputs
+        ]
+        layer = next(
+            (self.layers[n] for v in node.outputs for n in v.names if n in self.layers), ""
+        )
+        if layer:
+            made["layer"] = layer
+        made["bodies"] = []
+        roles = ("then", "else") if node.op == "If" else ("body",)
+        for role, body in zip(roles, node.bodies, strict=True):
+            inside = f"{here} / {role}{'_branch' if role != 'body' else ''}"
+            self.labels[inside] = f"{role} of {short(name)}"
+            made["bodies"].append(self._body(node, body, role, where, inside))
+
+    def _says(self, node: Node) -> str:
+        """The condition of an If, or how often a Loop runs."""
+
+        def formula(value: Value) -> str:
+            return expression(value, lambda v: short(_called(v)), self.captured)
+
+        condition = node.input(0 if node.op == "If" else 1)
+        if node.op == "If":
+            return formula(condition) if condition is not None else ""
+        (body,) = node.bodies
+        parts = []
+        trips = node.input(0)
+        known = integers(trips)
+        if known is not None and len(known) == 1 and known[0] >= _NO_LIMIT:
+            trips = None
+        if trips is not None:
+            parts.append(f"{formula(trips)} times")
+        slices = [port for port in body.inputs if isinstance(port, Sliced)]
+        if slices and trips is None:
+            sliced = node.inputs[slices[0].input]
+            assert sliced is not None
+            parts.append(f"for each slice of {formula(sliced)}")
+        if condition is not None and condition.constant is None:
+            parts.append(f"if {formula(condition)}")
+        return ", ".join(parts) or "until its condition is false"
+
+    def _body(self, node: Node, body: Body, role: str, where: str, inside: str) -> Json:
+        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
+            outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+            if outer is not None:
+                self.captured[value] = outer
+        inputs = [
+            [self._name(value), short_type(value.type), *self._source(node, body, port, where)]
+            for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+        ]
+        counts = Counter(n.op for n in body.graph.nodes if n.op != "Constant")
+        nodes = self._graph(body.graph, inside)
+        outputs = [
+            [self._name(value), short_type(value.type), *self._sink(node, port)]
+            for value, port in zip(body.graph.outputs, body.outputs, strict=True)
+        ]
+        return {
+            "role": role,
+            "inputs": inputs,
+            "outputs": outputs,
+            "operators": dict(counts.most_common()),
+            "nodes": nodes,
+        }
+
+    def _source(
+        self, node: Node, body: Body, port: InputPort, where: str
+    ) -> tuple[str, int | None, str, str]:
+        """Where a body's input comes from: words, the name in them, and what makes it."""
+        index = getattr(port, "input", None)
+        outer = node.inputs[index] if index is not None else None
+        if outer is None and not isinstance(port, Carried):
+            return "the number of the iteration", None, "", ""
+        name = self._name(outer) if outer is not None else None
+        maker = self._maker(outer, where) if outer is not None else ("", "")
+        match port:
+            case Carried():
+                following = short(_called(body.graph.outputs[port.output]))
+                start = "#" if outer is not None else "true"
+                return f"{start}, then {following} of the iteration before", name, maker[0], ""
+            case Sliced():
+                return f"a slice of # along axis {port.axis}", name, maker[0], ""
+        return "#", name, *maker
+
+    def _sink(self, node: Node, port: OutputPort) -> tuple[str, int | None, str, str]:
+        match port:
+            case Yield(int(index)):
+                return "#", self._name(node.outputs[index]), "", ""
+            case Yield():
+                return "the next iteration", None, "", ""
+            case Stacked():
+                name = self._name(node.outputs[port.output])
+                return f"# along axis {port.axis}", name, "", ""
+        return "whether to go on", None, "", ""
+
+    def _maker(self, value: Value, where: str) -> tuple[str, str]:
+        """What makes a captured value, and in which graph: `Conv "c1" in graph`; in short, with the
+        graph where that is another than `where`."""
+        while value in self.captured:
+            value = self.captured[value]
+        node = value.producer
+        if node is None:
+            if value in self.inputs:
+                return "an input of the model", "input"
+            return "a body's input", ""
+        place = self.place.get(value, "graph")
+        what = f'{node.op} "{node.name}"' if node.name else node.op
+        near = node.op if place == where else f"{node.op} in {self.labels[place]}"
+        return f"{what} in {place}", near
+
+
+def _called(value: Value) -> str:
+    """The value's name, or one made of what produces it."""
+    if value.name or value.producer is None:
+        return value.name
+    node = value.producer
+    return f"{node.name or node.op}:{node.outputs.index(value)}"
+
+
+def _format(model: Model) -> str:
+    if model.format == "ir":
+        return "OpenVINO IR"
+    others = "".join(f", {domain} {version}" for domain, version in sorted(model.opsets.items()))
+    return f"ONNX, operator set {model.opset}{others}"

@@ -1,0 +1,51 @@
+"""A model, and what a check found of it, as a page that needs nothing beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from bridge.errors import UsageError
+from bridge.show.states import STATES
+
+Json = dict[str, Any]
+
+_FOLDER = Path(__file__).parent
+
+
+def page(outline: Json, check: Json | None = None) -> str:
+    """The page of a model (`bridge.show.outline`), painted with what a check found (its JSON).
+    UsageError where the check is not of this model."""
+    if check is not None:
+        require_same(outline, check)
+    template, style, script = (
+        (_FOLDER / f"page.{suffix}").read_text(encoding="utf-8") for suffix in ("html", "css", "js")
+    )
+    data = {"outline": outline, "check": check, "states": STATES}
+    return Template(template).substitute(
+        title=_escaped(f"{Path(outline['file']).name} · Bridge"),
+        style=style,
+        script=script,
+        # No name in the model may end the element that the data stands in.
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+    )
+
+
+def require_same(outline: Json, check: Json) -> None:
+    """Raises UsageError where a check's JSON does not have the Ifs of the outline."""
+    own = [node["where"] for node in outline["nodes"] if node["op"] == "If"]
+    try:
+        checked = [site["where"] for site in check["ifs"]]
+    except (TypeError, KeyError):
+        raise UsageError("this is not what 'bridge check --json' prints") from None
+    if checked and own != checked:
+        raise UsageError(
+            f"the check is of {check.get('source', 'another model')}, which has other Ifs than "
+            f"{outline['file']}"
+        )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")

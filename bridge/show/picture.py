@@ -1,0 +1,226 @@
+"""A model's Ifs and Loops as a picture: boxes in boxes, with the ports of each branch and body.
+
+The picture is an SVG with nothing beside it. Names are shortened; the full ones show where the
+pointer rests. It follows the reader's light or dark scheme, in a page that embeds it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from bridge.show.page import require_same
+from bridge.show.states import STATES
+
+Json = dict[str, Any]
+
+_WIDEST = 1320  # of boxes side by side; wider ones stand below one another
+_LINE = 21
+_PAD = 14
+_GAP = 12
+_CHARACTER = 7.3  # the width of one, in the monospaced font of 12 pixels
+_PORTS = 10  # that are shown of a branch
+
+_STYLE = (Path(__file__).parent / "picture.css").read_text(encoding="utf-8")
+_GLYPHS = {
+    "reached": "●",
+    "forced": "◆",
+    "pruned": "○",
+    "failing": "▲",
+    "unknown": "□",
+    "different": "✕",
+}
+
+
+@dataclass
+class _Box:
+    """A drawn rectangle of a size; `draw` gives its SVG with the upper left corner at a place."""
+
+    width: float
+    height: float
+    draw: Callable[[float, float], list[str]]
+
+
+@dataclass
+class _Line:
+    """A line of text: pieces with their style's class, and what shows where the pointer rests."""
+
+    pieces: list[tuple[str, str]]
+    title: str = ""
+    width: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.width = sum(_width(text, style) for text, style in self.pieces)
+
+    def draw(self, x: float, y: float) -> list[str]:
+        spans = "".join(
+            f'<tspan class="{style}">{escape(_printable(text))}</tspan>'
+            for text, style in self.pieces
+        )
+        title = f"<title>{escape(_printable(self.title))}</title>" if self.title else ""
+        return [f'<text x="{x:g}" y="{y + 15:g}">{title}{spans}</text>']
+
+
+def _width(text: str, style: str) -> float:
+    return len(text) * (8.0 if style in ("head", "role") else _CHARACTER)
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def picture(outline: Json, check: Json | None = None) -> str:
+    """The picture of a model (`bridge.show.outline`), painted with what a check found (its JSON).
+    UsageError where the check is not of this model."""
+    if check is not None:
+        require_same(outline, check)
+    box = _Painter(outline, check).model()
+    width, height = box.width + 2 * _GAP, box.height + 2 * _GAP
+    title = escape(_printable(Path(outline["file"]).name))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+            f'viewBox="0 0 {width:g} {height:g}" role="img" aria-label="Ifs and Loops of {title}">',
+            f"<title>{title}</title>",
+            f"<style>\n{_STYLE}</style>",
+            f'<rect class="ground" width="{width:g}" height="{height:g}" rx="10"/>',
+            *box.draw(_GAP, _GAP),
+            "</svg>\n",
+        ]
+    )
+
+
+class _Painter:
+    def __init__(self, outline: Json, check: Json | None) -> None:
+        self.outline = outline
+        self.check = check
+        self.nodes: list[Json] = outline["nodes"]
+        self.names: list[list[str]] = outline["names"]
+
+    def model(self) -> _Box:
+        """The whole model: its name, inputs and outputs, and the boxes of its Ifs and Loops."""
+        lines = [
+            _Line(
+                [(Path(self.outline["file"]).name, "head"), (f"  {self.outline['format']}", "says")]
+            ),
+            *self._ports("in", self.outline["inputs"]),
+            *self._ports("out", self.outline["outputs"]),
+        ]
+        # Innermost first, without recursion: models may be nested as deep as they like.
+        boxes: dict[int, _Box] = {}
+        for index in reversed(range(len(self.nodes))):
+            boxes[index] = self._node(self.nodes[index], boxes)
+        return _framed("model", lines, _stacked([boxes[index] for index in self.outline["top"]]))
+
+    def _node(self, node: Json, boxes: dict[int, _Box]) -> _Box:
+        short, full = self.names[node["name"]]
+        layer = f"\nin the IR: layer {node['layer']}" if "layer" in node else ""
+        others = [self.names[other][1] for output in node["outputs"] for other in output[2]]
+        also = f"\nalso called {', '.join(others)}" if others else ""
+        lines = [
+            _Line(
+                [(f"{node['op']} ", "op"), (short, "name"), (f"  {node['says']}", "says")],
+                full + layer + also,
+            )
+        ]
+        parts = [self._body(node, body, boxes) for body in node["bodies"]]
+        total = sum(part.width for part in parts) + _GAP * (len(parts) - 1)
+        inner = _beside(parts) if total <= _WIDEST else _stacked(parts)
+        return _framed(node["op"].lower(), lines, inner)
+
+    def _body(self, node: Json, body: Json, boxes: dict[int, _Box]) -> _Box:
+        state = None
+        if self.check is not None and node["op"] == "If":
+            state = self.check["ifs"][node["site"]][body["role"]]
+        head = [(body["role"], "role")]
+        if state is not None:
+            name = state["state"]
+            head.append((f"  {_GLYPHS[name]} {STATES[name]}", f"state {name}"))
+        lines = [
+            _Line(head, state["text"] if state is not None else ""),
+            *self._ports("in", body["inputs"]),
+            *self._ports("out", body["outputs"]),
+        ]
+        inner = _stacked([boxes[index] for index in body["nodes"]])
+        return _framed(f"body {state['state']}" if state is not None else "body", lines, inner)
+
+    def _ports(self, side: str, ports: Sequence[Any]) -> list[_Line]:
+        lines = [self._port(side, port) for port in ports[:_PORTS]]
+        if len(ports) > _PORTS:
+            rest = "\n".join(f"{self.names[port[0]][1]}: {port[1]}" for port in ports[_PORTS:])
+            lines.append(_Line([(f"    and {len(ports) - _PORTS} more", "says")], rest))
+        return lines
+
+    def _port(self, side: str, port: Sequence[Any]) -> _Line:
+        short, full = self.names[port[0]]
+        pieces = [(f"{side:<4}", "side"), (f"{short}  ", "name"), (port[1], "type")]
+        title = f"{full}: {port[1]}"
+        if len(port) > 2:
+            _, _, words, other, maker, made = port
+            near, far = self.names[other] if other is not None else ("", "")
+            arrow = "←" if side == "in" else "→"
+            title += f"\n{arrow} {words.replace('#', far)}" + (f"\n{maker}" if maker else "")
+            said = "" if (words, near) == ("#", short) else words.replace("#", near)
+            said = ", ".join(part for part in (said, made) if part)
+            if said:
+                pieces.append((f"  {arrow} {said}", "says"))
+        return _Line(pieces, title)
+
+
+def _framed(style: str, lines: Sequence[_Line], inner: _Box | None) -> _Box:
+    """Lines and what is below them, in a frame."""
+    text = len(lines) * _LINE
+    width = max([line.width for line in lines] + ([inner.width] if inner else [])) + 2 * _PAD
+    height = text + 2 * _PAD - 6 + (inner.height + _GAP - 4 if inner else 0)
+
+    def draw(x: float, y: float) -> list[str]:
+        found = [
+            f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
+            'rx="9"/>'
+        ]
+        if style.startswith("body "):
+            bar = f'x="{x:g}" y="{y + 9:g}" width="4" height="{height - 18:g}" rx="2"'
+            found.append(f'<rect class="bar {style[5:]}" {bar}/>')
+        for number, line in enumerate(lines):
+            found += line.draw(x + _PAD, y + _PAD - 4 + number * _LINE)
+        if inner is not None:
+            found += inner.draw(x + _PAD, y + _PAD + text + 4)
+        return found
+
+    return _Box(width, height, draw)
+
+
+def _stacked(boxes: Sequence[_Box]) -> _Box | None:
+    """Boxes below one another."""
+    if not boxes:
+        return None
+    width = max(box.width for box in boxes)
+    height = sum(box.height for box in boxes) + _GAP * (len(boxes) - 1)
+
+    def draw(x: float, y: float) -> list[str]:
+        found: list[str] = []
+        for box in boxes:
+            found += box.draw(x, y)
+            y += box.height + _GAP
+        return found
+
+    return _Box(width, height, draw)
+
+
+def _beside(boxes: Sequence[_Box]) -> _Box | None:
+    """Boxes side by side."""
+    width = sum(box.width for box in boxes) + _GAP * (len(boxes) - 1)
+    height = max(box.height for box in boxes)
+
+    def draw(x: float, y: float) -> list[str]:
+        found: list[str] = []
+        for box in boxes:
+            found += box.draw(x, y)
+            x += box.width + _GAP
+        return found
+
+    return _Box(width, height, draw)

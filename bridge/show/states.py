@@ -1,0 +1,11 @@
+"""The states in which a check can leave a branch."""
+
+STATES = {
+    "reached": "reached by inputs",
+    "forced": "forced and equal",
+    "pruned": "pruned",
+    "failing": "cannot run",
+    "unknown": "not shown",
+    "different": "DIFFERENT",
+}
+"""As scripts and as people read them."""

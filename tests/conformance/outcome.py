@@ -1,0 +1,25 @@
+"""What came of a case on a route."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case on a route.
+
+    `kind` is one of `right`, `refused` (Bridge says it cannot convert the model), `wrong` (a
+    result differs), `engine` (an engine does not take or run what Bridge wrote), `error` (Bridge
+    raised something it should not), `crash`, `timeout`, or `absent` (the route has nothing to
+    start from). `detail` says why, in one line, or which engine was right.
+    """
+
+    kind: str
+    detail: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The ledger's wording: the kind, and the detail without measured numbers."""
+        return f"{self.kind}: {re.sub(r' [(]abs .*', '', self.detail)}"

@@ -1,0 +1,258 @@
+"""Inputs that take a branch are sought backwards from its condition, and not by chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import bridge
+from bridge.check import check
+from bridge.check.conditions import distance, operands, truth_of
+from bridge.check.probe import probe, ways
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
+
+# What follows where only the condition `c` is given.
+BRANCHES = """
+  y = If (c) <
+    then_branch = a () => (float[n] t) { t = Exp(z) },
+    else_branch = b () => (float[n] u) { u = Neg(z) }>
+}
+"""
+
+CONDITIONS = {
+    "arithmetic on a size": """
+g (float[n] z, float[N,M] x) => (float[n] y) {
+  size = Shape<start=0, end=1>(x)
+  three = Constant<value = int64[1] {3}>()
+  one = Constant<value = int64[1] {1}>()
+  goal = Constant<value = int64[1] {1201}>()
+  product = Mul(size, three)
+  sum = Add(product, one)
+  c = Equal(sum, goal)""",
+    "the size that a convolution leaves": """
+g (float[n] z, float[1,1,L] x) => (float[n] y) <float[1,1,7] w = {1,1,1,1,1,1,1}> {
+  v = Conv<strides=[5], kernel_shape=[7]>(x, w)
+  size = Shape<start=2, end=3>(v)
+  goal = Constant<value = int64[1] {131}>()
+  c = Equal(size, goal)""",
+    "a dimension without a name": """
+g (float[n] z, float[?,?] x) => (float[n] y) {
+  shape = Shape(x)
+  last = Constant<value = int64 {-1}>()
+  size = Gather(shape, last)
+  goal = Constant<value = int64 {80}>()
+  c = Equal(size, goal)""",
+    "the sizes of two inputs": """
+g (float[n] z, float[N] x, float[M] w) => (float[n] y) {
+  first = Shape(x)
+  second = Shape(w)
+  two = Constant<value = int64[1] {2}>()
+  ten = Constant<value = int64[1] {10}>()
+  double = Mul(second, two)
+  sum = Add(double, ten)
+  c = Equal(first, sum)""",
+    "a product of sizes": """
+g (float[n] z, float[N,M] x) => (float[n] y) {
+  shape = Shape(x)
+  size = ReduceProd<keepdims=0>(shape)
+  goal = Constant<value = int64 {391}>()
+  c = Equal(size, goal)""",
+    "a sum": """
+g (float[n] z, float[N] x) => (float[n] y) {
+  sum = ReduceSum<keepdims=0>(x)
+  most = Constant<value = float {31234.5}>()
+  c = Greater(sum, most)""",
+    "a narrow window": """
+g (float[n] z, float[N] x) => (float[n] y) {
+  mean = ReduceMean<keepdims=0>(x)
+  low = Constant<value = float {0.71}>()
+  high = Constant<value = float {0.75}>()
+  above = Greater(mean, low)
+  below = Less(mean, high)
+  c = And(above, below)""",
+    "a probability": """
+g (float[n] z, float[N] x) => (float[n] y) {
+  mean = ReduceMean<keepdims=0>(x)
+  p = Sigmoid(mean)
+  goal = Constant<value = float {0.999}>()
+  c = Greater(p, goal)""",
+    "a multiple": """
+g (float[n] z, int64 mode) => (float[n] y) {
+  seven = Constant<value = int64 {7}>()
+  product = Mul(mode, seven)
+  goal = Constant<value = int64 {98007}>()
+  c = Equal(product, goal)""",
+    "two integers that depend on one another": """
+g (float[n] z, int64 i, int64 j) => (float[n] y) {
+  difference = Sub(i, j)
+  goal = Constant<value = int64 {777}>()
+  right = Equal(difference, goal)
+  least = Constant<value = int64 {900}>()
+  large = Greater(i, least)
+  c = And(right, large)""",
+    "neither": """
+g (float[n] z, int64 i, float[N] x) => (float[n] y) {
+  most = Constant<value = int64 {5000}>()
+  small = Less(i, most)
+  shape = Shape(x)
+  longest = Constant<value = int64[1] {300}>()
+  short = Less(shape, longest)
+  either = Or(small, short)
+  c = Not(either)""",
+    "any of a mask": """
+g (float[n] z, float[N] x) => (float[n] y) {
+  most = Constant<value = float {400}>()
+  mask = Greater(x, most)
+  numbers = Cast<to=6>(mask)
+  some = ReduceMax<keepdims=0>(numbers)
+  c = Cast<to=9>(some)""",
+    "the number of an iteration": """
+g (float[n] z, int64 trips) => (float[n] y) {
+  yes = Constant<value = bool {1}>()
+  y = Loop(trips, yes, z) <body = body (int64 i, bool going, float[n] v)
+      => (bool still, float[n] w) {
+    five = Constant<value = int64 {5}>()
+    c = Equal(i, five)
+    w = If (c) <
+      then_branch = a () => (float[n] t) { t = Exp(v) },
+      else_branch = b () => (float[n] u) { u = Neg(v) }>
+    still = Identity(going)
+  }>
+}""",
+    "the slices of a scan": """
+g (float[n] z, float[N,3] x) => (float[n] y) {
+  y = Scan(z, x) <num_scan_inputs = 1, body = body (float[n] v, float[3] row)
+      => (float[n] w) {
+    sum = ReduceSum<keepdims=0>(row)
+    goal = Constant<value = float {-777}>()
+    c = Less(sum, goal)
+    w = If (c) <
+      then_branch = a () => (float[n] t) { t = Abs(v) },
+      else_branch = b () => (float[n] u) { u = Neg(v) }>
+  }>
+}""",
+    "three Ifs in one another": """
+g (float[n] z, int64 mode, float[N] x) => (float[n] y) {
+  rate = Constant<value = int64 {16000}>()
+  fast = Equal(mode, rate)
+  shape = Shape(x)
+  size = Constant<value = int64[1] {576}>()
+  whole = Equal(shape, size)
+  mean = ReduceMean<keepdims=0>(x)
+  low = Constant<value = float {-55}>()
+  loud = Less(mean, low)
+  y = If (fast) <
+    then_branch = a () => (float[n] t) {
+      t = If (whole) <
+        then_branch = d () => (float[n] p) {
+          p = If (loud) <
+            then_branch = e () => (float[n] p1) { p1 = Exp(z) },
+            else_branch = f () => (float[n] p2) { p2 = Abs(z) }>
+        },
+        else_branch = h () => (float[n] q) { q = Sin(z) }>
+    },
+    else_branch = b () => (float[n] u) { u = Neg(z) }>
+}""",
+}
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(HEAD + text + ("" if " = If (" in text else BRANCHES))
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_every_branch_is_aimed_at(name: str, suffix: str, tmp_path: Path) -> None:
+    """A budget of as many runs as there are inputs leaves nothing to chance."""
+    bridge.convert(parsed(CONDITIONS[name]), tmp_path / f"m{suffix}")
+    report = check(tmp_path / f"m{suffix}", budget=4)
+    assert report.ok, str(report)
+    assert len(report.reached) == 2 * len(report.sites), str(report)
+
+
+def test_what_no_input_can_reach_is_not_sought(tmp_path: Path) -> None:
+    """The shape of the input says that the condition is always true."""
+    text = """
+    g (float[n] z, float[2,N] x) => (float[n] y) {
+      size = Shape<start=0, end=1>(x)
+      two = Constant<value = int64[1] {2}>()
+      c = Equal(size, two)"""
+    bridge.save(bridge.load(parsed(text)), tmp_path / "m.onnx")
+    report = check(tmp_path / "m.onnx")
+    assert report.unreachable == {(0, False): "the condition is always true"}
+    assert report.forced[0, False].problem == ""
+
+
+def test_a_branch_in_which_the_model_fails_is_told(tmp_path: Path) -> None:
+    text = """
+    g (float[N] z) => (float[?] y) {
+      size = Shape(z)
+      seven = Constant<value = int64[1] {7}>()
+      c = Equal(size, seven)
+      three = Constant<value = int64[1] {3}>()
+      y = If (c) <
+        then_branch = a () => (float[?] t) { t = Reshape(z, three) },
+        else_branch = b () => (float[?] u) { u = Neg(z) }>
+    }"""
+    onnx.save(parsed(text), tmp_path / "m.onnx")
+    report = check(tmp_path / "m.onnx")
+    assert report.reached.keys() == {(0, False)}
+    assert report.unreachable[0, True].startswith("the model fails there: onnxruntime: ")
+
+
+def test_inputs_keep_away_from_where_rounding_decides(tmp_path: Path) -> None:
+    bridge.save(bridge.load(parsed(CONDITIONS["a narrow window"])), tmp_path / "m.onnx")
+    report = check(tmp_path / "m.onnx")
+    (feed,) = (feed for feed in report.feeds if 0.7 < feed["x"].mean() < 0.76)
+    assert 0.71005 < feed["x"].mean() < 0.74995
+
+
+def test_a_probe_holds_what_the_condition_needs_alone() -> None:
+    model = bridge.load(parsed(CONDITIONS["three Ifs in one another"]))
+    cut = probe(model, ways(model)[2], 100)
+    assert cut is not None
+    assert {node.op for node in cut.model.graph.nodes} == {
+        "Constant",
+        "Equal",
+        "Identity",
+        "Less",
+        "ReduceMean",
+        "Shape",
+    }
+    assert [sorted(value.name for value in asked) for asked in cut.asked()] == [
+        ["mode"],
+        ["x"],
+        ["x"],
+    ]
+    assert probe(model, ways(model)[2], 3) is None
+
+
+@pytest.mark.parametrize(
+    ("logic", "i", "wanted", "expected"),
+    [
+        ("c = Equal(i, k)", 3, True, 2),
+        ("c = Equal(i, k)", 5, True, 0),
+        ("c = Equal(i, k)", 5, False, 1),
+        ("c = Less(i, k)", 7, True, 3),
+        ("c = Less(i, k)", 3, False, 2),
+        ("a = Less(i, k) c = Not(a)", 3, True, 2),
+        ("a = Less(i, k) b = Equal(i, k) c = Or(a, b)", 7, True, 2),
+        ("a = Less(i, k) b = Equal(i, k) c = And(a, b)", 7, True, 5),
+        ("a = Less(i, k) b = Equal(i, k) c = Xor(a, b)", 3, False, 2),
+        ("a = Cast<to=9>(i) c = Identity(a)", 0, True, 1),
+    ],
+)
+def test_distance(logic: str, i: int, wanted: bool, expected: float) -> None:
+    text = f"g (float[n] z, int64 i, int64 k) => (float[n] y) {{ {logic}"
+    model = bridge.load(parsed(text))
+    (node,) = (node for node in model.graph.nodes if node.op == "If")
+    assert node.inputs[0] is not None
+    truth = truth_of(node.inputs[0], lambda value: value)
+    numbers = {"i": np.array(i), "k": np.array(5)}
+    values = {value: numbers[value.name] for value in operands(truth)}
+    assert distance(truth, wanted, values) == expected
