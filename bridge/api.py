@@ -269,9 +269,9 @@ def convert(
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection(), limited(allowed):
         model = _loaded(source, weights)
-        report.notes += model.notes
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
+        report.notes += model.notes
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -279,6 +279,7 @@ def convert(
             compress_to_fp16,
             quirks,
             debug,
+            frozenset(input_shapes or ()),
         )
         done = _observer(model, debug, progress)
         return _save(model, target, context, external_data, force, done)

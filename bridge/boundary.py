@@ -16,12 +16,16 @@ import numpy as np
 from bridge.errors import UsageError
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
-from bridge.neutral.record import KEY, Port, Record
+from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import size_of
+from bridge.records import broken, read_record
 
 
 class Boundary(Record):
-    """A Record that is found in a file or a model; see `of`."""
+    """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
+    model that became constants."""
+
+    constants: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -30,9 +34,14 @@ class Boundary(Record):
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
-            entry = ["bridge", "metadata", KEY]
-            known = source.has_rt_info(entry)
-            return cls.loads(source.get_rt_info(entry).astype(str)) if known else cls()
+            entries = {key: ["bridge", "metadata", key] for key in (KEY, CONSTANTS)}
+            return cls._from(
+                {
+                    key: source.get_rt_info(entry).astype(str)
+                    for key, entry in entries.items()
+                    if source.has_rt_info(entry)
+                }
+            )
         if isinstance(source, str | os.PathLike):
             from bridge.api import load
 
@@ -46,7 +55,16 @@ class Boundary(Record):
                 "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
                 f"{source!r}"
             )
-        return cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        return cls._from(metadata)
+
+    @classmethod
+    def _from(cls, metadata: Mapping[str, str]) -> Boundary:
+        made = cls.loads(metadata[KEY]) if KEY in metadata else cls()
+        names = read_record(metadata.get(CONSTANTS, "[]"), "constants")
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise broken("constants", "it holds no names")
+        made.constants = tuple(names)
+        return made
 
 
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -64,6 +82,11 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     packed: dict[str, np.ndarray] = {}
     with limited(read_limits(None)):
         for name, value in feeds.items():
+            if name in boundary.constants:
+                raise UsageError(
+                    f'the input "{name}" became a constant, its default value; to feed it, convert '
+                    f'the model with its shape given: --input-shape "{name}=[...]"'
+                )
             port = boundary.inputs.get(name)
             if port is None:
                 packed[name] = value

@@ -71,6 +71,7 @@ TO_IR = (
     Pass("passes.dead.trim_outputs"),
     Pass("passes.expand.expand", _always),
     Pass("passes.fold.fold"),
+    Pass("passes.impossible.prune_impossible", _prunes),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code"),

@@ -124,7 +124,7 @@ class _Checker:
         sessions = self._sessions()
         if len(sessions) < 2:
             return
-        self._explore(base, samples, budget, sessions[0][1])
+        self._explore(base, samples, budget, sessions)
         if not report.feeds:
             report.failures.append(
                 "no input was found that the model takes; give it sizes that fit"
@@ -175,9 +175,15 @@ class _Checker:
             sessions.append((label, session))
         return sessions
 
-    def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> None:
+    def _explore(
+        self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
+    ) -> None:
         report, pair = self.report, self.pair
         model = bridge.load(pair.source)
+        _, original = sessions[0]
+        # What has a default value here and must be given there is drawn.
+        given = {port.name for _, session in sessions[1:] for port in session.inputs}
+        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
         report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))

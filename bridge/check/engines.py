@@ -205,9 +205,12 @@ class _OnnxRuntimeSession:
         self._seconds = seconds
         self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
         self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
+        defaults = session.get_overridable_initializers()
+        self._defaults = tuple(_onnxruntime_port(port) for port in defaults)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        values = {port.name: self._value(port, _feed_of(port, feeds)) for port in self.inputs}
+        ports = (*self.inputs, *(port for port in self._defaults if port.name in feeds))
+        values = {port.name: self._value(port, _feed_of(port, feeds)) for port in ports}
         names = [port.name for port in self.outputs]
         options = self._module.RunOptions()
         options.log_severity_level = 4
@@ -292,9 +295,11 @@ class _ReferenceSession:
             _value_info_port(info) for info in model.graph.input if info.name not in constants
         )
         self.outputs = tuple(_value_info_port(info) for info in model.graph.output)
+        self._defaults = {info.name for info in model.graph.input} & constants
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         values = {port.name: _feed_of(port, feeds) for port in self.inputs}
+        values |= {name: feeds[name] for name in self._defaults if name in feeds}
         try:
             with np.errstate(all="ignore"):
                 results = self._evaluator.run(None, values)

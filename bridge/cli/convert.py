@@ -35,7 +35,8 @@ def convert(
         typer.Option(
             metavar="NAME=[DIM,...]",
             help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
-            "size, a range like 1..8, or a symbol.",
+            "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
+            "IR only if it is named here.",
         ),
     ] = None,
     compress_to_fp16: Annotated[

@@ -144,7 +144,8 @@ class Node:
 
     def roles(self) -> list[tuple[str, Body]]:
         """The bodies with what they are called in paths: `then_branch`, `else_branch`, `body`."""
-        return list(zip(BRANCHES if self.op == "If" else ("body",), self.bodies, strict=True))
+        names = BRANCHES if self.op == "If" else ("body",) * len(self.bodies)
+        return list(zip(names, self.bodies, strict=True))
 
     def __repr__(self) -> str:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'

@@ -18,6 +18,9 @@ from bridge.records import broken, read_record
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Record, in JSON."""
 
+CONSTANTS = "constant_inputs"
+"""The entry that holds the names, in JSON, of the inputs that became constants."""
+
 
 @dataclass
 class Port:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from bridge.errors import UsageError
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
+from bridge.neutral.record import CONSTANTS
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
@@ -21,27 +23,40 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
+    high,
     interval,
+    low,
     without_sizes,
 )
 from bridge.passes.context import Context
 
 
 def defaults_to_constants(model: Model, context: Context) -> None:
-    """IR has no inputs with defaults: they become the constants that they are by default."""
+    """IR has no inputs with defaults: they become the constants that they are by default, and the
+    metadata says which; but those that the user named stay inputs."""
     if not model.defaults:
         return
     nodes = []
+    kept = {value for value in model.defaults if context.named.intersection(value.names)}
     for value, tensor in model.defaults.items():
+        if value in kept:
+            context.report.notes.append(
+                f'the input "{value.name}" has no default value in IR, and must be given'
+            )
+            continue
         known = constant_value(tensor)
         value.type, value.content = known.type, known.content
         nodes.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
         context.report.notes.append(
-            f'the input "{value.name}" has a default value and became a constant'
+            f'the input "{value.name}" has a default value and became a constant; giving its shape '
+            "with --input-shape keeps it an input"
         )
-    model.graph.inputs = [v for v in model.graph.inputs if v not in model.defaults]
+    gone = [value for value in model.graph.inputs if value in model.defaults.keys() - kept]
+    model.graph.inputs = [value for value in model.graph.inputs if value not in gone]
     model.graph.nodes[:0] = nodes
     model.defaults = {}
+    if gone:
+        model.metadata[CONSTANTS] = json.dumps([value.name for value in gone])
     infer_graph(model.graph)
 
 
@@ -97,12 +112,29 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
         except UsageError as error:
             raise UsageError(f'the shape of the input "{name}": {error}') from None
         value.type = value.declared = _reshaped(value.type, dims, name)
+        default = model.defaults.get(value)
+        if default is not None and not _may_be(default.shape, dims):
+            del model.defaults[value]
+            model.notes.append(
+                f'the input "{name}" has no default value any more: it is of another shape'
+            )
     # The sizes that the file declares are those of the old shapes.
     for node in model.graph.walk():
         entries = [value for body in node.bodies for value in body.graph.inputs]
         for value in (*entries, *node.outputs) if node.op != "Constant" else ():
             value.declared = without_sizes(value.declared)
     infer_graph(model.graph)
+
+
+def _may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:
+    """Whether a tensor of this shape has these dimensions."""
+    if len(shape) != len(dims):
+        return False
+    limits = ((low(dim), high(dim)) for dim in dims)
+    return all(
+        least <= size and (most is None or size <= most)
+        for size, (least, most) in zip(shape, limits, strict=True)
+    )
 
 
 def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:

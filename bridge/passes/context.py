@@ -15,7 +15,7 @@ class Context:
     `report` takes what users should know. `keep_branches` turns off the pruning of branches that
     could not run; `compress_to_fp16` stores f32 constants of an IR as f16; `quirks` says which
     workarounds of engines' faults are applied, "default" or "none". `debug` has passes check
-    themselves.
+    themselves. `named` are the inputs that the user gave a shape.
     """
 
     target: Target
@@ -24,3 +24,4 @@ class Context:
     compress_to_fp16: bool = False
     quirks: str = "default"
     debug: bool = False
+    named: frozenset[str] = frozenset()

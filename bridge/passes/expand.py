@@ -71,11 +71,11 @@ class Expander:
                 return
             made = made or self._by_function(node, where)
         except Refused as refused:
-            self._report(node, where, str(refused))
+            self.report(node, where, str(refused))
             out.append(node)
             return
         if made is None:
-            self._report(node, where, self._obstacle(node))
+            self.report(node, where, self._obstacle(node))
             out.append(node)
             return
         self.replace(node, *made, out, substitution, where, depth)
@@ -135,7 +135,8 @@ class Expander:
         results = inline_standard_function()(builder, node, f"{where} / {node!r}")
         return None if results is None else (nodes, results)
 
-    def _report(self, node: Node, where: str, why: str) -> None:
+    def report(self, node: Node, where: str, why: str) -> None:
+        """Notes why a node cannot be written, once."""
         if node not in self._reported:
             self._reported.add(node)
             self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))

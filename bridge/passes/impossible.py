@@ -2,14 +2,17 @@
 
 OpenVINO infers both branches of an If when it opens a model, and refuses one of which a branch
 contradicts itself, though it may never be taken: the branch for another sample rate, say, once the
-length of the input is fixed. Such a branch is pruned; its If goes the other way.
+length of the input is fixed. Such a branch is pruned; its If goes the other way. A Loop whose body
+fails gives what it gives without an iteration, unless it is known to run.
 """
 
 from __future__ import annotations
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
 from bridge.neutral.rewrite import Substitution
+from bridge.operators.control.idle import surely_runs, what_went_in
 from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold, inline_branch
@@ -38,18 +41,29 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
         substitution.apply(node)
         here = f"{where} / {node!r}"
         if node.op == "If":
-            found = [
+            both = [
                 _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
             ]
-            possible = [index for index in (0, 1) if not found[index]]
+            possible = [index for index in (0, 1) if not both[index]]
             if len(possible) == 1:
                 gone = 1 - possible[0]
-                report.pruned.append(f"{here}: its {BRANCHES[gone]} fails, {found[gone][0].why}")
+                report.pruned.append(f"{here}: its {BRANCHES[gone]} fails, {both[gone][0].why}")
                 inline_branch(node, node.bodies[possible[0]], nodes, substitution)
                 continue
-            findings += [finding for each in found for finding in each]
-        for body in node.bodies if node.op != "If" else ():
-            findings += _graph(body.graph, f"{here} / body", report)
+            findings += [finding for each in both for finding in each]
+        if node.op == "Loop":
+            found = _graph(node.body.graph, f"{here} / body", report)
+            made: list[Node] = []
+            idle = None
+            if found and not surely_runs(node, node.inputs[:2]):
+                idle = what_went_in(Builder(made, node.name), node)
+            if idle is not None:
+                report.pruned.append(f"{here}: its body fails, {found[0].why}")
+                nodes += made
+                for old, new in zip(node.outputs, idle, strict=True):
+                    substitution.replace(old, new)
+                continue
+            findings += found
         why = contradiction(node)
         if why:
             findings.append(Unsupported(node.op, here, why))

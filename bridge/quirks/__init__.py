@@ -36,8 +36,27 @@ def _at(path: str, *ops: str) -> At:
     return At(path, frozenset(ops))
 
 
+REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum",
+)  # fmt: skip
+"""The reductions that IR has."""
+
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.slice_before_gather_elements", "GatherElements"),
+    _at("openvino_cpu.slice_of_computed_axes", "Slice"),
+    _at("openvino_cpu.tile_of_computed_repeats", "Tile"),
+    _at("openvino_cpu.computed_pad_value", "ir::Pad"),
+    _at("openvino_cpu.padding_of_unknown_size", "MaxPool"),
+    _at("openvino_cpu.bias_of_lrn", "LRN"),
+    _at("openvino_cpu.maximum_of_minus_infinity", "Equal"),
     _at("openvino_cpu.infinite_bf16", "Equal"),
+    _at("openvino_cpu.logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr"),
+    _at("openvino_cpu.rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS),
+    _at("openvino_cpu.absolute_value_of_shape", "Abs"),
+    _at("openvino_cpu.cast_of_later_output", "Cast"),
+    _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
+    _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_without_iterations", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
@@ -59,7 +78,12 @@ FOR_ONNX: tuple[At, ...] = ()
 
 def work_round(model: Model, context: Context) -> None:
     """Applies, in place, the quirks of the target whose operators the model has."""
-    ops = {node.op for node in model.graph.walk()}
+    ops = _ops(model)
     for at in FOR_IR if context.target.format == "ir" else FOR_ONNX:
         if at.ops & ops:
             at.quirk.run(model.graph, context)
+            ops = _ops(model)
+
+
+def _ops(model: Model) -> set[str]:
+    return {node.op for node in model.graph.walk()}

@@ -9,7 +9,7 @@ from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Substitution
-from bridge.operators import Result
+from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.expand import Expander
 
@@ -100,7 +100,10 @@ def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -
         made: list[Node] = []
         result = None
         if node.op in ops:
-            result = by(Builder(made, node.name, expander.target), node, place)
+            try:
+                result = by(Builder(made, node.name, expander.target), node, place)
+            except Refused as refused:
+                expander.report(node, repr(node), str(refused))
         if result is None:
             nodes.append(node)
             continue

@@ -11,20 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import (
-    Body,
-    Carried,
-    Graph,
-    InputPort,
-    Invariant,
-    Model,
-    Node,
-    OutputPort,
-    Sliced,
-    Stacked,
-    Value,
-    Yield,
-)
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.show.expression import expression
 from bridge.show.short import short, short_type
 

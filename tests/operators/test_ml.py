@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import bridge
-from tests.support.running import OnnxRuntime, OpenVino
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 RNG = np.random.default_rng(11)
 ROWS, FEATURES = 16, 5
@@ -66,6 +66,8 @@ CASES: dict[str, Case] = {
         "imputed_value_int64s": [7], "replaced_value_int64": 2,
     }),
     "feature vectorizer": ("FeatureVectorizer", CLEAN, {"inputdimensions": [FEATURES]}),
+    "feature vectorizer of fewer": ("FeatureVectorizer", CLEAN, {"inputdimensions": [2]}),
+    "feature vectorizer of more": ("FeatureVectorizer", CLEAN, {"inputdimensions": [FEATURES + 2]}),
     "one hot": ("OneHotEncoder", WHOLE, {"cats_int64s": [2, 0, 1], "zeros": 1}),
     "label encoder": ("LabelEncoder", WHOLE, {
         "keys_int64s": [0, 3, 2], "values_floats": [0.5, 1.5, 2.5], "default_float": -1.0,
@@ -148,6 +150,24 @@ def model(op: str, x: np.ndarray, attributes: dict[str, Any], version: int) -> o
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_types(name: str) -> None:
+    """What is known of the results where no file says it: all that comes behind needs it."""
+    op, x, attributes = CASES[name]
+    proto = model(op, x, attributes, 3)
+    types = [value.type for value in bridge.load(proto).graph.outputs]
+    for value in proto.graph.output:
+        if not value.type.tensor_type.elem_type:
+            integers = op == "Imputer" and x.dtype == np.int64
+            value.type.tensor_type.elem_type = TensorProto.INT64 if integers else TensorProto.FLOAT
+    for type, found in zip(types, OnnxRuntime(proto).run({"x": x}), strict=True):
+        assert type.element.dtype == found.dtype
+        assert type.rank == found.ndim
+        sizes = zip(type.shape, found.shape, strict=True)
+        assert all(known == size for known, size in sizes if isinstance(known, int))
+        assert [isinstance(size, int) for size in type.shape[1:]] == [True] * (found.ndim - 1)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_same_numbers(name: str, tmp_path: Path) -> None:
     op, x, attributes = CASES[name]
     proto = model(op, x, attributes, 3)
@@ -161,3 +181,23 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
     for wanted, found in zip(expected, actual, strict=True):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_categories_side_by_side(tmp_path: Path) -> None:
+    """As Core ML's converter writes them: the categories of each column have an axis of their own,
+    and a vectorizer takes all axes behind the first for columns."""
+    text = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+    g (int64[rows,1] x, float[rows,2] z) => (float[rows,5] y) {
+      a = ai.onnx.ml.OneHotEncoder <cats_int64s = [0, 1, 3], zeros = 1> (x)
+      b = ai.onnx.ml.FeatureVectorizer <inputdimensions = [3, 2]> (a, z)
+      y = Exp(b)
+    }"""
+    proto = onnx.parser.parse_model(text)
+    bridge.convert(proto, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    for rows in (1, 4):
+        x = RNG.integers(0, 4, size=(rows, 1))
+        feed = {"x": x, "z": RNG.normal(size=(rows, 2)).astype(np.float32)}
+        expected = OnnxRuntime(proto).run(feed)
+        assert_close(OpenVino(tmp_path / "a.xml").run(list(feed.values())), expected)
+        assert_close(OnnxRuntime(tmp_path / "b.onnx").run(feed), expected)

@@ -69,29 +69,16 @@ def cast_like(b: Builder, node: Node) -> Result:
     return b.op("Cast", x, to=like.element, **node.attributes)
 
 
-def to_bool(b: Builder, node: Node) -> Result:
-    """OpenVINO (2026.4) converts the first output of a node with several to boolean, whichever of
-    them it was asked to convert."""
-    (x,) = node.inputs
-    assert x is not None
-    producer = x.producer
-    if node.attributes["to"] is not BOOL or producer is None or producer.outputs[0] is x:
-        return None
-    return b.op("NotEqual", x, b.like(0, x))
-
-
 @expands("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
     """IR's Convert takes no strings, does not saturate, and rounds to the nearest f8e8m0."""
-    if (made := to_bool(b, node)) is not None:
-        return made
     x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
     for element in (x.element, to):
         if element is STRING:
-            raise Refused("OpenVINO converts neither from nor to strings")
+            raise Refused("IR converts neither from nor to strings")
         if element is not None and element.ir is None:
-            raise Refused(f"OpenVINO has no element type {element}")
+            raise Refused(f"IR has no element type {element}")
     if to.name == "f8e8m0":
         return _power_of_two(b, cast(b, x, F32), to, node.attributes["round_mode"])
     if to.name not in _LARGEST:
@@ -149,7 +136,7 @@ def bit_cast(b: Builder, node: Node) -> Result:
         return b.op("Identity", x)
     if x.element is not None and to.is_integer and (x.element.is_integer or x.element is BOOL):
         return b.op("Cast", x, to=to)
-    raise Refused(f"OpenVINO cannot take the bits of {x.element} for those of {to}")
+    raise Refused(f"IR cannot take the bits of {x.element} for those of {to}")
 
 
 @knows("Cast")

@@ -15,7 +15,6 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused, Result, expands
 from bridge.operators.elementwise.content import Number, elementwise
-from bridge.operators.elementwise.minus_infinity import all_minus_infinity
 
 
 @expands("NotEqual", target="onnx")
@@ -26,11 +25,11 @@ def not_equal(b: Builder, node: Node) -> Result:
 
 @expands("Equal", "Where", target="ir")
 def strings(b: Builder, node: Node) -> Result:
-    """OpenVINO neither compares nor selects strings."""
+    """IR neither compares nor selects strings."""
     last = node.inputs[-1]
     if last is not None and last.element is STRING:
-        raise Refused("OpenVINO neither compares nor selects strings")
-    return all_minus_infinity(b, node) if node.op == "Equal" else None
+        raise Refused("IR neither compares nor selects strings")
+    return None
 
 
 @expands("IsFinite", target="onnx")
@@ -38,16 +37,6 @@ def is_finite(b: Builder, node: Node) -> Result:
     """Neither infinite nor NaN."""
     (x,) = node.inputs
     return b.op("Not", b.op("Or", b.op("IsInf", x), b.op("IsNaN", x)))
-
-
-@expands("Greater", "GreaterOrEqual", target="ir")
-def greater(b: Builder, node: Node) -> Result:
-    """The other comparison with the operands exchanged: OpenVINO's CPU plugin (2026.4) takes NaN
-    to be greater than anything, but not to be less."""
-    x, y = node.inputs
-    if x is None or x.element is None or not x.element.is_float:
-        return None
-    return b.op("Less" if node.op == "Greater" else "LessOrEqual", y, x)
 
 
 def _compare(

@@ -81,10 +81,9 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     }
     if not larger:
         return None
-    for i, count in larger.items():
-        # Not by Slice: OpenVINO takes one in front of GatherElements away.
-        data = b.op("Gather", data, b.counted(count), b.constant(i))
-    return b.op("GatherElements", data, indices, axis=axis)
+    ends = b.constant(list(larger.values()))
+    part = b.op("Slice", data, b.constant([0] * len(larger)), ends, b.constant(list(larger)))
+    return b.op("GatherElements", part, indices, axis=axis)
 
 
 @reads("GatherND", format="ir", until=7)

@@ -38,11 +38,9 @@ FIRST = -I64_MAX
 
 @expands("Slice", target="ir")
 def slice_for_ir(b: Builder, node: Node) -> Value | None:
-    """IR's Slice-8 must be given its steps; OpenVINO's CPU crashes where the axes are computed."""
+    """IR's Slice-8 must be given its steps."""
     data, starts, ends, axes, steps = (node.input(i) for i in range(5))
     assert data is not None and starts is not None and ends is not None
-    if axes is not None and values_of(axes) is None and data.rank:
-        return _of_all_axes(b, data.rank, node)
     if steps is not None:
         return None
     count = length_of(starts)
@@ -51,22 +49,6 @@ def slice_for_ir(b: Builder, node: Node) -> Value | None:
     else:
         steps = b.op("Expand", b.like([1], starts), b.op("Shape", starts))
     return b.op("Slice", data, starts, ends, axes, steps)
-
-
-def _of_all_axes(b: Builder, rank: int, node: Node) -> Value:
-    """A Slice of computed axes as one of all axes, the others whole."""
-    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
-    assert axes is not None
-    places = b.op("Mod", as_i64(b, axes), b.constant(rank))
-    full = [
-        b.constant([whole] * rank)
-        if bound is None
-        else b.op(
-            "ScatterElements", b.constant([whole] * rank), places, as_i64(b, bound), b.constant(0)
-        )
-        for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1))
-    ]
-    return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
 
 
 @expands("StridedSlice", target="onnx")

@@ -8,10 +8,11 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I32, I64, STRING
+from bridge.neutral.inference import first, infers, same
+from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat, cut, reshape, unsqueeze
-from bridge.operators.ml.scores import numbers
+from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 
@@ -35,6 +36,11 @@ def scaler(b: Builder, node: Node) -> Result:
         if values is not None:
             result = b.op(op, result, b.constant(values, F32))
     return result
+
+
+@infers("ai.onnx.ml::Normalizer", "ai.onnx.ml::Scaler")
+def infer_scaled(node: Node) -> list[Type]:
+    return [TensorType(F32, first(node).shape)]
 
 
 @expands("ai.onnx.ml::Normalizer", target="ir")
@@ -70,6 +76,9 @@ def imputer(b: Builder, node: Node) -> Result:
     return b.op("Where", missing, b.like(imputed, x), x)
 
 
+infers("ai.onnx.ml::Imputer")(same)
+
+
 @expands("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
 def array_feature_extractor(b: Builder, node: Node) -> Result:
     """The features at the given places of the last axis; a vector becomes a row."""
@@ -84,14 +93,27 @@ def array_feature_extractor(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::FeatureVectorizer", target="ir")
 def feature_vectorizer(b: Builder, node: Node) -> Result:
-    """The first `inputdimensions` columns of every input side by side, as f32."""
+    """The first `inputdimensions` columns of every input side by side, as f32; all axes behind
+    the first are columns, and 0 stands for those that are missing."""
     widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
     parts: list[Value] = []
     for x, width in zip(node.inputs, widths, strict=True):
         assert x is not None
-        rows = reshape(b, cast(b, x, F32), 1, -1) if x.rank == 1 else cast(b, x, F32)
-        parts.append(rows if width is None else cut(b, rows, 1, 0, width))
+        rows = cast(b, x, F32)
+        if x.rank is not None and x.rank != 2:
+            rows = reshape(b, rows, 1 if x.rank == 1 else 0, -1)
+        if width is not None:
+            if rows.shape is None or len(rows.shape) != 2 or low(rows.shape[1]) < width:
+                rows = b.op("Pad", rows, b.constant([0, 0, 0, width]))
+            rows = cut(b, rows, 1, 0, width)
+        parts.append(rows)
     return concat(b, 1, *parts)
+
+
+@infers("ai.onnx.ml::FeatureVectorizer")
+def infer_feature_vectorizer(node: Node) -> list[Type]:
+    widths = node.attributes.get("inputdimensions")
+    return [TensorType(F32, (rows_of(node), sum(widths) if widths else ANY))]
 
 
 @expands("ai.onnx.ml::OneHotEncoder", target="ir")

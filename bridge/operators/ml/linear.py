@@ -7,7 +7,8 @@ import numpy as np
 from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32
+from bridge.neutral.inference import infers
+from bridge.neutral.types import F32, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat
 from bridge.operators.ml.scores import (
@@ -16,6 +17,7 @@ from bridge.operators.ml.scores import (
     labels_of,
     numbers,
     positive_or_not,
+    rows_of,
     transformed,
     with_second_class,
 )
@@ -28,6 +30,11 @@ def linear_regressor(b: Builder, node: Node) -> Result:
     assert x is not None
     scores = _scores(b, node, as_float(b, x), node.attributes["targets"])
     return cast(b, transformed(b, scores, node.attributes["post_transform"]), F32)
+
+
+@infers("ai.onnx.ml::LinearRegressor")
+def infer_linear_regressor(node: Node) -> list[Type]:
+    return [TensorType(F32, (rows_of(node), node.attributes["targets"]))]
 
 
 @expands("ai.onnx.ml::LinearClassifier", target="ir")
@@ -78,6 +85,11 @@ def svm_regressor(b: Builder, node: Node) -> Result:
         over = b.op("Greater", score, b.constant(0.0))
         return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
     return transformed(b, score, attributes["post_transform"])
+
+
+@infers("ai.onnx.ml::SVMRegressor")
+def infer_svm_regressor(node: Node) -> list[Type]:
+    return [TensorType(F32, (rows_of(node), 1))]
 
 
 def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
@@ -137,6 +149,21 @@ def svm_classifier(b: Builder, node: Node) -> Result:
         # As onnxruntime decides where no weight is negative.
         labels = labels[[1, 1]]
     return [chosen(b, votes, labels), with_second_class(b, scores, name, False)]
+
+
+@infers("ai.onnx.ml::SVMClassifier")
+def infer_svm_classifier(node: Node) -> list[Type]:
+    attributes = node.attributes
+    names = attributes.get("classlabels_strings")
+    classes = len(names or attributes["classlabels_ints"])
+    scores = classes
+    if attributes.get("vectors_per_class") and not attributes.get("prob_a"):
+        # One for each pair of classes; of a single pair there are two, but for PROBIT.
+        scores = classes * (classes - 1) // 2
+        if classes == 2 and attributes["post_transform"] != "PROBIT":
+            scores = 2
+    rows = rows_of(node)
+    return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, scores))]
 
 
 def _duels(

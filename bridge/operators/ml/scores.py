@@ -9,7 +9,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, F32
+from bridge.neutral.inference import first
+from bridge.neutral.types import ANY, BOOL, F32, Dim
 from bridge.operators import Refused
 from bridge.operators.idioms import cast, concat, softmax, squeeze
 
@@ -104,3 +105,9 @@ def numbers(node: Node, name: str) -> Any:
     """A list attribute as an array; None where it is absent or empty."""
     values = node.attributes.get(name)
     return np.array(values) if values else None
+
+
+def rows_of(node: Node) -> Dim:
+    """How many rows of features input 0 has; a vector is one row."""
+    shape = first(node).shape
+    return 1 if shape is not None and len(shape) < 2 else ANY if shape is None else shape[0]

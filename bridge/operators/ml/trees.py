@@ -10,7 +10,8 @@ import numpy as np
 from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, F32, F64
+from bridge.neutral.inference import infers
+from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, expand, reshape, sizes, unsqueeze
 from bridge.operators.loops import along
@@ -19,17 +20,16 @@ from bridge.operators.ml.scores import (
     chosen,
     labels_of,
     positive_or_not,
+    rows_of,
     transformed,
     with_second_class,
 )
 
 MODES = {
-    "BRANCH_LEQ": ("LessOrEqual", False), "BRANCH_LT": ("Less", False),
-    "BRANCH_GTE": ("LessOrEqual", True), "BRANCH_GT": ("Less", True),
-    "BRANCH_EQ": ("Equal", False), "BRANCH_NEQ": ("Equal", False),
+    "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
+    "BRANCH_GT": "Greater", "BRANCH_EQ": "Equal", "BRANCH_NEQ": "Equal",
 }  # fmt: skip
-"""The comparison of a mode, and whether the operands change places: OpenVINO's CPU plugin takes
-NaN to be greater than anything. BRANCH_NEQ is the negation."""
+"""The comparison of a mode; BRANCH_NEQ is the negation."""
 
 NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -206,9 +206,7 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
         if mode == "BRANCH_MEMBER":
             holds = _membership(b, forest, value, of_node)
         else:
-            op, swap = MODES[mode]
-            sides = [value, of_node(forest.splits, value.element)]
-            holds = b.op(op, *(reversed(sides) if swap else sides))
+            holds = b.op(MODES[mode], value, of_node(forest.splits, value.element))
             if mode == "BRANCH_NEQ":
                 holds = b.op("Not", holds)
         if len(used) > 1:
@@ -262,6 +260,12 @@ def regressor(b: Builder, node: Node) -> Result:
     return cast(b, transformed(b, scores, attributes["post_transform"]), F32)
 
 
+@infers("ai.onnx.ml::TreeEnsembleRegressor")
+def infer_regressor(node: Node) -> list[Type]:
+    targets = node.attributes.get("n_targets") or max(node.attributes["target_ids"]) + 1
+    return [TensorType(F32, (rows_of(node), targets))]
+
+
 @expands("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """The aggregated weights."""
@@ -297,3 +301,15 @@ def classifier(b: Builder, node: Node) -> Result:
     pair = (int(labels[0]), int(labels[1])) if len(labels) == 2 else (0, int(labels[0]))
     label = positive_or_not(b, scores, 0.5 if positive else 0.0, pair)
     return [label, with_second_class(b, scores, name, positive)]
+
+
+@infers("ai.onnx.ml::TreeEnsembleClassifier")
+def infer_classifier(node: Node) -> list[Type]:
+    attributes = node.attributes
+    names = attributes.get("classlabels_strings")
+    labels, ids = len(names or attributes["classlabels_int64s"]), set(attributes["class_ids"])
+    classes = max(labels, max(ids) + 1)
+    if len(ids) == 1 and labels <= 2:
+        classes = 1 if attributes["post_transform"] == "PROBIT" else 2
+    rows = rows_of(node)
+    return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, classes))]

@@ -14,11 +14,9 @@ from bridge.neutral.types import (
     U8,
     TensorType,
     Type,
-    is_static,
 )
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, ranks, sizes
-from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.shapes import pooled
 from bridge.operators.nn.windows import (
     computable,
@@ -53,9 +51,6 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
         return None if node.attributes == attributes else b.op("MaxPool", data, **attributes)
     if indexed and node.attributes == attributes:
         return None
-    if not explicit and not is_static(data.shape):
-        # Where the size of the input is unknown, OpenVINO's newer MaxPool pads wrongly.
-        attributes = explicitly_padded(data, attributes["kernel_shape"], attributes)
     y, indices = b.ops("MaxPool", 2, data, **attributes)
     if order and indexed:
         indices = _column_major(b, data, indices, ranks(node, 0)[0])

@@ -223,18 +223,13 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
-    """OpenVINO's CPU plugin takes a bias as a whole number, so others are made 1:
-    (bias + sum)^-beta = bias^-beta (1 + sum / bias)^-beta."""
-    data, attributes = node.inputs[0], node.attributes
-    bias, alpha = attributes["bias"], attributes["alpha"]
-    if attributes["size"] % 2 == 0:
-        raise Refused("OpenVINO's window of an even size lies elsewhere than ONNX's")
-    if bias == int(bias) or bias <= 0:
-        if node.input(1) is not None:
-            return None
-        return b.op("LRN", data, b.constant([1]), **attributes)
-    y = b.op("LRN", data, node.input(1), **{**attributes, "bias": 1.0, "alpha": alpha / bias})
-    return b.op("Mul", y, b.like(bias ** -attributes["beta"], y))
+    """IR says along which axes, and a window of an even size has an element more than in ONNX
+    (LRN-1)."""
+    if node.attributes["size"] % 2 == 0:
+        raise Refused("IR's window of an even size lies elsewhere than ONNX's")
+    if node.input(1) is not None:
+        return None
+    return b.op("LRN", node.inputs[0], b.constant([1]), **node.attributes)
 
 
 @expands("LRN", target="onnx")

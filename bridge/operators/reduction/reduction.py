@@ -14,7 +14,6 @@ from bridge.neutral.types import (
     ANY,
     BOOL,
     I32,
-    I64,
     Shape,
     TensorType,
     is_static,
@@ -112,8 +111,8 @@ _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
 def _nothing_to_reduce(b: Builder, node: Node) -> Result:
-    """The reduction of no elements is what the standard says, where a size of 0 is known; OpenVINO
-    gives the largest finite numbers, and 0 for the mean."""
+    """The reduction of no elements, which IR leaves undefined, is what the standard says, where a
+    size of 0 is known."""
     x, result = node.inputs[0], node.outputs[0]
     assert x is not None
     if (
@@ -129,39 +128,13 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
 
 
 def _of_booleans(b: Builder, node: Node) -> Result:
-    """ONNX's maximum and minimum of booleans are IR's logical reductions; these want constant
-    axes."""
-    x, axes = node.input(0), node.input(1)
+    """ONNX's maximum and minimum of booleans are IR's logical reductions."""
+    x = node.input(0)
     assert x is not None
     if node.op not in ("ReduceMax", "ReduceMin") or x.element is not BOOL:
         return None
-    if known_axes(node) is None:
-        return cast(b, b.op(node.op, cast(b, x, I32), axes, **node.attributes), BOOL)
     op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
-    return b.op(op, x, axes, **node.attributes)
-
-
-def _computed_rank(b: Builder, node: Node) -> Result:
-    """Without the reduced axes, OpenVINO does not know the rank of a result whose axes are
-    computed; where their number is known, the sizes that stay are computed and it does."""
-    x, axes = node.input(0), node.input(1)
-    assert x is not None
-    if axes is None or node.attributes["keepdims"] or integers(axes) is not None:
-        return None
-    count = length_of(axes)
-    if x.rank is None or axes.rank != 1 or count is None:
-        return None
-    stay = x.rank - count
-    positive = b.op("Mod", axes, b.like(x.rank, axes))
-    ones = b.op("Expand", b.constant([1]), b.constant([count]))
-    zeros = b.constant([0] * x.rank)
-    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
-    _, left = b.ops(
-        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
-        index_element_type=I64,
-    )  # fmt: skip
-    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
-    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
+    return b.op(op, *node.inputs, **node.attributes)
 
 
 def _logical(b: Builder, node: Node) -> Result:
@@ -229,7 +202,6 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
         _computed_axes,
         _nothing_to_reduce,
         _of_booleans,
-        _computed_rank,
     )
     for step in (*steps, _COMPOSED.get(node.op)):
         made = None if step is None else step(b, node)

@@ -57,12 +57,6 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
     if mode != "constant" or value is None:
         return b.op("ir::Pad", x, begin, end, pad_mode=mode)
     value = scalar(b, value)
-    if values_of(value) is None:
-        # OpenVINO's CPU overlooks a pad value that is computed: pad, then say where.
-        inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
-        inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
-        padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
-        return b.op("Where", cast(b, inside, BOOL), padded, value)
     if x.element is BOOL:
         bytes_, value = cast(b, x, U8), cast(b, value, U8)
         return cast(b, b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)

@@ -24,7 +24,6 @@ from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     ANY,
-    BOOL,
     F32,
     I64,
     I64_MAX,
@@ -35,7 +34,7 @@ from bridge.neutral.types import (
     is_static,
 )
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, scalar, unsqueeze, vector
+from bridge.operators.idioms import as_i64, cast, concat, scalar, vector
 from bridge.operators.idioms import ranks as ranks_of
 
 
@@ -108,55 +107,16 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
 
 @expands("Squeeze", target="ir")
 def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """Without axes, the axes of size 1 must be known: OpenVINO's CPU needs the rank. Where the file
+    """Without axes, those of size 1, where they are known, so that the rank is. Where the file
     declares the rank and as many axes as that takes are 1 for certain, it is they."""
-    x, given = node.inputs[0], node.input(1)
+    x = node.inputs[0]
     assert x is not None
-    if given is not None:
-        return _squeeze_computed(b, x, given) if integers(given) is None else None
-    if x.shape is None:
+    if node.input(1) is not None or x.shape is None:
         return None
     axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
     if not is_static(x.shape) and node.outputs[0].rank != len(x.shape) - len(axes):
         return None
     return b.op("Squeeze", x, b.constant(axes)) if axes else x
-
-
-def _squeeze_computed(b: Builder, x: Value, axes: Value) -> Value | None:
-    """OpenVINO gives a result of unknown rank to axes that are computed; Reshape does not."""
-    count = length_of(axes)
-    if x.rank is None or count is None:
-        return None
-    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), b.constant([0]))
-    kept = b.op("Reshape", kept, b.constant([x.rank - count]))
-    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, b.constant(0)), allowzero=True)
-
-
-def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
-    """Which of `rank` axes are among `axes`: bool, 1-D."""
-    axes = b.op("Mod", as_i64(b, axes), b.constant(rank))
-    same = b.op("Equal", b.constant(np.arange(rank)[:, None]), axes)
-    return b.op(
-        "Cast", b.op("ReduceMax", cast(b, same, I64), b.constant([1]), keepdims=False), to=BOOL
-    )
-
-
-@expands("Unsqueeze", target="ir")
-def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """OpenVINO gives a result of unknown rank to axes that are computed; Reshape does not."""
-    x, axes = node.inputs
-    assert x is not None and axes is not None
-    count = length_of(axes)
-    if integers(axes) is not None or x.rank is None or count is None:
-        return None
-    new = _is_axis(b, axes, x.rank + count)
-    if x.rank == 0:
-        return b.op("Reshape", x, b.constant([1] * count))
-    # How many of the input's own axes are in front of each axis.
-    own = b.op("CumSum", cast(b, b.op("Not", new), I64), b.constant(0), exclusive=True)
-    own = b.op("Min", own, b.constant(x.rank - 1))
-    dims = b.op("Gather", b.op("Shape", x), own, b.constant(0))
-    return b.op("Reshape", x, b.op("Where", new, b.constant(1), dims), allowzero=True)
 
 
 @expands("Squeeze", target="onnx")
@@ -213,7 +173,7 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
 @reads("Broadcast", format="ir")
 def read_broadcast(b: Builder, node: Node) -> Value | None:
     """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none,
-    and OpenVINO's own files call its explicit mode `none`."""
+    and files call its explicit mode `none`."""
     match node.attributes.get("mode", "numpy"):
         case "none":
             return b.op("Broadcast", *node.inputs, mode="explicit")
@@ -249,26 +209,6 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     axes = b.op("Unsqueeze", as_i64(b, axes), b.constant([-1]))
     own = b.op("ScatterND", ones, axes, b.op("Shape", x))
     return b.op("Expand", b.op("Reshape", x, own), target)
-
-
-@expands("Tile", target="ir")
-def tile_for_ir(b: Builder, node: Node) -> Value | None:
-    """OpenVINO's CPU computes garbage for repeats that are computed: broadcast a pair of axes for
-    each axis instead."""
-    x, repeats = node.inputs
-    assert x is not None and repeats is not None
-    if integers(repeats) is not None or x.rank is None or x.rank == 0:
-        return None
-    repeats = as_i64(b, repeats)
-    dims = b.op("Shape", x)
-    ones = b.constant([1] * x.rank)
-    pairs = (
-        b.op("Concat", *(unsqueeze(b, v, 1) for v in two), axis=1)
-        for two in ((ones, dims), (repeats, dims))
-    )
-    before, after = (b.op("Reshape", pair, b.constant([-1])) for pair in pairs)
-    spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
-    return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
 
 
 @expands("Tile", target="onnx")
@@ -309,7 +249,7 @@ def read_tile_1(b: Builder, node: Node) -> Value:
 
 @expands("Range", target="ir")
 def range_for_ir(b: Builder, node: Node) -> Value | None:
-    """IR takes scalars alone; onnxruntime takes vectors of one element for them, too."""
+    """IR takes scalars alone; files have vectors of one element for them, too."""
     if all(value is None or value.rank == 0 for value in node.inputs):
         return None
     return b.op("Range", *(scalar(b, v) for v in node.inputs if v is not None), **node.attributes)

@@ -8,10 +8,11 @@ from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
+from bridge.neutral.ports import Carried, Stacked
 from bridge.neutral.rewrite import Substitution
-from bridge.neutral.types import OptionalType, SequenceType, low
+from bridge.neutral.types import OptionalType, SequenceType
 from bridge.operators import Refused
+from bridge.operators.control.idle import initial_states, never_runs, surely_runs
 from bridge.passes.fold import inline_branch
 from bridge.passes.sequences.bodies import (
     Inputs,
@@ -191,8 +192,7 @@ class Lowering:
 
     def _loop(self, node: Node) -> None:
         heads = [self._head(node, index) for index in (0, 1)]
-        limits = [integers(head) for head in heads if head is not None]
-        if any(limit is not None and limit[0] <= 0 for limit in limits):
+        if never_runs(heads):
             results = self._without_iteration(node)
             if results is not None:
                 self._bind_all(node, results)
@@ -202,7 +202,7 @@ class Lowering:
             attempt = self._attempt(node, states)
         except Fails as failure:
             results = self._without_iteration(node)
-            if results is None or (None not in limits and _reads_some(node)):
+            if results is None or surely_runs(node, heads):
                 raise
             self.pruned.append(f"{self.where} / {node!r}: its body fails, {failure}")
             self._bind_all(node, results)
@@ -232,11 +232,8 @@ class Lowering:
         """What a Loop gives that does not run: its initial states, and stacks of nothing; None
         where that is not known."""
         results: list[Form | None] = [None] * len(node.outputs)
-        for port in node.body.inputs:
-            if isinstance(port, Carried) and port.input is not None:
-                initial, (_, exit) = node.inputs[port.input], node.body.exit_of(port)
-                if initial is not None and isinstance(exit, Yield) and exit.output is not None:
-                    results[exit.output] = self.form(initial)
+        for output, value in initial_states(node).items():
+            results[output] = self.form(value)
         for stack in node.body.outputs:
             if isinstance(stack, Stacked):
                 type = node.outputs[stack.output].tensor
@@ -253,17 +250,6 @@ class Lowering:
             if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
                 form = form.payload or form
             self._bind(value, form)
-
-
-def _reads_some(node: Node) -> bool:
-    """Whether all slices that a Loop reads are known to have a first part."""
-    for port in node.body.inputs:
-        if isinstance(port, Sliced):
-            whole = node.inputs[port.input]
-            shape = None if whole is None else whole.shape
-            if shape is None or low(shape[port.axis]) < 1:
-                return False
-    return True
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:

@@ -266,7 +266,7 @@ def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
 def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     form = forms[0] if forms else None
     if isinstance(form, Maybe):
-        form = form.payload
+        form = None if integers(form.present) == (0,) else form.payload
     if form is None:
         raise Fails("the optional that it takes has no element")
     return form

@@ -8,7 +8,7 @@ from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
-from bridge.neutral.record import KEY, Port, Record
+from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     ELEMENTS,
@@ -25,6 +25,7 @@ from bridge.passes.context import Context
 
 def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
+    model.metadata.pop(CONSTANTS, None)
     text = model.metadata.pop(KEY, None)
     if text is None:
         return

@@ -1,4 +1,4 @@
-"""quirk to be"""
+"""The maximum of -inf alone, as the standard's Attention asks for of each row of its mask."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
-def all_minus_infinity(b: Builder, node: Node) -> Result:
-    """Whether the greatest is -inf, as the standard's Attention asks of each row of its mask, is
-    whether all are: OpenVINO's CPU plugin (2026.4) takes the lowest finite number for the greatest
-    of -inf alone."""
+def all_are(b: Builder, node: Node, place: Place) -> Result:
+    """Whether the greatest is -inf is whether all are."""
     for greatest, other in (node.inputs, reversed(node.inputs)):
         assert greatest is not None
         reduced, bound = greatest.producer, values_of(_uncast(other))
@@ -33,3 +32,13 @@ def _uncast(value: Value | None) -> Value | None:
             break
         value = value.producer.inputs[0]
     return value
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="The ReduceMax of -inf alone is the lowest finite number, so that it does not equal "
+    "-inf.",
+    cost="a reduction of as many truth values",
+    run=rewriting("Equal", by=all_are),
+)

@@ -1,0 +1,60 @@
+"""Loops that run no iteration: whether that may be, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
+from bridge.neutral.types import is_static, low
+
+
+def never_runs(heads: Sequence[Value | None]) -> bool:
+    """Whether a Loop with this trip count and condition is known to run no iteration."""
+    return any(integers(head) == (0,) for head in heads)
+
+
+def surely_runs(node: Node, heads: Sequence[Value | None]) -> bool:
+    """Whether a Loop is known to run an iteration. `heads` are its trip count and condition."""
+    for head in heads:
+        known = integers(head)
+        if head is not None and (known is None or len(known) != 1 or known[0] <= 0):
+            return False
+    for port in node.body.inputs:
+        if isinstance(port, Sliced):
+            whole = node.inputs[port.input]
+            shape = None if whole is None else whole.shape
+            if shape is None or low(shape[port.axis]) < 1:
+                return False
+    return True
+
+
+def initial_states(node: Node) -> dict[int, Value]:
+    """By output, the values that come out of a Loop that does not run."""
+    states: dict[int, Value] = {}
+    for port in node.body.inputs:
+        if isinstance(port, Carried) and port.input is not None:
+            initial, (_, exit) = node.inputs[port.input], node.body.exit_of(port)
+            if initial is not None and isinstance(exit, Yield) and exit.output is not None:
+                states[exit.output] = initial
+    return states
+
+
+def what_went_in(b: Builder, node: Node) -> list[Value] | None:
+    """The outputs of a Loop that does not run: its initial states, and stacks of nothing. None
+    where what it stacks has sizes that are not known."""
+    results: dict[int, Value] = initial_states(node)
+    for value, exit in node.body.exits():
+        if not isinstance(exit, Stacked) or value.element is None:
+            continue
+        if not is_static(value.shape):
+            return None
+        shape = list(value.shape)
+        if exit.keepdims:
+            shape[exit.axis] = 0
+        else:
+            shape.insert(exit.axis % (len(shape) + 1), 0)
+        results[exit.output] = b.filled(0, shape, value.element)
+    outputs = range(len(node.outputs))
+    return [results[i] for i in outputs] if all(i in results for i in outputs) else None

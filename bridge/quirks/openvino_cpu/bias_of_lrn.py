@@ -1,0 +1,28 @@
+"""The bias of an LRN, which is taken as a whole number."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def with_bias_of_one(b: Builder, node: Node, place: Place) -> Result:
+    """(bias + sum)^-beta = bias^-beta (1 + sum / bias)^-beta."""
+    data, axes = node.inputs
+    attributes = node.attributes
+    bias, alpha = attributes["bias"], attributes["alpha"]
+    if bias == int(bias) or bias <= 0:
+        return None
+    y = b.op("LRN", data, axes, **{**attributes, "bias": 1.0, "alpha": alpha / bias})
+    return b.op("Mul", y, b.like(bias ** -attributes["beta"], y))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="An LRN takes its bias for a whole number: 1 for 1.5.",
+    cost="a Multiply",
+    run=rewriting("LRN", by=with_bias_of_one),
+)

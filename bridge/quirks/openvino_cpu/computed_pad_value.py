@@ -1,0 +1,31 @@
+"""A Pad with a value that is computed, which is overlooked."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node
+from bridge.neutral.types import BOOL, U8
+from bridge.operators import Result
+from bridge.operators.idioms import cast
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def put_in_place(b: Builder, node: Node, place: Place) -> Result:
+    """Padded with 0, and where that is, the value."""
+    x, begin, end, value = (node.input(i) for i in range(4))
+    mode = node.attributes["pad_mode"]
+    if mode != "constant" or value is None or values_of(value) is not None:
+        return None
+    inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
+    inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
+    padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
+    return b.op("Where", cast(b, inside, BOOL), padded, value)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Pad with a value that is computed pads with 0.",
+    cost="another Pad, a Broadcast, a Convert and a Select",
+    run=rewriting("ir::Pad", by=put_in_place),
+)

@@ -1,0 +1,28 @@
+"""Comparisons with NaN, which is greater than anything in the kernels for AVX-512, but not less."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+EXCHANGED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
+
+
+def exchanged(b: Builder, node: Node, place: Place) -> Result:
+    """The other comparison, with the operands exchanged."""
+    x, y = node.inputs
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    return b.op(EXCHANGED[node.op], y, x)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="Greater and GreaterEqual with NaN are true, on CPUs with AVX-512.",
+    issue="https://github.com/openvinotoolkit/openvino/issues/31196",
+    cost="none: the operands are exchanged",
+    run=rewriting(*EXCHANGED, by=exchanged),
+)

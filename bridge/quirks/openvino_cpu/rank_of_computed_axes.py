@@ -1,0 +1,84 @@
+"""Operators whose axes are computed: OpenVINO does not know the rank of what they give, though the
+number of axes is known, and the CPU plugin runs no value of unknown rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import length_of
+from bridge.neutral.types import BOOL, I64
+from bridge.operators import Result
+from bridge.operators.idioms import as_i64, cast
+from bridge.operators.reduction.reduction import IR
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def reshaped(b: Builder, node: Node, place: Place) -> Result:
+    """A Reshape, to a shape of known length that is computed."""
+    x, axes = node.input(0), node.input(1)
+    if x is None or x.rank is None or axes is None or integers(axes) is not None:
+        return None
+    count = length_of(axes)
+    if count is None:
+        return None
+    match node.op:
+        case "Squeeze":
+            return _squeezed(b, x, axes, count)
+        case "Unsqueeze":
+            return _unsqueezed(b, x, axes, count)
+    return None if node.attributes["keepdims"] else _reduced(b, node, x, axes, count)
+
+
+def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), b.constant([0]))
+    kept = b.op("Reshape", kept, b.constant([x.rank - count]))
+    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, b.constant(0)), allowzero=True)
+
+
+def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
+    """Which of `rank` axes are among `axes`: bool, 1-D."""
+    axes = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    same = b.op("Equal", b.constant(np.arange(rank)[:, None]), axes)
+    return b.op(
+        "Cast", b.op("ReduceMax", cast(b, same, I64), b.constant([1]), keepdims=False), to=BOOL
+    )
+
+
+def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    new = _is_axis(b, axes, x.rank + count)
+    if x.rank == 0:
+        return b.op("Reshape", x, b.constant([1] * count))
+    # How many of the input's own axes are in front of each axis.
+    own = b.op("CumSum", cast(b, b.op("Not", new), I64), b.constant(0), exclusive=True)
+    own = b.op("Min", own, b.constant(x.rank - 1))
+    dims = b.op("Gather", b.op("Shape", x), own, b.constant(0))
+    return b.op("Reshape", x, b.op("Where", new, b.constant(1), dims), allowzero=True)
+
+
+def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    stay = x.rank - count
+    positive = b.op("Mod", axes, b.like(x.rank, axes))
+    ones = b.op("Expand", b.constant([1]), b.constant([count]))
+    zeros = b.constant([0] * x.rank)
+    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
+    _, left = b.ops(
+        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
+        index_element_type=I64,
+    )  # fmt: skip
+    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
+    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="Unsqueeze with axes that are computed, and Squeeze and reductions with two or more, "
+    "have a result of unknown rank and do not compile.",
+    cost="a Reshape, and the arithmetic of its shape",
+    run=rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped),
+)

@@ -1,0 +1,47 @@
+"""A Slice from the first element on in front of a GatherElements, which is taken away."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.operators import Result
+from bridge.operators.idioms import positions
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def gathered(b: Builder, node: Node, place: Place) -> Result:
+    """A Gather of the first elements."""
+    data, indices = node.inputs
+    assert data is not None
+    axes = _cut_from_the_start(data)
+    if axes is None:
+        return None
+    assert data.producer is not None and data.shape is not None
+    part = data.producer.inputs[0]
+    for axis in axes:
+        size = data.shape[axis]
+        first = b.counted(size) if isinstance(size, int) else positions(b, data, axis)
+        part = b.op("Gather", part, first, b.constant(axis))
+    return b.op("GatherElements", part, indices, **node.attributes)
+
+
+def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
+    """The axes of which `data` is the first elements; None where it is something else."""
+    cut = data.producer
+    if cut is None or cut.op != "Slice" or data.rank is None:
+        return None
+    _, starts, _, axes, steps = (cut.input(i) for i in range(5))
+    if set(integers(starts) or (-1,)) != {0} or set(integers(steps) or (-1,)) != {1}:
+        return None
+    return tuple(range(data.rank)) if axes is None else known_axes(axes, data.rank)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Slice from the first element on is taken away in front of a GatherElements, whose "
+    "negative indices then count from another end, and whose other axes no longer fit.",
+    cost="none: a Gather for a Slice",
+    run=rewriting("GatherElements", by=gathered),
+)

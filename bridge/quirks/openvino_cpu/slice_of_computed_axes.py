@@ -1,0 +1,43 @@
+"""A Slice of axes that are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I64_MAX
+from bridge.operators import Result
+from bridge.operators.idioms import as_i64
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
+    """A Slice of all axes, of which the others stay whole."""
+    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
+    if data is None or not data.rank or axes is None or values_of(axes) is not None:
+        return None
+    rank = data.rank
+    places = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    full = []
+    for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
+        bounds = b.constant([whole] * rank)
+        if bound is not None and not _are(bound, whole):
+            bounds = b.op("ScatterElements", bounds, places, as_i64(b, bound), b.constant(0))
+        full.append(bounds)
+    return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
+
+
+def _are(bound: Value, whole: int) -> bool:
+    """Whether all elements are known to be this number."""
+    known = values_of(bound)
+    return known is not None and bool((known == whole).all())
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Slice of a tensor of known shape with axes that are computed ends the process.",
+    cost="a ScatterElementsUpdate for each bound",
+    run=rewriting("Slice", by=of_all_axes),
+)

@@ -1,0 +1,36 @@
+"""A Tile whose repeats are computed."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node
+from bridge.operators import Result
+from bridge.operators.idioms import as_i64, unsqueeze
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
+    """A pair of axes for each axis, of which the first is broadcast."""
+    x, repeats = node.inputs
+    assert x is not None and repeats is not None
+    if integers(repeats) is not None or x.rank is None or x.rank == 0:
+        return None
+    repeats = as_i64(b, repeats)
+    dims = b.op("Shape", x)
+    ones = b.constant([1] * x.rank)
+    pairs = (
+        b.op("Concat", *(unsqueeze(b, v, 1) for v in two), axis=1)
+        for two in ((ones, dims), (repeats, dims))
+    )
+    before, after = (b.op("Reshape", pair, b.constant([-1])) for pair in pairs)
+    spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
+    return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Tile with repeats that are computed gives garbage.",
+    cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
+    run=rewriting("Tile", by=broadcast_instead),
+)
