@@ -40,7 +40,7 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     where = scope.path(proto)
     if len(proto.input) != 1 or not proto.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
-    condition = scope.resolve(proto.input[0], where)
+    condition = given_input(proto.input[0], scope, where)
     _expect_bool(condition, where)
     captures = Captures([condition])
     bodies = []
@@ -77,8 +77,9 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
 
     where = scope.path(proto)
     graph, home = graph_attribute(reader, proto, "body", where)
-    given = [scope.resolve(name, where) if name else None for name in proto.input]
+    given = [scope.resolve(name, where) if name else None for name in proto.input[:2]]
     given += [None] * (2 - len(given))
+    given += [given_input(name, scope, where) for name in proto.input[2:]]
     _expect_bool(given[1], where)
     states = len(given) - 2
     if len(proto.output) < states:
@@ -172,7 +173,7 @@ def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     graph, home = graph_attribute(reader, proto, "body", where)
     attributes = {a.name: read_attribute(a, reader.files, where) for a in proto.attribute}
     captures = Captures([None, None])
-    captures.inputs += [scope.resolve(name, where) for name in proto.input]
+    captures.inputs += [given_input(name, scope, where) for name in proto.input]
     outputs = scope.outputs(proto)
     inner = scope.nested(captures, f"{describe(proto)} / body", home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
@@ -282,6 +283,14 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     scope.define(name, scope.builder.tensor(found, [scope.prefix + name], proto.name))
 
 
+def given_input(name: str, scope: Scope, where: str) -> Value:
+    """The value of an input that may not be absent."""
+    value: Value | None = scope.resolve(name, where) if name else None
+    if value is None:
+        raise InvalidModelError(f'{where}: its input "{name}" may not be absent')
+    return value
+
+
 def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     """SequenceMap 17 and other operators that hold graphs but are no control flow, by the function
     body that the standard makes for their types."""
@@ -296,8 +305,10 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
     schema = onnx.defs.get_schema(proto.op_type, proto.domain)
     types = []
     for name in proto.input:
-        type = onnx.TypeProto()
-        write_type(scope.resolve(name, where).type, type)
+        value, type = given_input(name, scope, where), onnx.TypeProto()
+        write_type(value.type, type)
+        if type.WhichOneof("value") is None:
+            raise InvalidModelError(f'{where}: the type of its input "{name}" is not known')
         types.append(type.SerializeToString())
     function = onnx.FunctionProto()
     function.ParseFromString(

@@ -26,7 +26,7 @@ from bridge.onnx_format.functions import Functions, inline
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
-from bridge.onnx_format.signature import given_outputs, require_signature
+from bridge.onnx_format.signature import given_outputs, require_signature, signature
 from bridge.onnx_format.survey import survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
@@ -220,10 +220,11 @@ class Reader:
         if version is None:
             raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
         require_signature(proto, domain, version, where)
-        if domain == "" and proto.op_type in CONTROL:
+        known = signature(proto.op_type, version, domain) is not None
+        if domain == "" and known and proto.op_type in CONTROL:
             CONTROL[proto.op_type](self, proto, scope)
             return
-        if _holds_graph(proto) and _has_function(proto):
+        if _holds_graph(proto) and _has_function(proto, domain, version):
             read_by_function(self, proto, scope)
             return
         proto = given_outputs(proto, domain, version)
@@ -345,11 +346,13 @@ def _holds_graph(proto: onnx.NodeProto) -> bool:
     return any(a.type == _A.GRAPH for a in proto.attribute)
 
 
-def _has_function(proto: onnx.NodeProto) -> bool:
+def _has_function(proto: onnx.NodeProto, domain: str, version: int) -> bool:
     """Whether the standard makes a function body for the node's types."""
-    if not onnx.defs.has(proto.op_type, proto.domain):
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, version, domain)
+    except onnx.defs.SchemaError:
         return False
-    return bool(onnx.defs.get_schema(proto.op_type, proto.domain).has_context_dependent_function)
+    return bool(schema.has_context_dependent_function)
 
 
 def node_extras(proto: onnx.NodeProto) -> NodeExtras | None:

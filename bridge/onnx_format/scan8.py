@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     """Reads Scan 8 as a Loop over axis 0 of all inputs, with a Scan 9 as its body."""
-    from bridge.onnx_format.control import fill_scan_body, graph_attribute, scanned_type
+    from bridge.onnx_format.control import (
+        fill_scan_body,
+        given_input,
+        graph_attribute,
+        scanned_type,
+    )
 
     where = scope.path(proto)
     if proto.input[0]:
@@ -29,7 +34,7 @@ def read_scan_8(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
     attributes = {"num_scan_inputs": raw["num_scan_inputs"]}
     if "directions" in raw:
         attributes["scan_input_directions"] = raw["directions"]
-    outer = Captures([None, None, *(scope.resolve(name, where) for name in proto.input[1:])])
+    outer = Captures([None, None, *(given_input(name, scope, where) for name in proto.input[1:])])
     per_batch = scope.nested(outer, f"{describe(proto)} / batch")
     inner_inputs: list[Value | None] = [None, None]
     for index in range(2, len(outer.inputs)):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Stacked
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
 from bridge.vocabulary import has_trait, operator
 
@@ -204,9 +205,15 @@ def _recurrent(node: Node) -> Iterator[str]:
         shape = _shape(node.input(index))
         if shape and _differ(shape[0], directions):
             yield f"its input {index} is {format_shape(shape)}, for {directions} directions"
-    r = _shape(node.input(2))
-    if r is not None and len(r) == 3 and _differ(r[1], w[1]):
+    r, hidden = _shape(node.input(2)), node.attributes.get("hidden_size") or 0
+    if (
+        r is not None
+        and len(r) == 3
+        and (_differ(r[1], w[1]) or (hidden and _differ(r[2], hidden)))
+    ):
         yield f"{_shapes(node)} differ in hidden size"
+    if hidden < 0:
+        yield f"its hidden size is {hidden}"
 
 
 def _top(node: Node) -> Iterator[str]:
@@ -271,6 +278,19 @@ def _one_condition(node: Node) -> Iterator[str]:
         yield f"its condition is one truth value, not {format_shape(shape)}"
 
 
+def _parts(node: Node) -> Iterator[str]:
+    """What is stacked in parts has the size of a part along its axis (IR, TensorIterator)."""
+    for value, port in node.body.exits():
+        shape = _shape(value)
+        if not isinstance(port, Stacked) or shape is None:
+            continue
+        rank = len(shape) + (not port.keepdims)
+        if not -rank <= port.axis < rank:
+            yield f"{format_shape(shape)} cannot be stacked along axis {port.axis}"
+        elif port.keepdims and _differ(shape[port.axis], port.part_size):
+            yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
+
+
 def _differ(one: Dim, other: Dim) -> bool:
     """Whether two dimensions are known not to be equal."""
     return isinstance(one, int) and isinstance(other, int) and one != other
@@ -309,7 +329,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
-    **dict.fromkeys(("If", "Loop"), (_one_condition,)),
+    "If": (_one_condition,),
+    "Loop": (_one_condition, _parts),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
     "Flatten": (_axis_attribute("axis", 1),),

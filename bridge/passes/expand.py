@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.verify import fingerprint
-from bridge.operators import Refused, Rule, expansion
+from bridge.operators import Refused, Result, Rule, expansion
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
@@ -119,7 +119,7 @@ class Expander:
                 continue
             nodes: list[Node] = []
             before = fingerprint(node) if self.debug else None
-            result = rule(Builder(nodes, node.name, self.target), node)
+            result = _asked(rule, Builder(nodes, node.name, self.target), node)
             if before is not None and fingerprint(node) != before:
                 raise AssertionError(f"{rule.__module__}.{rule.__name__} changed {node!r}")
             if result is not None:
@@ -140,6 +140,22 @@ class Expander:
         if node not in self._reported:
             self._reported.add(node)
             self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+
+
+_UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
+"""Domains of whose operators nothing says which attributes and shapes go together."""
+
+
+def _asked(rule: Rule, b: Builder, node: Node) -> Result:
+    """What a rule makes of a node. Where nobody has looked over the node before, what breaks the
+    rule is the node's fault."""
+    if not node.op.startswith(_UNCHECKED):
+        return rule(b, node)
+    try:
+        return rule(b, node)
+    except (IndexError, KeyError, ValueError, ZeroDivisionError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise Refused(f"its inputs and attributes do not go together ({what})") from error
 
 
 def _is_no_operator(node: Node) -> bool:

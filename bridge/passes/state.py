@@ -194,7 +194,9 @@ def restore_state(model: Model, context: Context) -> None:
         index = graph.output_names.index(entry["output"])
         (last,) = (graph.outputs.pop(index),)
         del graph.output_names[index]
-        Builder(graph.nodes, entry["variable"]).node("Assign", [last], 1, attributes)
+        Builder(graph.nodes, entry["variable"]).node(
+            "Assign", [last], 1, {"variable_id": entry["variable"]}
+        )
     graph.nodes[:0] = front
 
 

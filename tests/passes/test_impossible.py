@@ -89,6 +89,13 @@ FAILING = [
         "one truth value, not [2]",
     ),
     (
+        "Loop",
+        "n = Constant<value_int = 2>() k = Constant<value = bool[2] {1,0}>() "
+        "y = Loop(n, k, x) <body = l (int64 i, bool[2] h, float[2,6] s) => "
+        "(bool[2] m, float[2,6] t) { m = Identity(h) t = Neg(s) }>",
+        "one truth value, not [2]",
+    ),
+    (
         "CenterCropPad",
         "s = Constant<value_ints = [3]>() y = CenterCropPad<axes = [2]>(x, s)",
         "no axis 2",
@@ -192,3 +199,11 @@ def test_node_of_ir_that_fails(
 def test_every_check_is_tried() -> None:
     tried = {op for op, *_ in (*FAILING, *FAILING_IN_IR)}
     assert {checks for op, checks in CHECKS.items()} == {CHECKS[op] for op in tried & set(CHECKS)}
+
+
+def test_parts_of_another_size(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "roundtrip_models" / "tensor_iterator_part_size.xml"
+    text = source.read_text()
+    (tmp_path / "m.xml").write_text('part_size="3"'.join(text.rsplit('part_size="2"', 1)))
+    with pytest.raises(bridge.InvalidModelError, match="no part of 3 along axis 0"):
+        bridge.load(tmp_path / "m.xml")
