@@ -124,7 +124,6 @@ class Operator:
     outputs: tuple[str, ...]
     attributes: dict[str, Attribute]
     defaults: dict[str, Any]
-    choices: dict[str, tuple[str, ...]]
     onnx: tuple[Spelling, ...]
     ir: tuple[Spelling, ...]
     family: str
@@ -264,7 +263,6 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         outputs=tuple(row.get("outputs", ("output",))),
         attributes=attributes,
         defaults={k: a.default for k, a in attributes.items() if a.default is not REQUIRED},
-        choices={k: a.choices for k, a in attributes.items() if a.choices},
         onnx=spellings("onnx"),
         ir=spellings("ir"),
         family=family,

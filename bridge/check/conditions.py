@@ -164,10 +164,11 @@ def _distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) ->
             if truth.op == "Xor":
                 same = left[0] + right[0], left[1] + right[1]
                 unlike = left[0] + right[1], left[1] + right[0]
-                return np.minimum(*(unlike if wanted else same))
+                return np.asarray(np.minimum(*(unlike if wanted else same)))
             both = (truth.op == "And") == wanted
             index = 0 if wanted else 1
-            return left[index] + right[index] if both else np.minimum(left[index], right[index])
+            one, other = left[index], right[index]
+            return np.asarray(np.add(one, other) if both else np.minimum(one, other))
 
 
 def _compared(op: str, wanted: bool, left: np.ndarray, right: np.ndarray) -> np.ndarray:

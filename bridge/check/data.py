@@ -23,7 +23,7 @@ _FIRST = 8  # elements of an input that are shown
 def as_json(report: CheckReport) -> Json:
     """The report in lists, dictionaries, numbers and text. Numbers that JSON lacks are text:
     `inf`, `-inf` and `nan`."""
-    return _plain(
+    data: Json = _plain(
         {
             "bridge": _version(),
             "format": FORMAT,
@@ -89,6 +89,7 @@ def as_json(report: CheckReport) -> Json:
             "first_difference": _first(report),
         }
     )
+    return data
 
 
 def _version() -> str:

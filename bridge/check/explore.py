@@ -139,7 +139,10 @@ class _Search:
         reached = self.result.reached
         return site.parents[-1] in reached if site.parents else bool(self.result.feeds)
 
-    def _aim(self, site: IfSite, branch: bool, probe: Probe, session: Session) -> tuple[bool, str]:
+    # One search whose steps share what was tried: apart, each would need all of it.
+    def _aim(  # noqa: C901
+        self, site: IfSite, branch: bool, probe: Probe, session: Session
+    ) -> tuple[bool, str]:
         """Seeks an input for one branch: whether any leads there, and why the model refuses those
         that do."""
         if probe.never:

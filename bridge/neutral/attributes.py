@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.elements import Element
 from bridge.neutral.tensor import Tensor
-from bridge.vocabulary import REQUIRED, Attribute, operators
+from bridge.vocabulary import REQUIRED, Attribute, operator
 
 Attributes = dict[str, Any]
 """Attributes by name: int, float, str, bool, Element, Tensor, tuples of these, or None where one
@@ -26,16 +26,19 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 def fault_of(op: str, attributes: Attributes) -> str:
     """What is wrong with the attributes of a node by the row of its operator; "" where nothing is,
     or the operator has no row."""
-    operator = operators().get(op)
-    if operator is None:
+    row = operator(op)
+    if row is None:
         return ""
     for name, value in attributes.items():
-        declared = operator.attributes.get(name)
+        declared = row.attributes.get(name)
         if declared is None:
             return f"has an attribute {name}, which is not in its row"
         if not _fits(value, declared):
             return f"its attribute {name} is {value!r}, which is no {declared.type}"
-    for name, declared in operator.attributes.items():
+        if declared.choices and value not in declared.choices:
+            choices = ", ".join(declared.choices)
+            return f'its attribute {name} is "{value}", which is none of {choices}'
+    for name, declared in row.attributes.items():
         if declared.default is REQUIRED and name not in attributes:
             return f"has no attribute {name}"
     return ""

@@ -187,7 +187,7 @@ def unspell(
 
 def _choice(row: Operator, name: str, value: Any) -> Any:
     """A string as the row has it; OpenVINO reads its own in any case."""
-    choices = row.choices.get(name, ())
+    choices = row.attributes[name].choices
     if isinstance(value, str) and value not in choices:
         return next((choice for choice in choices if choice.lower() == value.lower()), value)
     return value

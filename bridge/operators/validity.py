@@ -6,29 +6,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
-from bridge.vocabulary import operators
+from bridge.vocabulary import has_trait, operator
 
 
 def impropriety(node: Node) -> str:
     """Which attribute, input or output of a node its operator does not have, or lacks; "" where
     they are in order."""
-    operator = operators().get(node.op)
-    if operator is None or node.bodies:
+    row = operator(node.op)
+    if row is None or node.bodies or node.op == "Constant":
         return ""
-    for name, choices in operator.choices.items():
-        value = node.attributes.get(name)
-        if value is not None and value not in choices:
-            return f'its attribute {name} is "{value}", not one of {", ".join(choices)}'
+    if fault := fault_of(node.op, node.attributes):
+        return fault
     for kind, given, declared in (
-        ("input", node.inputs, operator.inputs),
-        ("output", node.outputs, operator.outputs),
+        ("input", node.inputs, row.inputs),
+        ("output", node.outputs, row.outputs),
     ):
         if len(given) > len(declared) and not (declared and declared[-1].endswith("*")):
             return f"it has {len(given)} {kind}s, and may have {len(declared)}"
-    for index, name in enumerate(operator.inputs):
+    for index, name in enumerate(row.inputs):
         if node.input(index) is None and name[-1] not in "?*":
             return f"it lacks its input {name}"
     return ""
@@ -36,7 +35,8 @@ def impropriety(node: Node) -> str:
 
 def contradiction(node: Node) -> str:
     """Why the known shapes of a node's inputs do not go together; "" where they may."""
-    for check in CHECKS.get(node.op, ()):
+    checks = (_elementwise,) if has_trait(node.op, "broadcasts") else CHECKS.get(node.op, ())
+    for check in checks:
         for why in check(node):
             return why
     return ""
@@ -284,11 +284,6 @@ def _shapes(node: Node) -> str:
     return " and ".join(format_shape(v.shape) for v in node.inputs if v is not None)
 
 
-_BROADCASTING = (
-    "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
-    "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub",
-    "Sum", "Where", "Xor",
-)  # fmt: skip
 _ALONG_AN_AXIS = (
     "ArgMax", "ArgMin", "Compress", "GatherElements", "Hardmax", "LayerNormalization", "LogSoftmax",
     "LpNormalization", "RMSNormalization", "ShuffleChannels", "Softmax",
@@ -299,11 +294,10 @@ _REDUCTIONS = (
     "ReduceSumSquare",
 )  # fmt: skip
 _AXES_IN_INPUT_1 = (
-    "CumProd", "CumSum", "IDFT", "IRDFT", "LRN", "MVN", "NormalizeL2", "RDFT", "ir::DFT",
+    "IDFT", "IRDFT", "LRN", "MVN", "NormalizeL2", "RDFT", "ir::DFT",
 )  # fmt: skip
 
 CHECKS: dict[str, tuple[Check, ...]] = {
-    **dict.fromkeys(_BROADCASTING, (_elementwise,)),
     **dict.fromkeys(_ALONG_AN_AXIS, (_axis_attribute("axis"),)),
     **dict.fromkeys((*_REDUCTIONS, *_AXES_IN_INPUT_1), (_axis_input(1),)),
     **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
@@ -312,6 +306,9 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
+    **dict.fromkeys(
+        ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
+    ),
     **dict.fromkeys(("If", "Loop"), (_one_condition,)),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
@@ -332,6 +329,4 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Squeeze": (_axis_input(1), _squeeze),
     "Transpose": (_transpose,),
     "Unsqueeze": (_unsqueeze,),
-    "VariadicSplit": (_axis_input(1), _single(1)),
-    "ir::Split": (_axis_input(1), _single(1)),
 }

@@ -32,6 +32,6 @@ def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported
     for node in graph.nodes:
         if why := impropriety(node) or contradiction(node):
             yield Unsupported(node.op, f"{where} / {node!r}", why)
-        if node.op != "If" or in_branches:
+        if node.bodies and (node.op != "If" or in_branches):
             for role, body in node.roles():
                 yield from _faults(body.graph, f"{where} / {node!r} / {role}", in_branches)

@@ -43,6 +43,7 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.axes_of_interpolation", "Interpolate"),
     _at("openvino_cpu.slice_before_gather_elements", "GatherElements"),
     _at("openvino_cpu.slice_of_computed_axes", "Slice"),
     _at("openvino_cpu.tile_of_computed_repeats", "Tile"),
@@ -56,7 +57,9 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.absolute_value_of_shape", "Abs"),
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
+    _at("openvino_cpu.division_behind_reduction", "Div"),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
+    _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_without_iterations", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),

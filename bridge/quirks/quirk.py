@@ -72,6 +72,11 @@ def behind_copies(value: Value) -> Value:
     return value
 
 
+def is_copy(node: Node) -> bool:
+    """Whether a node is a copy that OpenVINO does not see through: a value combined with itself."""
+    return node.op in ("Max", "Or") and len(node.inputs) == 2 and len(set(node.inputs)) == 1
+
+
 Rewrite = Callable[[Builder, Node, Place], Result]
 """What takes the place of a node's outputs, or None where the fault does not show."""
 

@@ -40,7 +40,8 @@ def expression(value: Value, names: Names, captured: Mapping[Value, Value]) -> s
     return _formula(value, names, captured, _DEPTH)[0]
 
 
-def _formula(
+# One case for each way of writing an operator.
+def _formula(  # noqa: C901
     value: Value, names: Names, captured: Mapping[Value, Value], depth: int
 ) -> tuple[str, int]:
     """The formula, and how strongly its operator binds."""

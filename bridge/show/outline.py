@@ -12,15 +12,7 @@ from typing import Any
 
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.ports import (
-    Carried,
-    InputPort,
-    Invariant,
-    OutputPort,
-    Sliced,
-    Stacked,
-    Yield,
-)
+from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.show.expression import expression
 from bridge.show.short import short, short_type
 

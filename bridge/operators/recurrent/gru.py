@@ -26,12 +26,12 @@ from bridge.operators.recurrent.recurrent import (
 
 @expands("GRU", target="ir")
 def gru_to_ir(b: Builder, node: Node) -> Result:
-    """GRUSequence, or a Loop where activations or sequence lengths need it."""
+    """GRUSequence, or a Loop where activations need it."""
     x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
     assert x is not None and w is not None and r is not None
     layer = layer_of(node, 3, ("sigmoid", "tanh"))
     linear = node.attributes["linear_before_reset"]
-    if fits_sequence(layer, x, lengths):
+    if fits_sequence(layer):
         total = _apart(b, layer, bias, x) if linear else summed_bias(b, layer, 3, bias, x)
         outputs = to_sequence(
             b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear

@@ -27,14 +27,13 @@ IR_GATES = "fico"
 
 @expands("LSTM", target="ir")
 def lstm_to_ir(b: Builder, node: Node) -> Result:
-    """LSTMSequence, or a Loop where peepholes, coupled gates, activations or sequence lengths
-    need it."""
+    """LSTMSequence, or a Loop where peepholes, coupled gates or activations need it."""
     x, w, r, bias, lengths, h, c, peepholes = (node.input(i) for i in range(8))
     assert x is not None and w is not None and r is not None
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
     total = summed_bias(b, layer, 4, bias, x)
     coupled = node.attributes["input_forget"]
-    if peepholes is None and not coupled and fits_sequence(layer, x, lengths):
+    if peepholes is None and not coupled and fits_sequence(layer):
         weights = [
             permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
         ]
@@ -91,8 +90,8 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("LSTMCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """LSTM over one step. OpenVINO ignores what LSTMCell-1 has beyond the specification
-    (weights_format, input_forget and peepholes), and so does this."""
+    """LSTM over one step. What files have of LSTMCell-1 beyond its specification (weights_format,
+    input_forget and peepholes) is without effect."""
     _, h, c, w, r, bias = (node.input(i) for i in range(6))
     assert h is not None and c is not None
     weights = [_onnx_gates(b, node, v, 0) for v in (w, r, bias)]

@@ -16,7 +16,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, I32, I64, Dim, TensorType, is_static
+from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.idioms import (
     cast,
@@ -50,7 +50,7 @@ ALPHA = {
 }  # fmt: skip
 BETA = {"affine": 0.0, "scaledtanh": 1.0, "hardsigmoid": 0.5}
 SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
-"""What OpenVINO's sequence operators know."""
+"""What IR's sequence operators know (LSTMSequence-5, GRUSequence-5, RNNSequence-5)."""
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,10 @@ def _hidden_size(node: Node, gates: int) -> int:
     raise Refused("its hidden_size is unknown; set the attribute")
 
 
-def fits_sequence(layer: Layer, x: Value, lengths: Value | None) -> bool:
-    """Whether IR's sequence operators compute this layer.
-
-    OpenVINO's CPU plugin ignores sequence_lengths where a dimension of X is dynamic.
-    """
+def fits_sequence(layer: Layer) -> bool:
+    """Whether IR's sequence operators compute this layer."""
     names = {a.name for functions in layer.activations for a in functions}
-    return (
-        names <= SEQUENCE_ACTIVATIONS
-        and layer.same_activations
-        and (lengths is None or is_static(x.shape))
-    )
+    return names <= SEQUENCE_ACTIVATIONS and layer.same_activations
 
 
 def to_sequence(
@@ -260,8 +253,8 @@ def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
         "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
         "softsign": "Softsign",
     }  # fmt: skip
-    # OpenVINO writes those of a backward direction behind those of the forward one, and takes the
-    # first for both.
+    # Files have those of a backward direction behind those of the forward one; the first are for
+    # both.
     activations = []
     for name in attributes["activations"][: _FUNCTIONS[op]]:
         if name.lower() not in names:
@@ -318,15 +311,15 @@ def to_loop(
     for direction in range(len(layer.directions)):
         initial = [
             zeros(b, x, batch, layer.hidden) if s is None
-            else _sized(b, _part(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
+            else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
         share = b.op(
             "Add",
-            b.op("MatMul", time_major, _part(b, w, 0, direction), transpose_b=True),
-            _part(b, bias, 0, direction),
+            b.op("MatMul", time_major, part_of(b, w, 0, direction), transpose_b=True),
+            part_of(b, bias, 0, direction),
         )
-        own = [_part(b, p, 0, direction) for p in parameters]
+        own = [part_of(b, p, 0, direction) for p in parameters]
         results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
@@ -339,7 +332,8 @@ def to_loop(
     return outputs
 
 
-def _part(b: Builder, x: Value, axis: int, index: int) -> Value:
+def part_of(b: Builder, x: Value, axis: int, index: int) -> Value:
+    """Element `index` of `x` along `axis`, which goes."""
     values = values_of(x)
     if values is not None:
         return b.constant(np.take(values, index, axis))
@@ -347,7 +341,7 @@ def _part(b: Builder, x: Value, axis: int, index: int) -> Value:
 
 
 def _sized(b: Builder, state: Value, hidden: int) -> Value:
-    """`state` with its last size known: OpenVINO's shapes in a Loop need it."""
+    """`state` with its last size known, as the layer says it."""
     known = state.shape is not None and isinstance(state.shape[-1], int)
     return state if known else reshape(b, state, -1, hidden)
 
@@ -380,7 +374,7 @@ def _loop(
         sliced.append(positions(b, share, 0))
         fixed.append(cast(b, lengths, I64))
         some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
-        # The final states of a sequence without elements are zeros, in both engines.
+        # The final states of a sequence without elements are zeros.
         states = [b.op("Where", some, s, b.like(0, s)) for s in states]
     reverse = layer.directions[direction] == "reverse"
     last, (y,) = along(b, body, sliced, states, fixed, reverse)

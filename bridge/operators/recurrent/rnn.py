@@ -23,12 +23,12 @@ from bridge.operators.recurrent.recurrent import (
 
 @expands("RNN", target="ir")
 def rnn_to_ir(b: Builder, node: Node) -> Result:
-    """RNNSequence, or a Loop where activations or sequence lengths need it."""
+    """RNNSequence, or a Loop where activations need it."""
     x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
     assert x is not None and w is not None and r is not None
     layer = layer_of(node, 1, ("tanh",))
     total = summed_bias(b, layer, 1, bias, x)
-    if fits_sequence(layer, x, lengths):
+    if fits_sequence(layer):
         outputs = to_sequence(b, layer, "RNNSequence", x, (h,), lengths, (w, r, total))
     else:
         outputs = to_loop(b, layer, x, (h,), lengths, w, total, (r,), _step)

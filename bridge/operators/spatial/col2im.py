@@ -74,7 +74,6 @@ def _by_scatter(
         places = line if places is None else b.op("Add", places, line)
     assert places is not None
     batch = sizes(b, x, 0)
-    # OpenVINO's CPU gets an integer divided by ReduceProd wrong.
     rows = sizes(b, x, 1)
     for axis in range(count):
         rows = b.op("Div", rows, _at(b, block, axis))

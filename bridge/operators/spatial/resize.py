@@ -164,8 +164,8 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
 
 
 def _computed_in(element: Element | None, mode: str) -> Element | None:
-    """The element type in which OpenVINO can resize with ONNX's result: it has no 16-bit and no
-    unsigned integers, and rounds interpolated integers, which onnxruntime cuts off."""
+    """The element type in which IR resizes: Interpolate takes no 16-bit and no unsigned integers
+    but u8, and what it makes between integers it rounds, where ONNX's reference cuts it off."""
     if element is None or element.is_float or (mode == "nearest" and element in NEAREST_IN_IR):
         return element
     return I64 if mode == "nearest" else F32
@@ -182,35 +182,12 @@ def _native_in_ir(node: Node, scales: Value | None) -> bool:
         return False
     if scales is None and attributes["keep_aspect_ratio_policy"] != "stretch":
         return False
-    if not _spatial(node, scales):
-        return False
     # With sizes the scales are exact, and symmetric half pixels are half pixels.
     if coordinates == "half_pixel_symmetric":
         return scales is None
     if coordinates not in (*COORDINATES, "tf_half_pixel_for_nn"):
         return False
     return not _vanishing_scale(node, scales)
-
-
-def _spatial(node: Node, scales: Value | None) -> bool:
-    """Whether OpenVINO's CPU can resize the axes: all up to rank 3, behind the channels up to
-    rank 5, and those of an image with its channels last."""
-    x = node.inputs[0]
-    assert x is not None
-    if x.shape is None or len(x.shape) <= 3:
-        return True
-    if len(x.shape) > 5:
-        return False
-    axes = _axes(node, len(x.shape))
-    if scales is not None:
-        known = values_of(scales)
-        kept = [known is None or scale == 1 for scale in (axes if known is None else known)]
-    else:
-        sizes_ = content_of(node.input(3)) or (None,) * len(axes)
-        kept = [s is None or s == x.shape[a] for a, s in zip(axes, sizes_, strict=True)]
-    resized = {axis for axis, same in zip(axes, kept, strict=True) if not same}
-    channels_last = len(x.shape) == 4 and node.attributes["mode"] != "cubic"
-    return not resized & {0, 1} or (channels_last and resized <= {1, 2})
 
 
 def _vanishing_scale(node: Node, scales: Value | None) -> bool:
@@ -221,8 +198,8 @@ def _vanishing_scale(node: Node, scales: Value | None) -> bool:
 
 
 def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
-    """Whether some axis keeps its size by a scale that is not 1, and others do not: OpenVINO
-    leaves such an axis as it is."""
+    """Whether some axis keeps its size by a scale that is not 1, and others do not: IR leaves such
+    an axis as it is, because the scale that counts is the ratio of the sizes (Interpolate-11)."""
     known = values_of(scales)
     if known is None:
         return False

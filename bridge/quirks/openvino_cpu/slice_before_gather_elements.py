@@ -17,7 +17,7 @@ def gathered(b: Builder, node: Node, place: Place) -> Result:
     axes = _cut_from_the_start(data)
     if axes is None:
         return None
-    assert data.producer is not None
+    assert data.producer is not None and data.shape is not None
     part = data.producer.inputs[0]
     for axis in axes:
         size = data.shape[axis]

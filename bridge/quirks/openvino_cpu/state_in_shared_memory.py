@@ -15,7 +15,7 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import BOOL, STRING, is_static, size_of
 from bridge.passes.context import Context
-from bridge.quirks.quirk import OPENVINO_CPU, Quirk
+from bridge.quirks.quirk import OPENVINO_CPU, Quirk, is_copy
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -70,7 +70,7 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
     """In the memory of which of the graph's inputs each value may lie."""
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
-        if node.op in OWN_MEMORY or _is_copy(node):
+        if node.op in OWN_MEMORY or is_copy(node):
             continue
         for output in node.outputs:
             places[output] = {
@@ -87,7 +87,7 @@ def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
     if (
         first is None
         or node.op in OWN_MEMORY
-        or _is_copy(node)
+        or is_copy(node)
         or not any(_fits(first, o) for o in node.outputs)
     ):
         return set()
@@ -101,11 +101,6 @@ def _fits(value: Value, output: Value) -> bool:
     if is_static(value.shape) and is_static(output.shape):
         return size_of(value.shape) == size_of(output.shape)
     return True
-
-
-def _is_copy(node: Node) -> bool:
-    """Whether a node is what `_separate` makes: a value combined with itself."""
-    return node.op in ("Max", "Or") and len(set(node.inputs)) == 1
 
 
 QUIRK = Quirk(

@@ -1,0 +1,52 @@
+"""The division of integers behind a reduction, which the CPU plugin does as a part of that, in
+f32."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting
+
+PART_OF_REDUCTION = {
+    "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
+    "Squeeze", "Sub", "Unsqueeze",
+}  # fmt: skip
+"""Operators that may stand between the reduction and the division."""
+
+
+def of_copies(b: Builder, node: Node, place: Place) -> Result:
+    """A maximum with itself in between, of which the division is no part."""
+    operands = [value for value in node.inputs if value is not None]
+    if any(value.element is None or not value.element.is_integer for value in operands):
+        return None
+    reduced = [_is_reduced(value) for value in operands]
+    if not any(reduced):
+        return None
+    copied = [
+        b.op("Max", value, value) if found else value
+        for value, found in zip(operands, reduced, strict=True)
+    ]
+    return b.op("Div", *copied, **node.attributes)
+
+
+def _is_reduced(value: Value) -> bool:
+    """Whether a value comes from a reduction in such a way."""
+    node = value.producer
+    if node is None or integers(value) is not None or is_copy(node):
+        return False
+    if node.op.startswith("Reduce"):
+        return True
+    return node.op in PART_OF_REDUCTION and any(
+        _is_reduced(before) for before in node.inputs if before is not None
+    )
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest, and one of "
+    "a constant exchanges its operands.",
+    cost="a Maximum of the reduction's result with itself",
+    run=rewriting("Div", by=of_copies),
+)

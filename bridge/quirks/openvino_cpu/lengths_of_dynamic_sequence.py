@@ -1,0 +1,84 @@
+"""Lengths of sequences, which recurrent operators ignore where a size of their input is unknown."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I64, is_static
+from bridge.operators import Result
+from bridge.operators.idioms import cast, concat, positions, reshape, transpose, unsqueeze
+from bridge.operators.loops import along
+from bridge.operators.recurrent.recurrent import part_of
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
+Values = list[Value]
+
+
+def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
+    """A Loop over the cell for each direction, in which states stay behind the lengths."""
+    x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
+    if is_static(x.shape) or _cover_all(lengths, x):
+        return None
+    major, lengths = transpose(b, x, 1, 0, 2), cast(b, lengths, I64)
+    some = unsqueeze(b, b.op("Greater", lengths, b.constant(0)), 1)
+    direction = node.attributes["direction"]
+    ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    parts: list[Values] = []
+    for index, way in enumerate(ways):
+        # The final states of a sequence without elements are zeros.
+        initial = [
+            b.op("Where", some, state, b.like(0, state))
+            for state in (_state(b, node, v, index) for v in states)
+        ]
+        fixed = [*(part_of(b, v, 0, index) for v in (w, r, bias)), lengths]
+        sliced = [major, positions(b, major, 0)]
+        last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
+        parts.append([transpose(b, y, 1, 0, 2), *last])
+    return [concat(b, 1, *(unsqueeze(b, v, 1) for v in both)) for both in zip(*parts, strict=True)]
+
+
+def _cover_all(lengths: Value, x: Value) -> bool:
+    """Whether all lengths are known to be the size of the axis of time."""
+    value: Value | None = lengths
+    while value is not None and value.producer is not None:
+        if value.producer.op not in ("Cast", "Expand", "Identity", "Reshape"):
+            break
+        value = value.producer.inputs[0]
+    size, made = integers(value), None if value is None else value.producer
+    if size is not None:
+        return set(size) == {x.shape[1]} if x.shape is not None else False
+    if made is None or made.op != "Gather" or integers(made.inputs[1]) != (1,):
+        return False
+    shape = made.inputs[0].producer if made.inputs[0] is not None else None
+    return shape is not None and shape.op == "Shape" and shape.inputs[0] is x
+
+
+def _state(b: Builder, node: Node, states: Value, index: int) -> Value:
+    """The initial state of a direction, [batch, hidden]."""
+    return reshape(b, part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
+
+
+def _step(
+    node: Node, b: Builder, parts: Values, before: Values, fixed: Values
+) -> tuple[Values, Values]:
+    """One cell, and zeros and the states before for sequences that are over."""
+    part, number = parts
+    *weights, lengths = fixed
+    attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
+    after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
+    inside = unsqueeze(b, b.op("Less", number, lengths), 1)
+    y = b.op("Where", inside, after[0], b.like(0, after[0]))
+    return [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)], [y]
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths where a size of "
+    "their input is unknown.",
+    cost="a Loop of cells for the operator",
+    run=rewriting(*CELLS, by=cell_by_cell),
+)
