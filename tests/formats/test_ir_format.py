@@ -40,6 +40,7 @@ from bridge.neutral.types import (
 )
 from bridge.passes.context import Context
 from bridge.passes.expand import expand
+from bridge.quirks import work_round
 from bridge.report import Report
 from tests.support.running import OnnxRuntime
 
@@ -70,7 +71,10 @@ def save(model: OpenVinoModel, folder: Path) -> Path:
 
 def store(model: Model, xml: Path) -> Path:
     """Expands a model for IR and writes it."""
-    expand(model, Context(Target("ir"), Report()))
+    context = Context(Target("ir"), Report())
+    expand(model, context)
+    if model.format != "ir":
+        work_round(model, context)
     write(model, xml, xml.with_suffix(".bin"))
     return xml
 

@@ -140,7 +140,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
         segments = b.op("Gather", segments, places, b.constant(0))
     greatest = b.op("ScatterND", start, unsqueeze(b, segments, 1), data, reduction="max")
     counts = _counts(b, segments, number, rank)
-    fill = b.like(0 if node.attributes["fill_mode"] == "zero" else limits.min, data)
+    fill = b.like(0 if node.attributes["fill_mode"] == "ZERO" else limits.min, data)
     return b.op("Where", b.op("Equal", counts, b.constant(0)), fill, greatest)
 
 

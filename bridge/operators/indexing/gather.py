@@ -71,8 +71,8 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     """In IR data and indices agree on all axes but one; ONNX's indices may be fewer."""
     data, indices = node.inputs
     assert data is not None and indices is not None
-    if data.shape is None or indices.shape is None:
-        return None
+    if data.shape is None or indices.shape is None or len(data.shape) != len(indices.shape):
+        return None  # Ranks that differ fail where the node runs, if it ever does.
     axis = node.attributes["axis"] % len(data.shape)
     larger = {
         i: n

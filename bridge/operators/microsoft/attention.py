@@ -84,8 +84,9 @@ def attention(b: Builder, node: Node) -> Result:
         )
     mask = _mask(b, node, query, key, node.input(3), node.input(5))
     y = joined_heads(b, attend(b, query, key, value, mask, _scale(node)))
-    present = concat(b, 0, unsqueeze(b, key, 0), unsqueeze(b, value, 0))
-    return [y, present][: len(node.outputs)]
+    if len(node.outputs) == 1:
+        return y
+    return [y, concat(b, 0, unsqueeze(b, key, 0), unsqueeze(b, value, 0))]
 
 
 @expands("com.microsoft::QAttention", target="ir")

@@ -19,14 +19,13 @@ from bridge.show.outline import outline
 from bridge.show.page import page
 from bridge.show.picture import picture
 from bridge.show.short import short
-
-from . import readme
-from .benchmark import ifs
-from .browser import Page, browser, found
-from .command_line import bridge as run
-from .model_files import FOLDER, IR_FILES, ONNX_FILES
-from .readme import PICTURE, README
-from .test_check import GATE, NEVER, saved
+from tests import readme
+from tests.benchmark import ifs
+from tests.engines.test_check import GATE, NEVER, saved
+from tests.readme import PICTURE, README
+from tests.support.browser import Page, browser, found
+from tests.support.command_line import bridge as run
+from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES
 
 NESTED = FOLDER / "if_nested_captures_every_scope.onnxtxt"
 # Both branches of the inner If compute something else than GATE does.
