@@ -170,6 +170,12 @@ def _concat(node: Node) -> Iterator[str]:
                 yield f"{_shapes(node)} differ along axis {place}"
 
 
+def _indexed_elements(node: Node) -> Iterator[str]:
+    data, indices = (_shape(value) for value in node.inputs[:2])
+    if data is not None and indices is not None and len(data) != len(indices):
+        yield f"{_shapes(node)} differ in rank"
+
+
 def _squeeze(node: Node) -> Iterator[str]:
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None or node.attributes["allow_axis_skip"]:
@@ -305,7 +311,7 @@ def _shapes(node: Node) -> str:
 
 
 _ALONG_AN_AXIS = (
-    "ArgMax", "ArgMin", "Compress", "GatherElements", "Hardmax", "LayerNormalization", "LogSoftmax",
+    "ArgMax", "ArgMin", "Compress", "Hardmax", "LayerNormalization", "LogSoftmax",
     "LpNormalization", "RMSNormalization", "ShuffleChannels", "Softmax",
 )  # fmt: skip
 _REDUCTIONS = (
@@ -325,7 +331,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
-    **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
+    "ScatterElements": (_axis_input(3), _single(3), _indexed_elements),
+    "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
@@ -335,6 +342,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Concat": (_axis_attribute("axis"), _concat),
     "Flatten": (_axis_attribute("axis", 1),),
     "Gather": (_axis_input(2), _single(2)),
+    "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
     "Interpolate": (_axis_input(2),),
     "MatMul": (_matmul,),

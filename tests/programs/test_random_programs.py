@@ -9,8 +9,7 @@ import onnx
 from hypothesis import HealthCheck, given, settings
 
 import bridge
-from tests.programs.blocks import Program
-from tests.programs.random_programs import programs
+from tests.programs.random_programs import Program, programs
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 FEEDS = 4
@@ -29,7 +28,7 @@ def test_program_there_and_back(program: Program) -> None:
     expected = [original.run(feed) for feed in feeds]
     with TemporaryDirectory() as folder:
         there, back = Path(folder) / "there.xml", Path(folder) / "back.onnx"
-        bridge.convert(program.unsorted(), there)
+        bridge.convert(program.model, there)
         bridge.convert(there, back)
         openvino, again = OpenVino(there), OnnxRuntime(back)
         for feed, want in zip(feeds, expected, strict=True):
