@@ -39,6 +39,16 @@ class _BodyWriter:
                 return result
         return self.result(_constant(self.writer, np.array(True), BOOL))
 
+    def keep_unread_state(self, body: Body) -> None:
+        """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
+        plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
+        read = {value for node in body.graph.nodes for value in node.inputs}
+        for value, port in body.entries():
+            if not isinstance(port, Carried) or value in read:
+                continue
+            if body.graph.outputs[port.output] is not value:
+                self.result(value)
+
     def text(self) -> list[str]:
         """The body as an element."""
         tab = self.writer.indent[:-1]
@@ -124,6 +134,7 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         if isinstance(port, Stacked):
             axis, further = _slicing(port, node.outputs[port.output])
         entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
+    inner.keep_unread_state(body)
     if is_loop:
         purpose = ' purpose="execution_condition"'
         special.append(_entry("output", -1, inner.condition(body), purpose))

@@ -72,7 +72,6 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
-    _at("openvino_cpu.unread_state", "Loop"),
 )
 """Quirks for IR, in their order."""
 

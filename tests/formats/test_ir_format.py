@@ -40,7 +40,6 @@ from bridge.neutral.types import (
 )
 from bridge.passes.context import Context
 from bridge.passes.expand import expand
-from bridge.quirks import work_round
 from bridge.report import Report
 from tests.support.running import OnnxRuntime
 
@@ -71,10 +70,7 @@ def save(model: OpenVinoModel, folder: Path) -> Path:
 
 def store(model: Model, xml: Path) -> Path:
     """Expands a model for IR and writes it."""
-    context = Context(Target("ir"), Report())
-    expand(model, context)
-    if model.format != "ir":
-        work_round(model, context)
+    expand(model, Context(Target("ir"), Report()))
     write(model, xml, xml.with_suffix(".bin"))
     return xml
 
