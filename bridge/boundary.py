@@ -23,8 +23,10 @@ KEY = "boundary"
 
 @dataclass
 class Port:
-    """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
-    `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
+    """One sequence, optional or tensor of open rank. `kind`: "ragged" (`.data` and `.shapes`),
+    "elements" (`.0` to `.count-1`), "tensor" (an optional tensor, under its own name) or "open" (a
+    tensor whose rank is known at run time alone: `.data`, its elements in their order, and
+    `.shape`). `element` is the element
     type's name, `shape` that of a tensor or of each element: sizes, symbols, and None for any
     size; None as a whole where ranks differ. Where the elements of a ragged sequence differ in
     rank (`mixed`), it is as long as the longest, and the rows of `.shapes` of the others end in
@@ -52,6 +54,8 @@ class Port:
         own = [f"{name}.present"] if self.optional else []
         if self.kind == "tensor":
             return [*own, name]
+        if self.kind == "open":
+            return [*own, f"{name}.data", f"{name}.shape"]
         if self.kind == "ragged":
             return [*own, f"{name}.data", f"{name}.shapes"]
         return [*own, *(f"{name}.{i}" for i in range(self.count))]
@@ -196,6 +200,9 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
         return None
     if port.kind == "tensor":
         return values[0]
+    if port.kind == "open":
+        data, shape = values
+        return data.reshape(shape)
     if port.kind == "elements":
         return values
     data, shapes = values

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Value
+from collections.abc import Iterator
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Invariant, Yield
 
 _NOT_NEGATIVE = {"Abs", "NonZero", "Shape", "Size"}
 """Operators whose result is not negative whatever the inputs are."""
@@ -28,9 +31,25 @@ def is_not_negative(value: Value | None, depth: int = 8) -> bool:
         return False
     if producer.op in _NOT_NEGATIVE:
         return True
+    if producer.op == "If":
+        place = producer.outputs.index(value)
+        return all(is_not_negative(v, depth - 1) for v in _given(producer, place))
     parts = (is_not_negative(v, depth - 1) for v in producer.inputs)
     if producer.op == "Max":
         return any(parts)
     if producer.op in _ALL_INPUTS:
         return all(parts)
     return producer.op in _FIRST_INPUT and next(parts)
+
+
+def _given(node: Node, place: int) -> Iterator[Value | None]:
+    """What the branches of an If give for an output; what they hand through, as it is outside."""
+    for body in node.bodies:
+        captured = {
+            value: node.inputs[port.input]
+            for value, port in body.entries()
+            if isinstance(port, Invariant)
+        }
+        for value, exit in body.exits():
+            if exit == Yield(place):
+                yield captured.get(value, value)

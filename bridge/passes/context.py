@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
 from bridge.report import Report
@@ -15,7 +16,7 @@ class Context:
     `report` takes what users should know. `keep_branches` turns off the pruning of branches that
     could not run; `compress_to_fp16` stores f32 constants of an IR as f16; `quirks` says which
     workarounds of engines' faults are applied, "default" or "none". `debug` has passes check
-    themselves.
+    themselves. `output_ranks` says the rank of outputs, by name, where it is open.
     """
 
     target: Target
@@ -24,3 +25,4 @@ class Context:
     compress_to_fp16: bool = False
     quirks: str = "default"
     debug: bool = False
+    output_ranks: Mapping[str, int] = field(default_factory=dict)

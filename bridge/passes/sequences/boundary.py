@@ -7,10 +7,10 @@ payload under `o` (or `o.data`, `o.shapes`). What was there is recorded in the m
 
 from __future__ import annotations
 
-from typing import Any
-
 from bridge.boundary import KEY, Boundary, Port
-from bridge.neutral.graph import Graph, Model, Value
+from bridge.errors import UsageError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -22,20 +22,24 @@ from bridge.neutral.types import (
     innermost,
 )
 from bridge.operators import Refused
+from bridge.passes.context import Context
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
     Maybe,
+    Open,
     Ragged,
     Sequence,
     converted,
     element_of,
     leaves,
     ranks_of,
+    ranks_of_item,
     to_ragged,
     undetermined,
 )
 from bridge.passes.sequences.lower import Lowering, is_compound
+from bridge.passes.sequences.open_rank import to_rank
 
 
 def enter_model(model: Model, lowering: Lowering) -> Boundary:
@@ -96,14 +100,45 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
-    """Replaces compound outputs by tensors, and records all in the model's metadata."""
+def check_output_ranks(graph: Graph, context: Context) -> None:
+    """Raises UsageError for `output_ranks` of no output, or other than that of the output."""
+    outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
+    for name, rank in context.output_ranks.items():
+        if name not in outputs:
+            raise UsageError(
+                f'there is no output "{name}"; the outputs are {", ".join(sorted(outputs))}'
+            )
+        if outputs[name].rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {outputs[name].rank}, not {rank}')
+
+
+def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Value | Open:
+    """An output in the rank that a user gives."""
+    rank = context.output_ranks.get(name)
+    ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
+    if rank is None:
+        context.report.notes.append(
+            f'data decide whether the output "{name}" has rank {ranks}: it is "{name}.data", its '
+            f'elements, and "{name}.shape", of which bridge.unpack makes it; '
+            f"--output-rank {name}=N says it has rank N"
+        )
+        return form
+    if form.shapes is not None and rank not in ranks_of_item(form):
+        raise UsageError(f'the output "{name}" has rank {ranks}, not {rank}')
+    return to_rank(b, form, rank)
+
+
+def leave_model(model: Model, lowering: Lowering, boundary: Boundary, context: Context) -> None:
+    """Replaces compound outputs by tensors, and records all in the model's metadata. Raises
+    UsageError for `output_ranks` of no output, or other than that of the output."""
     graph = model.graph
-    names = graph.output_names or [v.name for v in graph.outputs]
+    names = names_of_outputs(graph)
     outputs: list[Value] = []
     output_names: list[str] = []
     for value, name in zip(graph.outputs, names, strict=True):
         form = lowering.form(value)
+        if isinstance(form, Open):
+            form = _of_wanted_rank(lowering.builder, form, name, context)
         if isinstance(form, Value):
             outputs.append(form)
             output_names.append(name)
@@ -113,6 +148,7 @@ def leave_model(model: Model, lowering: Lowering, boundary: Boundary) -> None:
         outputs += leaves(form)
         output_names += parts
     graph.outputs, graph.output_names = outputs, output_names
+    check_output_ranks(graph, context)
     if boundary.inputs or boundary.outputs:
         boundary.input_order = _order(graph, boundary)
         model.metadata[KEY] = boundary.dumps()
@@ -132,7 +168,10 @@ def _output_form(
     lowering: Lowering, form: Form, name: str, declared: Type
 ) -> tuple[Form, Port, list[str]]:
     b = lowering.builder
-    if isinstance(form, Elements) and form.items:
+    if isinstance(form, Open):
+        port = Port("open", str(form.element), None)
+        return form, port, port.parts(name)
+    if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
         shape = _shape(declared, _common_rank(form))
         port = Port("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
@@ -148,6 +187,9 @@ def _output_form(
         port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
+    if isinstance(payload, Open):
+        port = Port("open", str(payload.element), None, optional=True)
+        return form, port, port.parts(name)
     if not isinstance(payload, Value):
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
     tensor = payload.tensor
@@ -171,5 +213,5 @@ def _settled(lowering: Lowering, form: Sequence, name: str) -> Ragged:
 
 
 def _common_rank(form: Elements) -> int | None:
-    ranks: set[Any] = {value.rank for value in form.items}
+    ranks = ranks_of(form)
     return ranks.pop() if len(ranks) == 1 else None

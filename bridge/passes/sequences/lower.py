@@ -1,15 +1,17 @@
-"""The walk through graphs and bodies that rewrites sequences and optionals on their forms."""
+"""The walk through graphs and bodies that rewrites sequences, optionals and tensors of open rank on
+their forms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.inference.control import enter, widen
+from bridge.neutral.inference.control import enter, part_type, widen
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -22,25 +24,36 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.rewrite import Substitution
-from bridge.neutral.types import OptionalType, SequenceType
+from bridge.neutral.types import ANY, OptionalType, SequenceType
 from bridge.operators import Refused
+from bridge.passes.sequences.branches import Branches
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
     Maybe,
+    Open,
     Ragged,
     Uniform,
     common,
     converted,
+    either,
+    known_types,
     leaf_types,
     leaves,
+    ranks_of_item,
     rebuilt,
     same_structure,
+    shapes_of,
 )
+from bridge.passes.sequences.open_operators import has_open_rank, lower_open
+from bridge.passes.sequences.open_rank import sliced, stacked, to_rank
 from bridge.passes.sequences.operators import lowering
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
+
+ROUNDS_OF_RANKS = 3
+"""Those of them in which a state may take further ranks; one that still does has no bound."""
 
 
 def is_compound(value: Value | None) -> bool:
@@ -49,14 +62,17 @@ def is_compound(value: Value | None) -> bool:
 
 
 class Lowering:
-    """Lowers one graph. `forms` holds the forms of its compound values."""
+    """Lowers one graph. `forms` holds the forms of its compound values, `branches` what is known of
+    the Ifs of the whole model."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, branches: Branches | None = None) -> None:
         self.source = graph
         self.nodes: list[Node] = []
         self.target = target
         self.builder = Builder(self.nodes, target=target)
         self.forms: dict[Value, Form] = {}
+        self.branches = Branches() if branches is None else branches
+        self.parts: dict[tuple[Value, Sliced], Open] = {}
         self.substitution = Substitution()
         self.current: Node | None = None
         self.inner: Lowering | None = None
@@ -98,16 +114,22 @@ class Lowering:
         lower = lowering(node.op)
         if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
             given = [None if v is None else self.form(v) for v in node.inputs]
-            self._bind(node.outputs[0], lower(self.builder, node, given))
+            self.bind(node.outputs[0], lower(self.builder, node, given))
             return
-        for value in node.inputs:
-            if value is not None and value in self.forms:
-                raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
+        forms = [None if v is None else self.form(v) for v in node.inputs]
+        if has_open_rank(node, forms):
+            made = lower_open(self.builder, node, forms)
+            for value, form in zip(node.outputs, made, strict=False):
+                self.bind(value, form)
+            return
+        for taken in node.inputs:
+            if taken is not None and taken in self.forms:
+                raise Refused(f"{node.op} takes the sequence or optional {taken.name!r}")
         self.substitution.apply(node)
         infer(node)
         self.nodes.append(node)
 
-    def _bind(self, value: Value, form: Form) -> None:
+    def bind(self, value: Value, form: Form) -> None:
         """Makes `form` what an output of the old graph is."""
         if isinstance(form, Value):
             if form.producer is None or form.names or form in self.source.inputs:
@@ -120,11 +142,12 @@ class Lowering:
             self.forms[value] = form
 
     def _if(self, node: Node) -> None:
-        branches = [_Body(self, node, body) for body in node.bodies]
+        branches = [_Body(self, node, body, index == 0) for index, body in enumerate(node.bodies)]
         for branch in branches:
             self.inner = branch.lowering
             branch.enter_invariants()
             branch.lowering.run()
+            branch.remember()
         targets: list[Form] = []
         for index, value in enumerate(node.outputs):
             forms = [branch.output(index) for branch in branches]
@@ -133,12 +156,16 @@ class Lowering:
                 target = common(target, form, value.name)
             assert target is not None
             targets.append(target)
-        inputs = _Inputs([self.substitution.of(v) if v is not None else None
-                          for v in node.inputs[:1]])  # fmt: skip
+        inputs = _Inputs([self._scalar(v) for v in node.inputs[:1]])
         bodies = tuple(branch.finish_if(targets, inputs) for branch in branches)
         count = sum(1 for target in targets for _ in leaves(target))
         made = self.builder.node("If", inputs.values, count, {}, bodies, node.name, node.extras)
         self._bind_outputs(node, targets, made)
+
+    def _scalar(self, value: Value | None) -> Value | None:
+        """A condition or trip count, which has one element whatever its rank."""
+        form = None if value is None else self.form(value)
+        return to_rank(self.builder, form, 0) if isinstance(form, Open) else cast("Value", form)
 
     def _bind_outputs(self, node: Node, targets: list[Form], made: Node) -> None:
         values = iter(made.outputs)
@@ -156,33 +183,40 @@ class Lowering:
 
     def _loop(self, node: Node) -> None:
         states = _initial_states(self, node)
-        for _ in range(MOST_ROUNDS):
+        for round in range(MOST_ROUNDS):
             attempt = _Body(self, node, clone_body(node.bodies[0]))
             self.inner = attempt.lowering
             attempt.enter_loop(states)
             attempt.lowering.run()
-            again = attempt.next_states(states)
+            again = attempt.next_states(states, bounded=round < ROUNDS_OF_RANKS)
             if all(_same(a, b) for a, b in zip(states, again, strict=True)):
                 break
             states = again
         else:
             raise Refused("the structure of a sequence in its state never settles")
-        heads = [None if v is None else self.substitution.of(v) for v in node.inputs[:2]]
-        inputs = _Inputs(heads)
+        inputs = _Inputs([self._scalar(v) for v in node.inputs[:2]])
         body, targets = attempt.finish_loop(states, inputs)
         count = sum(1 for target in targets for _ in leaves(target))
         made = self.builder.node(
             "Loop", inputs.values, count, {}, (body,), node.name, node.extras
         )  # fmt: skip
         self._bind_outputs(node, targets, made)
+        for port in node.body.outputs:
+            form = self.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
+            if isinstance(port, Stacked) and isinstance(form, Open):
+                self.forms[node.outputs[port.output]] = stacked(self.builder, form)
 
 
 def _part_names(form: Form) -> Iterator[str]:
     match form:
         case Value():
             yield "value"
+        case Open():
+            yield from ("data", "shape")
         case Elements():
-            yield from (str(i) for i in range(len(form.items)))
+            for index, item in enumerate(form.items):
+                own = tuple(_part_names(item)) if isinstance(item, Open) else ()
+                yield from (f"{index}.{part}" for part in own) if own else (str(index),)
         case Ragged():
             yield from ("data", "shapes")
         case Uniform():
@@ -220,11 +254,13 @@ class _Inputs:
 class _Body:
     """One body while it is lowered: the new inputs, each with the port it will have."""
 
-    def __init__(self, outer: Lowering, node: Node, body: Body) -> None:
+    def __init__(self, outer: Lowering, node: Node, body: Body, truth: bool | None = None) -> None:
         self.outer = outer
         self.node = node
         self.body = body
-        self.lowering = Lowering(body.graph, outer.target)
+        self.truth = truth
+        self.lowering = Lowering(body.graph, outer.target, outer.branches)
+        outer.branches.enter(node, body)
         self.lowering.builder.name = node.name
         self.entries: list[tuple[Value, InputPort, Value | None]] = []
 
@@ -235,6 +271,8 @@ class _Body:
 
     def _enter(self, value: Value, port: InputPort) -> None:
         outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
+        if isinstance(port, Sliced) and self._enter_part(value, port):
+            return
         if outer_value is None:
             self.entries.append((value, port, None))
             if not isinstance(port, Carried):
@@ -255,7 +293,48 @@ class _Body:
             made.content = leaf.content
             self.entries.append((made, port, leaf))
             inner.append(made)
-        self.lowering.forms[value] = rebuilt(form, iter(inner))
+        entered = rebuilt(form, iter(inner))
+        if isinstance(entered, Open):
+            entered = self._here(entered, outer_value)
+        self.lowering.bind(value, entered)
+
+    def _here(self, form: Open, value: Value) -> Value | Open:
+        """A captured tensor, of those shapes alone that it can have in this branch."""
+        condition = self.node.condition
+        if self.truth is None or condition is None:
+            return form
+        shapes = self.outer.branches.shapes_where(value, condition, self.truth)
+        if shapes is None:
+            return form
+        form = replace(form, shapes=shapes)
+        return form if len(shapes) > 1 else to_rank(self.lowering.builder, form, len(shapes[0]))
+
+    def remember(self) -> None:
+        """Tells what a branch gives to those who ask later."""
+        shapes = {}
+        for value in self.body.graph.outputs:
+            form = self.lowering.form(value)
+            if isinstance(form, Value | Open):
+                shapes[value] = shapes_of(form)
+        self.outer.branches.leave(self.node, self.body, shapes)
+
+    def _enter_part(self, value: Value, port: Sliced) -> bool:
+        """Gives the body a part of a tensor of open rank; False where the rank is known."""
+        source = self.node.inputs[port.input]
+        assert source is not None
+        whole = self.outer.form(source)
+        if not isinstance(whole, Open):
+            return False
+        parts = self.outer.parts.get((source, port))
+        if parts is None:
+            parts = self.outer.parts[source, port] = sliced(self.outer.builder, whole, port)
+        part = Value(part_type(parts.data.type, port), list(value.names))
+        shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
+        self.entries += [(part, port, parts.data), (shape, Invariant(0), parts.shape)]
+        b = self.lowering.builder
+        data = b.op("Reshape", part, b.constant([-1]))
+        self.lowering.forms[value] = Open(data, shape, parts.element, parts.shapes)
+        return True
 
     def enter_loop(self, states: list[Form | None]) -> None:
         """Gives a Loop's body what it captures, and its states in the forms tried."""
@@ -282,8 +361,9 @@ class _Body:
                 return self.lowering.form(value)
         raise AssertionError(f"no branch output {index}")
 
-    def next_states(self, states: list[Form | None]) -> list[Form | None]:
-        """What the states must be able to hold after an iteration."""
+    def next_states(self, states: list[Form | None], bounded: bool) -> list[Form | None]:
+        """What the states must be able to hold after an iteration. A rank that is still open to
+        more than before has no bound where `bounded` is false."""
         result: list[Form | None] = []
         for port, state in zip(self.body.inputs, states, strict=True):
             if not isinstance(port, Carried) or state is None:
@@ -292,12 +372,12 @@ class _Body:
             value = self.body.graph.outputs[port.output]
             again = self.lowering.form(value)
             merged = common(state, again, value.name)
-            if isinstance(merged, Value) and isinstance(again, Value) and merged is state:
-                merged = _widened(state, again)
+            if isinstance(state, Value | Open) and isinstance(again, Value | Open):
+                merged = _widened(state, again, bounded)
             elif isinstance(merged, Elements) and isinstance(again, Elements):
                 assert isinstance(state, Elements)
                 pairs = zip(state.items, again.items, strict=True)
-                merged = Elements(tuple(_widened(a, b) for a, b in pairs), state.item)
+                merged = Elements(tuple(_widened(a, b, bounded) for a, b in pairs), state.item)
             result.append(merged)
         return result
 
@@ -341,6 +421,8 @@ class _Body:
         by_output: list[Form] = []
         for index, (value, exit) in enumerate(self.body.exits()):
             form: Form | None = self.lowering.form(value)
+            if isinstance(exit, Condition) and isinstance(form, Open):
+                form = to_rank(b, form, 0)
             if index in carried:
                 form = converted(b, form, carried[index], value.name)
             assert form is not None
@@ -357,6 +439,9 @@ class _Body:
         place: dict[int, int] = {}
         for index, (form, exit) in enumerate(zip(by_output, self.body.outputs, strict=True)):
             place[index] = len(outputs)
+            is_open = isinstance(form, Open)
+            if is_open and isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
+                raise Refused("it stacks values of open rank along an axis that is not the first")
             for offset, leaf in enumerate(leaves(form)):
                 outputs.append(leaf)
                 ports.append(_moved(exit, first, offset))
@@ -391,7 +476,7 @@ class _Body:
                         inputs.values.append(start)
                         entries.append((value, Carried(len(inputs.values) - 1, at)))
                 case Sliced():
-                    whole = self.node.inputs[port.input]
+                    whole = outer or self.node.inputs[port.input]
                     assert whole is not None
                     index = inputs.index(self.outer.substitution.of(whole))
                     entries.append((value, replace(port, input=index)))
@@ -404,13 +489,25 @@ def _same(a: Form | None, b: Form | None) -> bool:
     """Whether two forms have one structure, and leaves of the same types."""
     if a is None or b is None:
         return a is b
-    return same_structure(a, b) and leaf_types(a) == leaf_types(b)
+    return same_structure(a, b) and known_types(a) == known_types(b)
 
 
-def _widened(state: Value, again: Value) -> Value:
-    """A value of the type that a state has before and after an iteration."""
-    type = widen(state.type, again.type)
-    return state if type == state.type else Value(type, state.names)
+def _widened(state: Value | Open, again: Value | Open, bounded: bool) -> Value | Open:
+    """A tensor that may be what a state is before and after an iteration."""
+    wide = either(state, again)
+    if isinstance(wide, Value):
+        assert isinstance(state, Value) and isinstance(again, Value)
+        type = widen(state.type, again.type)
+        return state if type == state.type else Value(type, state.names)
+    ranks = ranks_of_item(state)
+    if wide.shapes is None or not (bounded or ranks_of_item(wide) == ranks):
+        return replace(wide, shapes=None)
+    known = {len(shape): shape for shape in shapes_of(state) or ()}
+    shapes = (
+        tuple(d if d == o else ANY for d, o in zip(s, known.get(len(s), s), strict=True))
+        for s in wide.shapes
+    )
+    return replace(wide, shapes=tuple(shapes))
 
 
 def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
@@ -419,7 +516,7 @@ def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
             return Yield(None if exit.output is None else first[exit.output] + offset)
         case Stacked():
             return Stacked(
-                first[exit.output], exit.axis, exit.start, exit.stride, exit.end,
+                first[exit.output] + offset, exit.axis, exit.start, exit.stride, exit.end,
                 exit.part_size, exit.keepdims,
             )  # fmt: skip
     return exit
