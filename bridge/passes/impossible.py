@@ -81,7 +81,9 @@ def _elementwise(node: Node) -> Iterator[str]:
 
 def _matmul(node: Node) -> Iterator[str]:
     a, b = (_shape(value) for value in node.inputs[:2])
-    if a and b and _differ(a[-1], b[max(len(b) - 2, 0)]):
+    if () in (a, b):
+        yield f"{_shapes(node)} are not both matrices or vectors"
+    elif a and b and _differ(a[-1], b[max(len(b) - 2, 0)]):
         yield f"{_shapes(node)} cannot be multiplied"
 
 

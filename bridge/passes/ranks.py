@@ -366,7 +366,25 @@ def demands(node: Node) -> Iterator[tuple[Value, int]]:
     for value, rank in zip(node.inputs, _FIXED.get(node.op, ()), strict=False):
         if value is not None:
             yield value, rank
-    if node.op == "Transpose":
-        order = integers(node.input(1))
-        if order is not None and node.inputs[0] is not None:
-            yield node.inputs[0], len(order)
+    axes = _number_of_axes(node)
+    if axes is not None and node.inputs[0] is not None:
+        yield node.inputs[0], axes
+    if node.op == "Einsum" and "..." not in node.attributes["equation"]:
+        terms = node.attributes["equation"].partition("->")[0].replace(" ", "").split(",")
+        for value, term in zip(node.inputs, terms, strict=False):
+            if value is not None:
+                yield value, len(term)
+
+
+def _number_of_axes(node: Node) -> int | None:
+    """The rank of the first input, where another input has an entry for each of its axes."""
+    match node.op:
+        case "Transpose" | "Tile":
+            return length_of(node.input(1))
+        case "Pad" if node.input(3) is None:
+            length = length_of(node.input(1))
+            return None if length is None else length // 2
+        case "Resize" if node.attributes["axes"] is None:
+            lengths = (length_of(node.input(place)) for place in (2, 3))
+            return next((length for length in lengths if length), None)
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
-from bridge.neutral.builder import Builder, Target
+from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
@@ -174,6 +174,8 @@ class Lowering:
             if isinstance(form, Maybe) and not isinstance(old.type, OptionalType):
                 # A state may enter as an optional and leave as what it holds.
                 form = form.payload or form
+            if isinstance(form, Open) and form.shapes is not None and len(form.shapes) == 1:
+                form = to_rank(self.builder, form, len(form.shapes[0]))
             if isinstance(form, Value):
                 self.substitution.replace(old, form)
             else:
@@ -423,12 +425,16 @@ class _Body:
             form: Form | None = self.lowering.form(value)
             if isinstance(exit, Condition) and isinstance(form, Open):
                 form = to_rank(b, form, 0)
+            own = form
             if index in carried:
                 form = converted(b, form, carried[index], value.name)
             assert form is not None
             by_output.append(form)
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
                 targets[exit.output] = form
+                if isinstance(form, Open) and isinstance(own, Value | Open) and _runs(self.node):
+                    # What it starts as does not come out.
+                    targets[exit.output] = replace(form, shapes=shapes_of(own))
         first: dict[int, int] = {}
         count = 0
         for index, target in enumerate(targets):
@@ -508,6 +514,14 @@ def _widened(state: Value | Open, again: Value | Open, bounded: bool) -> Value |
         for s in wide.shapes
     )
     return replace(wide, shapes=tuple(shapes))
+
+
+def _runs(loop: Node) -> bool:
+    """Whether a Loop is known to run an iteration."""
+    trips, again = integers(loop.trip_count), integers(loop.condition)
+    counted = loop.trip_count is None or (trips is not None and trips[0] > 0)
+    sliced = any(isinstance(port, Sliced) for port in loop.body.inputs)
+    return counted and not sliced and (loop.condition is None or again == (1,))
 
 
 def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:

@@ -107,6 +107,8 @@ def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
     if node.op in BROADCASTING:
         return [_broadcast(b, node, forms)]
     cases = _cases(node, forms)
+    if not cases:
+        raise Refused("its inputs differ in rank")
     if len(cases) == 1:
         return [*_in_case(b, node, forms, cases[0])]
     front = _end(node, forms)
@@ -193,11 +195,12 @@ def _on_views(
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of ranks with which an operator runs: the shape of each input (None where it
-    is absent or not known), and the types of the outputs."""
+    """One combination of ranks: the shape of each input (None where it is absent or not known), the
+    types of the outputs, and whether the operator can run."""
 
     shapes: tuple[Shape, ...]
     types: tuple[TensorType, ...]
+    runs: bool
 
 
 def _cases(node: Node, forms: Forms) -> list[Case]:
@@ -208,15 +211,15 @@ def _cases(node: Node, forms: Forms) -> list[Case]:
     for place, form in enumerate(forms):
         if isinstance(form, Open):
             choices[form.shape] = [*_fitting(form, wanted.get(place))]
-    cases: list[Case] = []
-    for chosen in _combinations(node, list(choices.values())):
-        shapes = dict(zip(choices, chosen, strict=True))
-        case = _case(node, forms, shapes)
-        if case is not None:
-            cases.append(case)
-    if not cases:
-        raise Refused("it takes none of the ranks that its inputs may have")
-    return cases
+    found = [
+        _case(node, forms, dict(zip(choices, chosen, strict=True)))
+        for chosen in _combinations(node, list(choices.values()))
+    ]
+    cases = [case for case in found if case.runs]
+    if cases or not found:
+        return cases
+    # It fails whenever it runs, which the pass for what is impossible tells.
+    return found[:1]
 
 
 def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
@@ -268,14 +271,13 @@ def _demanded(node: Node, forms: Forms) -> dict[int, int]:
     return {place: known[v] for place, v in enumerate(trial.inputs) if v in known and v}
 
 
-def _case(node: Node, forms: Forms, shapes: dict[Value, Shape]) -> Case | None:
-    """The node on tensors of these shapes, by their shape vectors; None where it would fail."""
+def _case(node: Node, forms: Forms, shapes: dict[Value, Shape]) -> Case:
+    """The node on tensors of these shapes, by their shape vectors."""
     trial = _trial(node, forms, lambda form: TensorType(form.element, shapes[form.shape]))
     infer(trial)
-    if contradiction(trial) or not _has_axes(trial):
-        return None
+    runs = not contradiction(trial) and _has_axes(trial)
     given = tuple(None if value is None else value.shape for value in trial.inputs)
-    return Case(given, tuple(value.tensor for value in trial.outputs))
+    return Case(given, tuple(value.tensor for value in trial.outputs), runs)
 
 
 def _has_axes(node: Node) -> bool:
