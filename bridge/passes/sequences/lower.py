@@ -24,7 +24,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.rewrite import Substitution
-from bridge.neutral.types import ANY, OptionalType, SequenceType
+from bridge.neutral.types import ANY, OptionalType, SequenceType, meet
 from bridge.operators import Refused
 from bridge.passes.sequences.branches import Branches
 from bridge.passes.sequences.forms import (
@@ -273,7 +273,8 @@ class _Body:
 
     def _enter(self, value: Value, port: InputPort) -> None:
         outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
-        if isinstance(port, Sliced) and self._enter_part(value, port):
+        if isinstance(port, Sliced):
+            self._enter_part(value, port)
             return
         if outer_value is None:
             self.entries.append((value, port, None))
@@ -320,13 +321,17 @@ class _Body:
                 shapes[value] = shapes_of(form)
         self.outer.branches.leave(self.node, self.body, shapes)
 
-    def _enter_part(self, value: Value, port: Sliced) -> bool:
-        """Gives the body a part of a tensor of open rank; False where the rank is known."""
+    def _enter_part(self, value: Value, port: Sliced) -> None:
+        """Gives the body a part of a tensor."""
         source = self.node.inputs[port.input]
         assert source is not None
         whole = self.outer.form(source)
+        if isinstance(whole, Value):
+            self.entries.append((value, port, whole))
+            value.type = meet(part_type(whole.type, port), value.declared)
+            return
         if not isinstance(whole, Open):
-            return False
+            raise Refused("it slices a sequence or an optional")
         parts = self.outer.parts.get((source, port))
         if parts is None:
             parts = self.outer.parts[source, port] = sliced(self.outer.builder, whole, port)
@@ -336,7 +341,6 @@ class _Body:
         b = self.lowering.builder
         data = b.op("Reshape", part, b.constant([-1]))
         self.lowering.forms[value] = Open(data, shape, parts.element, parts.shapes)
-        return True
 
     def enter_loop(self, states: list[Form | None]) -> None:
         """Gives a Loop's body what it captures, and its states in the forms tried."""
@@ -482,10 +486,8 @@ class _Body:
                         inputs.values.append(start)
                         entries.append((value, Carried(len(inputs.values) - 1, at)))
                 case Sliced():
-                    whole = outer or self.node.inputs[port.input]
-                    assert whole is not None
-                    index = inputs.index(self.outer.substitution.of(whole))
-                    entries.append((value, replace(port, input=index)))
+                    assert outer is not None
+                    entries.append((value, replace(port, input=inputs.index(outer))))
                 case Iteration():
                     entries.append((value, port))
         return entries

@@ -216,10 +216,10 @@ def _cases(node: Node, forms: Forms) -> list[Case]:
         for chosen in _combinations(node, list(choices.values()))
     ]
     cases = [case for case in found if case.runs]
-    if cases or not found:
-        return cases
-    # It fails whenever it runs, which the pass for what is impossible tells.
-    return found[:1]
+    # Where inference tells the ranks of the outputs in some cases alone, the others fail.
+    told = [case for case in cases if all(type.rank is not None for type in case.types)]
+    # What fails whenever it runs is for the pass to tell that looks for what is impossible.
+    return told or cases or found[:1]
 
 
 def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
