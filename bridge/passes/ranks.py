@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bridge.errors import UsageError
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference.dims import length_of
@@ -61,19 +62,29 @@ def settle_ranks(model: Model, context: Context) -> None:
 
     Ranks that the file declares decide only where the operators leave a choice and the condition
     depends on shapes alone; those that data decide are forgotten. Raises UsageError for
-    `output_ranks` that are none.
+    `output_ranks` of no output.
     """
     graph = model.graph
+    names = names_of_outputs(graph)
+    for name in context.output_ranks:
+        if name not in names:
+            known = ", ".join(sorted(names))
+            raise UsageError(f'there is no output "{name}"; the outputs are {known}')
     if not has_open_rank(graph):
         return
     remove_dead_nodes(graph)
     infer_and_fold(graph)
+    declared = [value.rank for value in graph.outputs]
     forget_ranks_of_data(graph)
-    if context.keep_branches:
-        return
-    for trust in (False, True):
+    for trust in () if context.keep_branches else (False, True):
         while _prune_once(graph, context, trust):
             infer_and_fold(graph)
+    for value, name, rank in zip(graph.outputs, names, declared, strict=True):
+        if rank is not None and value.rank is None and name not in context.output_ranks:
+            context.report.notes.append(
+                f'the output "{name}" is declared with rank {rank}, which is not believed, as data '
+                "decide its rank"
+            )
 
 
 def has_open_rank(graph: Graph) -> bool:
@@ -148,7 +159,10 @@ def _prune_once(graph: Graph, context: Context, trust: bool) -> bool:
         return False
     if not solver.dead:
         return False
-    _inline(graph, solver.dead, context.report, "graph")
+    why = "that no consumer of {} takes"
+    if trust:
+        why = "other than {} is declared with, and its condition depends on shapes alone"
+    _inline(graph, solver.dead, context.report, "graph", why)
     return True
 
 
@@ -158,21 +172,23 @@ def _declared(graph: Graph) -> set[Value]:
     return {value for each in (graph, *bodies) for value in each.outputs if value.rank is not None}
 
 
-def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str) -> None:
+def _inline(
+    graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str, why: str
+) -> None:
+    """Puts the branches that are left in the place of their Ifs; `why` the others went, in words
+    about the outputs of an If."""
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
         branches = [i for i in range(len(node.bodies)) if (node, i) not in dead]
         for index, body in enumerate(node.bodies):
             if index in branches:
-                _inline(body.graph, dead, report, f"{where} / {node!r}")
+                _inline(body.graph, dead, report, f"{where} / {node!r}", why)
         if node.op == "If" and len(branches) == 1:
             substitution.apply(node)
             gone = BRANCHES[1 - branches[0]]
             names = ", ".join(v.name for v in node.outputs)
-            report.pruned.append(
-                f"{where} / {node!r}: its {gone} gives a rank that no consumer of {names} takes"
-            )
+            report.pruned.append(f"{where} / {node!r}: its {gone} gives a rank {why.format(names)}")
             inline_branch(node, node.bodies[branches[0]], nodes, substitution)
         else:
             substitution.apply(node)

@@ -101,15 +101,11 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
 
 
 def check_output_ranks(graph: Graph, context: Context) -> None:
-    """Raises UsageError for `output_ranks` of no output, or other than that of the output."""
-    outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
-    for name, rank in context.output_ranks.items():
-        if name not in outputs:
-            raise UsageError(
-                f'there is no output "{name}"; the outputs are {", ".join(sorted(outputs))}'
-            )
-        if outputs[name].rank not in (None, rank):
-            raise UsageError(f'the output "{name}" has rank {outputs[name].rank}, not {rank}')
+    """Raises UsageError for `output_ranks` other than those of the outputs."""
+    for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
 
 
 def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Value | Open:
@@ -118,9 +114,9 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Valu
     ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
     if rank is None:
         context.report.notes.append(
-            f'data decide whether the output "{name}" has rank {ranks}: it is "{name}.data", its '
-            f'elements, and "{name}.shape", of which bridge.unpack makes it; '
-            f"--output-rank {name}=N says it has rank N"
+            f'the output "{name}" has rank {ranks}, which is known at run time alone: it is '
+            f'"{name}.data", its elements, and "{name}.shape", of which bridge.unpack makes it; '
+            f"--output-rank {name}=N decides for rank N"
         )
         return form
     if form.shapes is not None and rank not in ranks_of_item(form):
@@ -130,7 +126,7 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Valu
 
 def leave_model(model: Model, lowering: Lowering, boundary: Boundary, context: Context) -> None:
     """Replaces compound outputs by tensors, and records all in the model's metadata. Raises
-    UsageError for `output_ranks` of no output, or other than that of the output."""
+    UsageError for `output_ranks` other than those of the outputs."""
     graph = model.graph
     names = names_of_outputs(graph)
     outputs: list[Value] = []
@@ -139,6 +135,8 @@ def leave_model(model: Model, lowering: Lowering, boundary: Boundary, context: C
         form = lowering.form(value)
         if isinstance(form, Open):
             form = _of_wanted_rank(lowering.builder, form, name, context)
+        elif not isinstance(form, Value) and name in context.output_ranks:
+            raise UsageError(f'the output "{name}" is no tensor, so it has no rank')
         if isinstance(form, Value):
             outputs.append(form)
             output_names.append(name)
