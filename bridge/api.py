@@ -66,12 +66,19 @@ QUIRKS = ("default", "none")
 """Which faults of engines a conversion works round."""
 
 
+DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
+"""Whether all conversions check themselves as with `debug`: for tests."""
+
+
 @contextmanager
-def _examined(source: Source) -> Iterator[None]:
+def _examined(source: Source, debug: bool) -> Iterator[None]:
     """Where something unforeseen breaks inside, asks the standard's checker whether the model is
-    at fault: InvalidModelError if so."""
+    at fault: InvalidModelError if so. With `debug` inference takes nothing for unforeseen."""
+    from bridge.neutral.inference import strictly
+
     try:
-        yield
+        with strictly(debug):
+            yield
     except BridgeError:
         raise
     except Exception as error:
@@ -100,7 +107,7 @@ def load(source: File, weights: PathLike | None = None) -> Model:
     Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
     operators that Bridge cannot read, UsageError for a source of another kind.
     """
-    with _examined(source):
+    with _examined(source, DEBUG):
         return _load(source, weights)
 
 
@@ -235,7 +242,8 @@ def convert(
             raise UsageError(f"{option} is for writing {other}; the destination is {target}")
     _check_quirks(quirks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    with _examined(source), _no_collection():
+    debug = debug or DEBUG
+    with _examined(source, debug), _no_collection():
         model = _loaded(source, weights)
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
@@ -247,7 +255,7 @@ def convert(
             quirks,
             debug,
         )
-        return _save(model, target, context, external_data, _observer(model, debug, progress))
+        return _save(model, target, context, external_data, progress or _silent)
 
 
 def _check_quirks(quirks: object) -> None:
@@ -255,20 +263,8 @@ def _check_quirks(quirks: object) -> None:
         raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
 
 
-def _observer(
-    model: Model, debug: bool, progress: Callable[[str], None] | None
-) -> Callable[[str], None]:
-    """What to do when a step of a conversion is done."""
-
-    def done(step: str) -> None:
-        if debug:
-            from bridge.neutral.verify import verify
-
-            verify(model.graph, f"after {step}: graph")
-        if progress is not None:
-            progress(step)
-
-    return done
+def _silent(step: str) -> None:
+    """What to do when a step of a conversion is done, where nobody asks."""
 
 
 @contextmanager
@@ -369,11 +365,11 @@ def to_onnx(
     from bridge.pipeline import prepare
 
     _check_quirks(quirks)
-    with _examined(source):
+    with _examined(source, DEBUG):
         model = _loaded(source, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
         return to_proto(model, number)
 
 

@@ -1,6 +1,13 @@
-"""Makes drawn tests draw the same in every run."""
+"""Has every conversion in the tests check itself, and makes drawn tests draw the same in every
+run."""
+
+import os
 
 from hypothesis.internal.conjecture import providers
+
+# Before Bridge is imported, here and in the processes that tests start: the graph is verified after
+# each pass, a rule must leave its node as it was, and inference swallows no exception.
+os.environ.setdefault("BRIDGE_DEBUG", "1")
 
 # Hypothesis mixes constants from the source files loaded so far into what it draws; a derandomized
 # test would draw other programs after each edit, and in each order of tests. There is no setting.

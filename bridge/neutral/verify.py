@@ -68,11 +68,12 @@ def _outputs(node: Node, at: str, everywhere: set[Value]) -> None:
 
 
 def _node(node: Node, at: str) -> None:
-    if fault := fault_of(node.op, node.attributes):
-        _fail(at, fault)
     if node.op == "Constant":
         _constant(node, at)
-    elif node.op == "If":
+        return
+    if fault := fault_of(node.op, node.attributes):
+        _fail(at, fault)
+    if node.op == "If":
         _if(node, at)
     elif node.op == "Loop":
         _loop(node, at)

@@ -183,14 +183,13 @@ def restore_state(model: Model, context: Context) -> None:
         b = Builder(front, entry["variable"])
         start = b.tensor(tensor)
         kind = value.tensor
-        attributes = {"variable_id": entry["variable"], "variable_type": kind.element}
-        b.node(
-            "ReadValue", [start], [value], {**attributes, "variable_shape": _spelled(kind.shape)}
-        )
+        variable = {"variable_id": entry["variable"]}
+        known = {"variable_type": kind.element, "variable_shape": _spelled(kind.shape)}
+        b.node("ReadValue", [start], [value], {**variable, **known})
         index = graph.output_names.index(entry["output"])
         (last,) = (graph.outputs.pop(index),)
         del graph.output_names[index]
-        Builder(graph.nodes, entry["variable"]).node("Assign", [last], 1, attributes)
+        Builder(graph.nodes, entry["variable"]).node("Assign", [last], 1, variable)
     graph.nodes[:0] = front
 
 
