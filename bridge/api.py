@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, Unpack
 
 from bridge.errors import BridgeError, InvalidModelError, UsageError
 from bridge.files import (
@@ -21,20 +21,30 @@ from bridge.files import (
     source_format,
     whole,
 )
+from bridge.hints import keywords, refuse_other_contents
 from bridge.report import Report
+from bridge.sources import described, in_memory
 
 if TYPE_CHECKING:
     import onnx
+    import onnx_ir
+    import onnxscript
     import openvino
+    import torch
 
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-File: TypeAlias = "PathLike | bytes | bytearray | memoryview | onnx.ModelProto"
-"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model, or an
-`onnx.ModelProto`."""
+File: TypeAlias = (
+    "PathLike | bytes | bytearray | memoryview | BinaryIO | onnx.ModelProto | onnx.FunctionProto | "
+    "tuple[bytes, bytes | None] | openvino.Model | torch.onnx.ONNXProgram | onnx_ir.Model | "
+    "onnxscript.OnnxFunction"
+)
+"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model or a
+binary file with them, a pair of the bytes of an `.xml` and its `.bin`, or what other libraries hold
+in memory."""
 
 Source: TypeAlias = "File | Model"
 """A File, or a `Model` that `load` gave."""
@@ -87,6 +97,7 @@ def _examined(source: Source) -> Iterator[None]:
         raise InvalidModelError(f"{name}: is not valid ONNX: {fault}") from error
 
 
+@keywords()
 def load(source: File, weights: PathLike | None = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
@@ -95,22 +106,20 @@ def load(source: File, weights: PathLike | None = None) -> Model:
     Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
     operators that Bridge cannot read, UsageError for a source of another kind.
     """
+    source = in_memory(source)
     with _examined(source):
         return _load(source, weights)
 
 
 def _load(source: Any, weights: PathLike | None) -> Model:
+    refuse_other_contents(source)
     if not isinstance(source, str | os.PathLike):
-        import onnx
-
+        from bridge.neutral.graph import Model
         from bridge.onnx_format.frontend import read as read_onnx
 
-        if not isinstance(source, bytes | bytearray | memoryview | onnx.ModelProto):
-            raise UsageError(
-                "a model is a path, the bytes of an ONNX model, an onnx.ModelProto, or a Model "
-                f"that bridge.load gave, not {_described(source)}"
-            )
         _refuse_weights("the model", weights)
+        if isinstance(source, Model):
+            return source
         return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
     kind = source_format(path)
@@ -147,12 +156,8 @@ def _refuse_weights(name: str, weights: PathLike | None) -> None:
 
 def _path(given: Any, what: str) -> Path:
     if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"{what} must be a path, not {_described(given)}")
+        raise UsageError(f"{what} must be a path, not {described(given)}")
     return Path(given)
-
-
-def _described(given: Any) -> str:
-    return "None" if given is None else f"of type {type(given).__name__}"
 
 
 def _opset(model: Model, opset: int | None) -> int:
@@ -181,6 +186,7 @@ def _opset_of_elements(model: Model) -> int:
     return max((_ELEMENT_SINCE.get(e.name, 0) for e in elements if e is not None), default=0)
 
 
+@keywords()
 def convert(
     source: Source,
     destination: PathLike,
@@ -220,6 +226,7 @@ def convert(
         if given:
             other = "IR (.xml)" if kind == "onnx" else "ONNX (.onnx)"
             raise UsageError(f"{option} is for writing {other}; the destination is {target}")
+    source = in_memory(source)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection():
         model = _loaded(source, weights)
@@ -274,6 +281,7 @@ def _override(model: Model, shapes: InputShapes | None) -> None:
         override_shapes(model, shapes)
 
 
+@keywords(ConvertOptions.__annotations__)
 def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
     """Writes a model that `load` gave, which stays as it is; options and errors are those of
     `convert`."""
@@ -346,6 +354,7 @@ def _holds_constants_of(data: Path, target: Path) -> bool:
         return False
 
 
+@keywords()
 def to_onnx(
     source: Source,
     *,
@@ -359,6 +368,7 @@ def to_onnx(
     from bridge.onnx_format.backend import to_proto
     from bridge.passes import prepare
 
+    source = in_memory(source)
     with _examined(source):
         model = _loaded(source, weights)
         _override(model, input_shapes)
@@ -367,6 +377,7 @@ def to_onnx(
         return to_proto(model, number)
 
 
+@keywords()
 def to_openvino(
     source: Source,
     *,

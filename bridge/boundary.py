@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import InvalidModelError, UsageError
+from bridge.hints import keywords
 
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Boundary, in JSON."""
@@ -118,6 +119,7 @@ class Boundary:
         return part
 
 
+@keywords()
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Inputs of an IR from those of the ONNX model that it came from.
 
@@ -171,6 +173,7 @@ def _dtype(port: Port) -> Any:
     return ELEMENTS[port.element].dtype
 
 
+@keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
     absent optional as None. `source` as for `pack`, as are the errors; a UsageError also where

@@ -410,3 +410,27 @@ def test_a_terminated_conversion_leaves_nothing_behind(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(30) == 143
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_a_terminal_shows_what_is_being_done(tmp_path: Path) -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "check", IF],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(MODELS.parent)},
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while data := os.read(leader, 1 << 16):
+            shown += data
+    except OSError:  # the terminal is gone with the process
+        pass
+    out, _ = process.communicate()
+    assert process.returncode == 0 and out.startswith(b"OK: ")
+    phases = ("converting", "loading", "seeking inputs", "comparing")
+    assert any(f"checking {IF}: {phase}" in shown.decode().replace("\n", "") for phase in phases)

@@ -15,11 +15,7 @@ from bridge.api import ConvertOptions, PathLike
 from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import (
-    EngineError,
-    Port,
-    Session,
-)
+from bridge.check.engines import EngineError, Port, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
 from bridge.check.files import facts
 from bridge.check.force import Results, force, to_switch
@@ -38,6 +34,7 @@ from bridge.check.pair import Pair
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
+from bridge.hints import keywords
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
@@ -45,6 +42,7 @@ from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 
 
+@keywords(ConvertOptions.__annotations__)
 def check(
     source: PathLike,
     against: PathLike | None = None,
@@ -156,7 +154,7 @@ class _Checker:
         else:
             self.tell("converting")
             try:
-                for label, path in pair.converted(pair.source, "model"):
+                for label, path in pair.converted("model"):
                     versions.append((label, path, facts(path)))
             except BridgeError as error:
                 report.failures.append(f"conversion: {error}")
@@ -176,11 +174,11 @@ class _Checker:
 
     def _explore(self, base: Recipe, samples: int, budget: int, original: Session) -> None:
         report, pair = self.report, self.pair
-        model = bridge.load(pair.source)
+        model = pair.load(pair.source)
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
         report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))
-        watched = bridge.load(pair.source)
+        watched = pair.load(pair.source)
         sites = list(if_sites(watched).values())
         session = original
         if sites:
@@ -212,15 +210,16 @@ class _Checker:
         report = self.report
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
-        for sample, feed in enumerate(feeds):
-            self.tell(f"comparing input {sample + 1} of {len(feeds)}")
-            expected = original.run(feed)
-            for label, session in others:
-                try:
-                    actual = session.run(self._renamed(feed, session))
-                except EngineError as error:
-                    report.failures.append(f"{label}, input {sample}: {shortened(str(error), 500)}")
+        wanted = [original.run(feed) for feed in feeds]
+        for label, session in others:
+            self.tell(f"comparing {label}")
+            found = run_each(session, [self._renamed(feed, session) for feed in feeds])
+            for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
+                if isinstance(actual, EngineError):
+                    why = shortened(str(actual), 500)
+                    report.failures.append(f"{label}, input {sample}: {why}")
                     continue
+                feed = feeds[sample]
                 for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
                     if not difference.ok:
@@ -268,10 +267,12 @@ class _Checker:
             return found
         try:
             *runs, settled = (first.run(feed) for _ in range(_RUNS))
-            actual = second.run(self._renamed(feed, second))
-            later = second.run(self._renamed(feed, second))
         except EngineError:
             return found
+        once_more, later = run_each(second, [self._renamed(feed, second)] * 2)
+        if isinstance(once_more, EngineError) or isinstance(later, EngineError):
+            return found
+        actual = once_more
         for run in runs:
             itself = self._differences(first, first, settled, run)
             self.random |= {name for name, difference in itself if not difference.ok}
@@ -309,7 +310,7 @@ class _Checker:
         switched = to_switch(report.sites, missing)
 
         def steered(path: Path) -> Model:
-            model = bridge.load(path)
+            model = pair.load(path)
             if len(if_sites(model)) != len(report.sites):
                 raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
             instrument(model, switched)
@@ -318,7 +319,7 @@ class _Checker:
         try:
             first, _ = load(pair.rewritten(pair.source, steered(pair.source), "steered"))
             if pair.against is None:
-                files = list(pair.converted(steered(pair.source), "steered-too"))
+                files = list(pair.converted("steered-too", steered(pair.source)))
             else:
                 other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
                 files = [(pair.against.name, other)]
@@ -340,23 +341,23 @@ class _Checker:
         pair = self.pair
 
         def shared(named: Callable[[Model], dict[str, str]]) -> dict[str, str]:
-            names = named(bridge.load(pair.source))
+            names = named(pair.load(pair.source))
             if pair.against is None:
                 return names
-            known = named(bridge.load(pair.against))
+            known = named(pair.load(pair.against))
             return {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
             self.tell(f"seeking the first difference: at '{some[0]}'")
 
             def changed(path: Path) -> Model:
-                model = bridge.load(path)
+                model = pair.load(path)
                 expose(model, some)
                 return model
 
             first, _ = load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
             if pair.against is None:
-                _, other = next(pair.converted(changed(pair.source), "exposed-too"))
+                _, other = next(pair.converted("exposed-too", changed(pair.source)))
             else:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
             return first, load(other)[0]
