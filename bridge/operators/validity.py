@@ -331,8 +331,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
-    "ScatterElements": (_axis_input(3), _single(3), _indexed_elements),
-    "ScatterUpdate": (_axis_input(3), _single(3)),
+    **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
