@@ -19,6 +19,7 @@ import pytest
 import bridge.operators as operators_package
 from bridge.neutral.inference import _contents, _inferences
 from bridge.operators import _expansions, _readers, load_all
+from bridge.operators.elementwise.broadcasting import BROADCASTING
 from bridge.passes.sequences.operators import _table
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
@@ -290,6 +291,15 @@ def test_what_is_registered_stands_in_the_family_of_its_row() -> None:
     for (format, type), readers in _readers.items():
         for reader in readers:
             assert _family_of_module(reader.rule) in families_of_type(format, type), type
+
+
+def test_every_type_that_broadcasts_has_the_reader_for_other_kinds() -> None:
+    assert {
+        spelling.type: operator.name
+        for operator in operators().values()
+        for spelling in operator.ir
+        if "auto_broadcast" in spelling.fixed
+    } == BROADCASTING
 
 
 def test_every_folder_of_operators_is_a_family() -> None:
