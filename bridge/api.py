@@ -53,6 +53,10 @@ GivenLimits: TypeAlias = "Limits | Mapping[str, int] | None"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
 
+OutputRanks: TypeAlias = "Mapping[str, int]"
+"""Ranks by the output's name."""
+
+
 class ConvertOptions(TypedDict, total=False):
     """The options of `convert`."""
 
@@ -60,6 +64,7 @@ class ConvertOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     compress_to_fp16: bool
     keep_branches: bool
+    output_ranks: OutputRanks | None
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -219,6 +224,7 @@ def convert(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -233,14 +239,15 @@ def convert(
     is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
     symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
     stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
-    which OpenVINO may then be unable to run the model. `quirks` says which faults of engines are
-    worked round: "default", all of the supported releases, or "none", for other readers and
-    plugins. `external_data` stores ONNX constants
-    beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
-    it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
-    goes, but beside no model. `limits` raises what a conversion may cost, by name
-    (`bridge.limits.Limits`). `debug` verifies the graph after each pass; `progress` is called with
-    the name of each step that is done.
+    which OpenVINO may then be unable to run the model. `output_ranks` says the rank of outputs, by
+    name, where several are possible; without it, one whose rank data decide is two outputs of the
+    IR, its elements and its shape, of which `unpack` makes it. `quirks` says which faults of
+    engines are worked round: "default", all of the supported releases, or "none", for other readers
+    and plugins. `external_data` stores ONNX constants beside the model (None: when they pass
+    1 GiB). `weights` is the `.bin` of an IR source, where it is not beside it. `force` overwrites a
+    `.bin` or `.data` that stands where the destination's goes, but beside no model. `limits` raises
+    what a conversion may cost, by name (`bridge.limits.Limits`). `debug` verifies the graph after
+    each pass; `progress` is called with the name of each step that is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
@@ -254,7 +261,11 @@ def convert(
     kind = format_of(target)
     require_place(target)
     if kind == "onnx":
-        misplaced = {"compress_to_fp16": compress_to_fp16, "keep_branches": keep_branches}
+        misplaced = {
+            "compress_to_fp16": compress_to_fp16,
+            "keep_branches": keep_branches,
+            "output_ranks": output_ranks is not None,
+        }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
     for option, given in misplaced.items():
@@ -266,9 +277,12 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
+    ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     with _examined(source), _no_collection(), limited(allowed):
         model = _loaded(source, weights)
+        if ranks and model.format == kind:
+            raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         report.notes += model.notes
@@ -280,6 +294,7 @@ def convert(
             quirks,
             debug,
             frozenset(input_shapes or ()),
+            ranks,
         )
         done = _observer(model, debug, progress)
         return _save(model, target, context, external_data, force, done)
@@ -288,6 +303,15 @@ def convert(
 def _check_quirks(quirks: object) -> None:
     if quirks not in QUIRKS:
         raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
+
+
+def _ranks(given: OutputRanks | None) -> dict[str, int]:
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+    for name, rank in (given or {}).items():
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
+    return dict(given or {})
 
 
 def _observer(
@@ -427,6 +451,7 @@ def to_openvino(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -447,6 +472,7 @@ def to_openvino(
             input_shapes=input_shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            output_ranks=output_ranks,
             quirks=quirks,
             weights=weights,
             limits=limits,

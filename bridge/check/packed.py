@@ -41,7 +41,8 @@ def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ..
             seen[port.name] = port
         else:
             owner = owners[names[0]]
-            kind = "optional" if packed[owner].optional else "sequence"
+            own = packed[owner]
+            kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
             seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]
     # A sequence without elements has no tensor at all.
     for name, own in packed.items():
