@@ -142,7 +142,6 @@ def _load(source: Any, weights: PathLike | None) -> Model:
 def _read(source: Any, weights: PathLike | None) -> Model:
     import bridge.wiring  # noqa: F401
 
-    refuse_other_contents(source)
     if not isinstance(source, str | os.PathLike):
         from bridge.neutral.graph import Model
         from bridge.onnx_format.frontend import read as read_onnx
@@ -150,10 +149,12 @@ def _read(source: Any, weights: PathLike | None) -> Model:
         _refuse_weights("the model", weights)
         if isinstance(source, Model):
             return source
+        refuse_other_contents(source)
         return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
     kind = source_format(path)
     require_file(path)
+    refuse_other_contents(path)
     if kind == "onnx":
         from bridge.onnx_format.frontend import read as read_onnx
 
@@ -192,12 +193,14 @@ def _path(given: Any, what: str) -> Path:
 
 
 def _opset(model: Model, opset: int | None) -> int:
+    from bridge.onnx_format.backend import check_opset
+
     if opset is None:
         if model.format == "onnx" and model.opset is not None:
             return max(model.opset, OLDEST_OPSET)
-        return max(DEFAULT_OPSET, _opset_of_elements(model))
-    from bridge.onnx_format.backend import check_opset
-
+        number = max(DEFAULT_OPSET, _opset_of_elements(model))
+        check_opset(number)
+        return number
     try:
         number = operator.index(opset)
     except TypeError:

@@ -82,8 +82,8 @@ _LFS = "is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches
 
 
 def refuse_other_contents(source: Any) -> None:
-    """Raises InvalidModelError where a file, or bytes of an ONNX model, begin as something else
-    that is well known does: an IR under the name of an ONNX model, or the other way round."""
+    """Raises InvalidModelError where a regular file, or bytes of an ONNX model, begin as something
+    else that is well known does: an IR under the name of an ONNX model, or the other way round."""
     if isinstance(source, bytes | bytearray | memoryview):
         name, format, head = "the model", "onnx", bytes(source[:64])
     elif isinstance(source, str | os.PathLike):
@@ -100,7 +100,9 @@ def refuse_other_contents(source: Any) -> None:
     if start.startswith(b"version https://git-lfs"):
         raise InvalidModelError(f"{name}: {_LFS}")
     if start[:9].lower() in (b"<!doctype", b"<html>") or start[:5].lower() == b"<html":
-        raise InvalidModelError(f"{name}: is a page of the web, not a model; was it downloaded?")
+        raise InvalidModelError(
+            f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"
+        )
     if format == "onnx" and (start.startswith((b"<?xml", b"<net"))):
         raise InvalidModelError(
             f"{name}: is an OpenVINO IR in XML, not an ONNX model; "

@@ -52,24 +52,33 @@ def in_memory(source: Any) -> Any:
         return _of_function(source)
     if home in ("onnx", "bridge") and name in ("ModelProto", "Model"):
         return source
-    raise UsageError(f"a model is {KINDS}, not {described(source)}")
+    raise _refused(source)
 
 
 def described(given: Any) -> str:
     """What something is, where it is not what was asked for."""
-    if given is None:
-        return "None"
-    kind = type(given)
+    return "None" if given is None else f"of type {_type_name(type(given))}"
+
+
+def _type_name(kind: type) -> str:
     home, _, _ = kind.__module__.partition(".")
-    known = "" if home == "builtins" else f"{home}."
-    text = f"of type {known}{kind.__name__}"
-    if home == "openvino" and kind.__name__ == "CompiledModel":
-        return f"{text}; give the openvino.Model that was compiled"
-    if home == "torch" and hasattr(given, "state_dict"):
-        return f"{text}; export it first: torch.onnx.export(model, inputs, dynamo=True)"
-    if hasattr(given, "get_inputs"):  # an onnxruntime.InferenceSession
-        return f"{text}; give the path of the model that it has loaded"
-    return text
+    return kind.__name__ if home in ("builtins", "__main__") else f"{home}.{kind.__name__}"
+
+
+def _refused(source: Any) -> UsageError:
+    """What to say of what is no model; where it is known, what to give instead."""
+    name = _type_name(type(source))
+    homes = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
+    if "torch" in homes:
+        return UsageError(
+            f"{name} is a model of PyTorch's; export it first: "
+            "torch.onnx.export(model, inputs, dynamo=True)"
+        )
+    if "openvino" in homes and hasattr(source, "get_runtime_model"):
+        return UsageError(f"{name} is compiled; give the openvino.Model that was compiled")
+    if hasattr(source, "get_inputs") and hasattr(source, "run"):
+        return UsageError(f"{name} is a session; give the path of the model that it has loaded")
+    return UsageError(f"a model is {KINDS}, not {described(source)}")
 
 
 def _of_pair(pair: tuple[Any, ...]) -> Model:
@@ -100,7 +109,7 @@ def _of_openvino(source: Any) -> Model:
 def serialized(model: Any, folder: Path) -> Path:
     """Writes an openvino.Model into a folder; returns the path of the `.xml`."""
     if not hasattr(model, "get_ops") or not hasattr(model, "get_parameters"):
-        raise UsageError(f"a model is {KINDS}, not {described(model)}")
+        raise _refused(model)
     path = folder / "model.xml"
     sys.modules["openvino"].serialize(model, str(path))
     return path

@@ -73,7 +73,7 @@ def test_wrong_suffixes(name: str, says: str, tmp_path: Path) -> None:
         ("m.onnx", IR.read_bytes(), "is an OpenVINO IR in XML, not an ONNX model; give it a name"),
         ("m.xml", b"\x08\x0a\x12\x04test", "whose name must end in .onnx"),
         ("m.onnx", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
-        ("m.xml", b"<!DOCTYPE html><html><body>Not found", "is a page of the web"),
+        ("m.xml", b"<!DOCTYPE html><html><body>Not found", "a page of the web"),
         (None, b"\xef\xbb\xbf" + IR.read_bytes(), "or a pair of the bytes of .xml and .bin"),
     ],
 )

@@ -120,7 +120,7 @@ def test_the_bytes_of_an_ir_have_its_weights_in_memory(tmp_path: Path) -> None:
         (openvino.Core(), "not of type openvino.Core"),
         (library_object("torch.nn.modules", "Linear", state_dict=None), "export it first"),
         (
-            library_object("onnxruntime.capi", "InferenceSession", get_inputs=None),
+            library_object("onnxruntime.capi", "InferenceSession", get_inputs=None, run=None),
             "give the path of the model that it has loaded",
         ),
     ],
