@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError
+from bridge.hints import keywords
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
 from bridge.neutral.record import CONSTANTS, KEY, Port, Record
@@ -69,6 +70,7 @@ class Boundary(Record):
         return made
 
 
+@keywords()
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Inputs of an IR from those of the ONNX model that it came from.
 
@@ -132,6 +134,7 @@ def _dtype(port: Port) -> Any:
     return ELEMENTS[port.element].dtype
 
 
+@keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
     absent optional as None, a tensor of open rank as an array. `source` as for `pack`, as are the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -448,3 +449,25 @@ def test_a_stopped_conversion_leaves_nothing_behind(
         assert process.wait(30) == 128 + number
     assert time.monotonic() - began < 1.5
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_a_terminal_shows_what_is_being_done() -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "bridge", "check", IF],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "COLUMNS": "300", "TERM": "xterm", "PYTHONPATH": str(MODELS.parent)},
+    ) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone with the process
+            while data := os.read(leader, 1 << 16):
+                shown += data
+        out, _ = process.communicate()
+    assert process.returncode == 0 and out.startswith(b"OK: ")
+    phases = ("converting", "loading", "seeking inputs", "comparing")
+    assert any(f"checking {IF}: {phase}" in shown.decode() for phase in phases)
