@@ -39,7 +39,7 @@ def load(path: Path) -> tuple[Session, str]:
             for port, name in named
         )
         boundary = Boundary.of(model)
-        if boundary.inputs or boundary.outputs:
+        if boundary:
             session = PackedSession(session, boundary)
         return session, f"{openvino.name} {openvino.version} ({OpenVino.precision})"
     try:
