@@ -123,11 +123,13 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
 
 def is_place(value: Value | None, depth: int = 8) -> bool:
     """Whether no element can be negative, as far as the nodes that make it tell."""
-    producer = None if value is None else value.producer
-    if producer is None or depth == 0 or is_not_negative(value):
+    node = None if value is None else value.producer
+    if node is None or depth == 0 or is_not_negative(value):
         return is_not_negative(value)
-    below = [is_place(x, depth - 1) for x in producer.inputs[_ELEMENTS.get(producer.op, _NONE)]]
-    return producer.op in ("ArgMax", "ArgMin") or (bool(below) and all(below))
+    if node.op in ("ArgMax", "ArgMin") or (node.op == "TopK" and value is node.outputs[1]):
+        return True
+    handed_on = node.inputs[_ELEMENTS.get(node.op, _NONE)]
+    return bool(handed_on) and all(is_place(x, depth - 1) for x in handed_on)
 
 
 _NONE = slice(0, 0)

@@ -31,12 +31,13 @@ def texts(value: Value) -> list[str] | None:
 class Group:
     """Values that meet. `words` is their vocabulary: each word's place in it; `needed` says
     whether something is done with them that IR cannot do with strings, `text` whether something
-    that needs more than to know which word it is."""
+    that needs more than to know which word it is, `open` whether a value is open."""
 
     values: list[Value] = field(default_factory=list)
     words: dict[str, int] = field(default_factory=dict)
     needed: bool = False
     text: bool = False
+    open: bool = False
 
     def add(self, words: Iterable[str]) -> None:
         """Adds words behind those that are there."""
@@ -45,8 +46,9 @@ class Group:
 
     @property
     def lowered(self) -> bool:
-        """Whether its values become places in the vocabulary."""
-        return self.needed and not self.text
+        """Whether its values become places in the vocabulary. What is given and handed on as it
+        is stays a string."""
+        return not self.text and (self.needed or (bool(self.words) and not self.open))
 
 
 class Vocabularies:
@@ -62,6 +64,8 @@ class Vocabularies:
         for node in graph.walk():
             self._visit(node)
         self.open = self._reached(given)
+        for value in self.open:
+            self.of(value).open = True
         for values in self._closed:
             strings = [value for value in values if value is not None]
             if all(value in self.open for value in strings):
