@@ -61,6 +61,8 @@ def compare(expected: Any, actual: Any, rtol: float, atol: float) -> Difference:
             return Difference(ok=True)
         absent = "is absent, expected a value" if actual is None else "has a value, expected none"
         return Difference(ok=False, problem=absent)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return _compare_maps(expected, actual, rtol, atol)
     if isinstance(expected, list) or isinstance(actual, list):
         return _compare_sequences(expected, actual, rtol, atol)
     expected, actual = np.asarray(expected), np.asarray(actual)
@@ -73,6 +75,16 @@ def compare(expected: Any, actual: Any, rtol: float, atol: float) -> Difference:
             ok=False, problem=f"shape {list(actual.shape)}, expected {list(expected.shape)}"
         )
     return _compare_arrays(expected, actual, rtol, atol)
+
+
+def _compare_maps(
+    expected: dict[Any, Any], actual: dict[Any, Any], rtol: float, atol: float
+) -> Difference:
+    """Maps with the same keys in the same order, by their values."""
+    if list(expected) != list(actual):
+        return Difference(ok=False, problem=f"keys {list(actual)}, expected {list(expected)}")
+    wanted, found = (np.array(list(each.values()), np.float32) for each in (expected, actual))
+    return _compare_arrays(wanted, found, rtol, atol)
 
 
 def _is_text(array: np.ndarray) -> bool:
