@@ -1,6 +1,6 @@
 """Unknown sizes of states: OpenVINO gives that of a state and that of what it starts as one symbol,
 and takes one for the other wherever the body asks for a size; and it takes the least size after an
-iteration for certain, though none may run."""
+iteration, and the greatest, for certain, though none may run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     for index, (axes, after) in exits.items():
         value = graph.outputs[index]
         if value in after:
-            graph.outputs[index] = _of_any_size(draft.inside(b), value, axes, number)
+            graph.outputs[index] = _of_unbounded_size(draft.inside(b), value, axes, number)
         elif after:
             _hide_appended(graph, value, axes, number, after)
     return draft.build(b)
@@ -118,6 +118,15 @@ def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Va
     return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
 
 
+def _of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
+    """As `_of_any_size`, where the size must not be taken for a bound either: that of a Slice is
+    no larger than what it is of."""
+    none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
+    rank = len(value.dims)
+    ends = (none if axis in axes else zero for axis in range(rank))
+    return b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
+
+
 def _is_hidden(value: Value) -> bool:
     """Whether what makes a value hides its size, or that of what it appends."""
     made = value.producer
@@ -125,8 +134,10 @@ def _is_hidden(value: Value) -> bool:
         return False
     if made.op == "Concat":
         return any(v is not None and _is_hidden(v) for v in made.inputs)
-    if made.op == "Reshape" and integers(made.inputs[1]) == (-1,) and made.inputs[0] is not None:
-        return _is_hidden(made.inputs[0])
+    x = made.input(0)
+    whole = made.op == "Reshape" and integers(made.inputs[1]) == (-1,)
+    if x is not None and (whole or made.op == "Cast"):
+        return _is_hidden(x)
     return _hides(made)
 
 
@@ -140,7 +151,9 @@ def _all_hide(value: Value, by_value: Users) -> bool:
 
 
 def _hides(node: Node) -> bool:
-    """Whether a node is the Slice that `_of_any_size` makes."""
+    """Whether a node is what `_of_any_size` or `_of_unbounded_size` makes."""
+    if node.op == "ir::Pad":
+        return _is_open_pad(node)
     end = node.inputs[2] if node.op == "Slice" else None
     made = None if end is None else end.producer
     if made is not None and made.op == "Concat":
@@ -148,11 +161,20 @@ def _hides(node: Node) -> bool:
     return made is not None and made.op == "Max" and integers(made.inputs[1]) == (ALL,)
 
 
+def _is_open_pad(node: Node) -> bool:
+    """Whether a node is what a Pad of `_of_unbounded_size` becomes in IR."""
+    split = node.inputs[2].producer if node.inputs[2] is not None else None
+    pads = split.inputs[0] if split is not None and split.op == "ir::Split" else None
+    parts = pads.producer.inputs if pads is not None and pads.producer is not None else []
+    made = (part.producer for part in parts if part is not None)
+    return any(m is not None and m.op == "Mod" and integers(m.inputs[1]) == (1,) for m in made)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A size that the body asks of a state is that of the initial state, and one that the "
     "first iteration would give is taken for certain though none runs.",
-    cost="a Slice of each state of changing size, in the body",
+    cost="a Slice or Pad of each state of changing size, in the body",
     run=rewriting("Loop", by=hidden_sizes),
 )
