@@ -18,6 +18,7 @@ import onnx.parser
 import pytest
 
 import bridge.operators as operators_package
+import bridge.quirks as quirks_package
 from bridge.neutral.inference import _contents, _inferences
 from bridge.operators import _expansions, _readers, load_all
 from bridge.operators.elementwise.broadcasting import BROADCASTING
@@ -263,6 +264,19 @@ def test_ops() -> None:
     assert "CTCLoss" in missing and "\nRelu " not in missing
     unknown = bridge("ops", "Nonesuch")
     assert (unknown.code, "Nonesuch" in unknown.err) == (2, True)
+
+
+def test_ops_quirks() -> None:
+    listed = bridge("ops", "--quirks").out.split("\n\n")
+    quirks = [at.quirk for at in (*quirks_package.FOR_IR, *quirks_package.FOR_ONNX)]
+    assert len(listed) - 1 == len(quirks)
+    for quirk in quirks:
+        (told,) = (text for text in listed if quirk.symptom in text)
+        assert f"{quirk.engine} {quirk.releases}" in told
+        assert quirk.issue in told and quirk.cost in told
+        (file,) = (line.split()[-1] for line in told.splitlines() if "file:" in line)
+        assert (Path(__file__).parents[2] / file).exists()
+    assert bridge("ops", "--quirks", "Relu").code == 2
 
 
 def test_rule_index_is_what_the_rules_register() -> None:
