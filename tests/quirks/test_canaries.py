@@ -55,6 +55,20 @@ def test_nan_is_not_greater() -> None:
     np.testing.assert_array_equal(got, [False, True])
 
 
+@pytest.mark.xfail(
+    not FEATURES["avx512"],
+    reason="OpenVINO CPU 2026.4 takes a product of a stack for a fully connected layer",
+    strict=True,
+)
+def test_matrix_of_unknown_size_times_a_constant_stack() -> None:
+    x = ops.parameter([-1, 3], np.float32)
+    stack = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    product = ops.matmul(x, ops.constant(stack), False, False)
+    matrix = np.ones((4, 3), np.float32)
+    (got,) = run_openvino([product.output(0)], [x], [matrix])
+    np.testing.assert_allclose(got, matrix @ stack)
+
+
 @pytest.mark.xfail(reason="OpenVINO CPU 2026.4 starts ReduceMax with a finite number", strict=True)
 def test_maximum_of_minus_infinity() -> None:
     x = ops.parameter([2], np.float32)

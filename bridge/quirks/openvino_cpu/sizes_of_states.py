@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import Interval, is_static
+from bridge.neutral.types import Interval, high, is_static
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, iteration_number
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, users_in
@@ -50,7 +50,9 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     for index, axes in exits.items():
         value = graph.outputs[index]
         if not _hide_appended(graph, value, axes, number, states):
-            graph.outputs[index] = _of_unbounded_size(draft.inside(b), value, axes, number)
+            bounded = any(high(value.dims[axis]) is not None for axis in axes)
+            hidden = _of_unbounded_size if bounded else _of_any_size
+            graph.outputs[index] = hidden(draft.inside(b), value, axes, number)
     return draft.build(b)
 
 
