@@ -50,6 +50,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.computed_pad_value", "ir::Pad"),
     _at("openvino_cpu.padding_of_unknown_size", "MaxPool"),
     _at("openvino_cpu.bias_of_lrn", "LRN"),
+    _at("openvino_cpu.matrix_times_stack", "MatMul"),
     _at("openvino_cpu.maximum_of_minus_infinity", "Equal"),
     _at("openvino_cpu.infinite_bf16", "Equal"),
     _at("openvino_cpu.logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr"),

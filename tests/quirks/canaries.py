@@ -56,6 +56,14 @@ CANARIES: dict[str, Canary] = {
         y = Resize <mode = "nearest"> (x, none, none, sizes) }""",
         {"x": _f32(2, 3, 4, 4)},
     ),
+    "openvino_cpu.matrix_times_stack": Canary(
+        """(float[n,3] x) => (float[2,n,2] y) {
+        stack = Constant <value = float[2,3,2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}> ()
+        y = MatMul (x, stack) }""",
+        {"x": _f32(4, 3)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
     "openvino_cpu.slice_before_gather_elements": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
