@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from bridge.neutral.attributes import fault_of
-from bridge.neutral.builder import integers
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Stacked
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
@@ -31,7 +33,14 @@ def impropriety(node: Node) -> str:
     for index, name in enumerate(row.inputs):
         if node.input(index) is None and name[-1] not in "?*":
             return f"it lacks its input {name}"
+    one_of = ONE_OF.get(node.op, ())
+    if one_of and all(node.input(index) is None for index in one_of):
+        return f"it lacks its input {' or '.join(row.inputs[i].rstrip('?') for i in one_of)}"
     return ""
+
+
+ONE_OF = {"Resize": (2, 3)}
+"""Inputs of which each may be absent, but not all."""
 
 
 def contradiction(node: Node) -> str:
@@ -75,6 +84,24 @@ def _outside(value: Value | None, axes: Sequence[int], more: int = 0) -> Iterato
     for axis in axes:
         if not -rank <= axis < rank:
             yield f"{format_shape(shape)} has no axis {axis}"
+
+
+def _has_axes(node: Node) -> Iterator[str]:
+    if _shape(node.input(0)) == ():
+        yield "a scalar has no axis"
+
+
+def _factors(index: int) -> Check:
+    """The check of an input that holds factors of sizes."""
+
+    def check(node: Node) -> Iterator[str]:
+        if node.attributes.get("shape_calculation_mode") == "sizes":
+            return
+        factors = values_of(node.input(index))
+        if factors is not None and not ((factors > 0) & np.isfinite(factors)).all():
+            yield f"its scales are {factors.tolist()}"
+
+    return check
 
 
 def _single(*indices: int) -> Check:
@@ -276,6 +303,15 @@ def _pad(node: Node) -> Iterator[str]:
     count = axes[0] if axes else len(shape)
     if isinstance(count, int) and _differ(pads[0], 2 * count):
         yield f"it has {pads[0]} pads for {count} axes of {format_shape(shape)}"
+        return
+    known, axes_ = integers(node.input(1)), integers(node.input(3))
+    if known is None or (axes and axes_ is None):
+        return
+    places = [axis % len(shape) for axis in axes_] if axes_ else range(len(shape))
+    for place, begin, end in zip(places, known, known[len(known) // 2 :], strict=False):
+        size = shape[place]
+        if isinstance(size, int) and size + begin + end < 0:
+            yield f"axis {place} of {format_shape(shape)} is padded by {begin} and {end}"
 
 
 def _one_condition(node: Node) -> Iterator[str]:
@@ -340,16 +376,16 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
     "Flatten": (_axis_attribute("axis", 1),),
-    "Gather": (_axis_input(2), _single(2)),
+    "Gather": (_has_axes, _axis_input(2), _single(2)),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
-    "Interpolate": (_axis_input(2),),
+    "Interpolate": (_axis_input(2), _factors(1)),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2),),
     "Reshape": (_reshape,),
-    "Resize": (_axis_attribute("axes"),),
+    "Resize": (_axis_attribute("axes"), _factors(2)),
     "Roll": (_axis_input(2),),
     "Slice": (_axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),
