@@ -1,8 +1,9 @@
-"""How sequences, optionals, maps and strings of an ONNX model look at the boundary of its IR.
+"""How sequences, optionals, maps, strings and tensors of open rank of an ONNX model look at the
+boundary of its IR.
 
-IR has tensors of numbers alone. `pack` turns lists, None and strings into the inputs of such an IR,
-`unpack` its outputs back into these and into dicts. The IR's `rt_info` records what its inputs and
-outputs were.
+IR has tensors of numbers of known rank alone. `pack` turns lists, None and strings into the inputs
+of such an IR, `unpack` its outputs back into these, into arrays and into dicts. The IR's `rt_info`
+records what its inputs and outputs were.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError
+from bridge.hints import keywords
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
 from bridge.neutral.lists import MAP_KEYS, VOCABULARIES, Lists
@@ -82,6 +84,7 @@ class Boundary(Record):
         return bool(self.inputs or self.outputs or any(lists))
 
 
+@keywords()
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Inputs of an IR from those of the ONNX model that it came from.
 
@@ -149,10 +152,12 @@ def _dtype(port: Port) -> Any:
     return ELEMENTS[port.element].dtype
 
 
+@keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
-    absent optional as None, strings as an array of objects, maps as a list of dicts. `source` as
-    for `pack`, as are the errors; a UsageError also where results are missing."""
+    absent optional as None, a tensor of open rank as an array, strings as an array of objects, maps
+    as a list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
+    are missing."""
     boundary = Boundary.of(source)
     _require_mapping("the results", results)
     results = dict(results)
@@ -181,6 +186,11 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
         return None
     if port.kind == "tensor":
         return values[0]
+    if port.kind == "open":
+        data, shape = values
+        if size_of(shape.tolist()) != data.size:
+            raise UsageError(f"the shape {shape.tolist()} is not that of {data.size} elements")
+        return data.reshape(shape)
     if port.kind == "elements":
         return values
     data, shapes = values

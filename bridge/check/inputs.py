@@ -381,8 +381,8 @@ def _input_name(node: Node, index: int) -> str:
 def _axis(node: Node, default: int) -> int | None:
     """The axis an operator works along: an attribute, or an input that must be known."""
     row = operator(node.op)
-    if row is not None and "axis" in (name.rstrip("?*") for name in row.inputs):
-        value = node.input(row.input_index("axis"))
+    if row is not None and "axis" in row.places:
+        value = node.input(row.places["axis"])
         known = integers(value)
         return default if value is None else known[0] if known else None
     axis = node.attributes.get("axis", default)

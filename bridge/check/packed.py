@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bridge.boundary import Boundary, pack, unpack
-from bridge.check.engines import Port, Session
+from bridge.check.engines import EngineError, Port, Session, run_each
 
 
 class PackedSession:
@@ -27,7 +27,14 @@ class PackedSession:
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
-        results = self._session.run(pack(self._boundary, feeds))
+        return self._unpacked(self._session.run(pack(self._boundary, feeds)))
+
+    def run_each(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | EngineError]:
+        """See `engines.run_each`."""
+        found = run_each(self._session, [pack(self._boundary, feed) for feed in feeds])
+        return [one if isinstance(one, EngineError) else self._unpacked(one) for one in found]
+
+    def _unpacked(self, results: Mapping[str, Any]) -> dict[str, Any]:
         # A tensor may have the names of several parts; each part asks for its own.
         named = {
             name: results[port.name]
@@ -66,7 +73,8 @@ def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ..
             seen[port.name] = port
         else:
             owner = owners[names[0]]
-            kind = "optional" if packed[owner].optional else "sequence"
+            own = packed[owner]
+            kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
             seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]
     # A sequence without elements has no tensor at all.
     for name, own in packed.items():

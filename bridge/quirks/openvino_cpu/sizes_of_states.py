@@ -1,6 +1,6 @@
 """Unknown sizes of states: OpenVINO gives that of a state and that of what it starts as one symbol,
 and takes one for the other wherever the body asks for a size; and it takes the least size after an
-iteration for certain, though none may run."""
+iteration, and the greatest, for certain, though none may run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     for index, axes in exits.items():
         value = graph.outputs[index]
         if not _hide_appended(graph, value, axes, number, states):
-            graph.outputs[index] = _of_any_size(draft.inside(b), value, axes, number)
+            graph.outputs[index] = _of_unbounded_size(draft.inside(b), value, axes, number)
     return draft.build(b)
 
 
@@ -103,6 +103,15 @@ def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Va
     return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
 
 
+def _of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
+    """As `_of_any_size`, where the size must not be taken for a bound either: that of a Slice is
+    no larger than what it is of."""
+    none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
+    rank = len(value.dims)
+    ends = (none if axis in axes else zero for axis in range(rank))
+    return b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
+
+
 def _is_hidden(value: Value) -> bool:
     """Whether what makes a value hides its size, or that of what it appends."""
     made = value.producer
@@ -115,6 +124,8 @@ def _is_hidden(value: Value) -> bool:
 
 def _hides(node: Node) -> bool:
     """Whether a node is what `_of_any_size` makes."""
+    if node.op == "Pad":
+        return _is_open_pad(node)
     if node.op not in ("Reshape", "Slice"):
         return False
     sizes = node.inputs[1 if node.op == "Reshape" else 2]
@@ -129,11 +140,19 @@ def _hides(node: Node) -> bool:
     return least is not None and least.op == "Min"
 
 
+def _is_open_pad(node: Node) -> bool:
+    """Whether a node is what `_of_unbounded_size` makes."""
+    pads = node.inputs[1].producer if node.inputs[1] is not None else None
+    parts = pads.inputs if pads is not None and pads.op == "Concat" else []
+    made = (part.producer for part in parts if part is not None)
+    return any(m is not None and m.op == "Mod" and integers(m.inputs[1]) == (1,) for m in made)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A size that the body asks of a state is that of the initial state, and one that the "
     "first iteration would give is taken for certain though none runs.",
-    cost="a Slice or Reshape of each state of changing size, in the body",
+    cost="a Slice, Reshape or Pad of each state of changing size, in the body",
     run=rewriting("Loop", by=hidden_sizes),
 )
