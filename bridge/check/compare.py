@@ -80,10 +80,12 @@ def compare(expected: Any, actual: Any, rtol: float, atol: float) -> Difference:
 def _compare_maps(
     expected: dict[Any, Any], actual: dict[Any, Any], rtol: float, atol: float
 ) -> Difference:
-    """Maps with the same keys in the same order, by their values."""
-    if list(expected) != list(actual):
+    """Maps with the same keys, in whatever order, by their values."""
+    if expected.keys() != actual.keys():
         return Difference(ok=False, problem=f"keys {list(actual)}, expected {list(expected)}")
-    wanted, found = (np.array(list(each.values()), np.float32) for each in (expected, actual))
+    wanted, found = (
+        np.array([each[key] for key in expected], np.float32) for each in (expected, actual)
+    )
     return _compare_arrays(wanted, found, rtol, atol)
 
 
@@ -188,6 +190,8 @@ def tolerance(expected: Any, rtol: float) -> float:
     import ml_dtypes
 
     dtype = getattr(expected, "dtype", None)
+    if dtype is None:
+        return rtol
     try:
         info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         return max(rtol, 2 * float(info.eps))

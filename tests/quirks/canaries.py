@@ -152,6 +152,16 @@ CANARIES: dict[str, Canary] = {
         y = Div (sum, four) }""",
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
     ),
+    "openvino_cpu.channels_behind_reduction": Canary(
+        """(float[n,3,4] x) => (float[n,3] y) {
+        channels = Constant <value = float[3] {1, 20, 300}> ()
+        axis = Constant <value_ints = [2]> ()
+        total = ReduceSum <keepdims = 0> (x, axis)
+        y = Add (total, channels) }""",
+        {"x": _f32(5, 3, 4)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
     "openvino_cpu.saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},

@@ -13,6 +13,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Yield
 from bridge.neutral.signs import is_not_negative
 from bridge.operators import Refused
 from bridge.operators.ml.features import mapping
@@ -113,7 +114,7 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     data, indices = node.inputs[0], node.inputs[1]
     group = vocabularies.lowered(node.outputs[0])
     places = values_of(data)
-    if group is None or places is None or not is_place(indices):
+    if group is None or places is None or not _is_place(indices, vocabularies):
         return False
     if data is None or data.rank != 1 or not np.array_equal(places, np.arange(len(group.words))):
         return False
@@ -121,15 +122,20 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     return True
 
 
-def is_place(value: Value | None, depth: int = 8) -> bool:
+def _is_place(value: Value | None, vocabularies: Vocabularies, depth: int = 8) -> bool:
     """Whether no element can be negative, as far as the nodes that make it tell."""
-    node = None if value is None else value.producer
-    if node is None or depth == 0 or is_not_negative(value):
-        return is_not_negative(value)
+    if vocabularies.lowered(value) is not None or is_not_negative(value):
+        return True
+    if value is None or value.producer is None or depth == 0:
+        return False
+    node = value.producer
     if node.op in ("ArgMax", "ArgMin") or (node.op == "TopK" and value is node.outputs[1]):
         return True
     handed_on = node.inputs[_ELEMENTS.get(node.op, _NONE)]
-    return bool(handed_on) and all(is_place(x, depth - 1) for x in handed_on)
+    if node.op == "If":
+        exits = [exit for body in node.bodies for exit in body.exits()]
+        handed_on = [x for x, port in exits if port == Yield(node.outputs.index(value))]
+    return bool(handed_on) and all(_is_place(x, vocabularies, depth - 1) for x in handed_on)
 
 
 _NONE = slice(0, 0)

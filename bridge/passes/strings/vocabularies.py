@@ -209,6 +209,20 @@ class Vocabularies:
         self._names(node.outputs[0], node.attributes.get("classlabels_strings"))
 
 
+def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
+    """The vocabularies of a graph's inputs that are strings and have one, and a word that is in
+    none of them."""
+    strings = [value for value in graph.inputs if is_string(value)]
+    vocabularies = Vocabularies(graph) if strings else None
+    found = {}
+    for value in strings:
+        assert vocabularies is not None
+        words = vocabularies.of(value).words
+        if words:
+            found[value] = [*words, max(words) + "?"]
+    return found
+
+
 def listed(node: Node, prefix: str) -> list[str] | None:
     """The keys or values of a LabelEncoder; None where they are no strings."""
     tensor = node.attributes.get(f"{prefix}_tensor")
