@@ -43,6 +43,8 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.range_of_nothing", "Range"),
+    _at("openvino_cpu.product_over_nothing", "MatMul"),
     _at("openvino_cpu.axes_of_interpolation", "Interpolate"),
     _at("openvino_cpu.slice_before_gather_elements", "GatherElements"),
     _at("openvino_cpu.slice_of_computed_axes", "Slice"),
@@ -73,6 +75,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_of_states", "Loop"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
+    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""
