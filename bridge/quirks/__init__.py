@@ -66,6 +66,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_without_iterations", "Loop"),
+    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),
@@ -75,7 +76,6 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_of_states", "Loop"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
-    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""

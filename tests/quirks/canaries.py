@@ -49,6 +49,20 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
+    "openvino_cpu.range_of_nothing": Canary(
+        "(int64 start, int64 end, int64 step) => (int64[n] y) { y = Range (start, end, step) }",
+        {
+            "start": np.array(0, np.int64),
+            "end": np.array(5, np.int64),
+            "step": np.array(-1, np.int64),
+        },
+    ),
+    "openvino_cpu.product_over_nothing": Canary(
+        """(float[2,n] x) => (float[2,1] y) {
+        nothing = Constant <value = float[0,1] {}> ()
+        y = MatMul (x, nothing) }""",
+        {"x": _f32(2, 0)},
+    ),
     "openvino_cpu.axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
         none = Constant <value = float[0] {}> ()
@@ -265,6 +279,26 @@ CANARIES: dict[str, Canary] = {
             u = GroupNormalization <num_groups = 2> (x, scale, bias) },
           else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
+    ),
+    "openvino_cpu.loop_of_constants": Canary(
+        """() => (float[1,1] last, bool[n] y) {
+        count = Constant <value_int = 1> ()
+        go = Constant <value = bool {1}> ()
+        start = Constant <value = float[1,1] {-0.375}> ()
+        last, y = Loop (count, go, start) <body = b (int64 i, bool c, float[1,1] s)
+            => (bool on, float[1,1] next, bool w) {
+            two = Constant <value = int64 {2}> ()
+            second = Equal (i, two)
+            next = If (second) <
+                then_branch = t () => (float[1,1] p) { p = Identity (start) },
+                else_branch = e () => (float[1,1] q) {
+                    q = Constant <value = float[1,1] {0.375}> ()
+                }
+            >
+            on = Less (i, two)
+            w = Constant <value = bool {1}> ()
+        }> }""",
+        {},
     ),
     "openvino_cpu.state_in_shared_memory": Canary(
         """(float[4,2] x, float[2] a, float[2] b) => (float[2] y, float[2] z, float[4,2] all) {
