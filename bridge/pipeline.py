@@ -65,11 +65,13 @@ TO_IR = (
     Pass("passes.boundary.defaults_to_constants", _always),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
+    Pass("passes.maps.lower_maps"),
     Pass("passes.ranks.settle_ranks"),
     Pass("passes.sequences.lower_sequences"),
     Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.strings.lower_strings"),
     Pass("passes.expand.expand", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -82,7 +84,9 @@ TO_IR = (
 
 TO_ONNX = (
     Pass("passes.state.lower_state"),
+    Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
+    Pass("passes.maps.restore_maps"),
     Pass("passes.trip_counts.never_end"),
     Pass("passes.dequantize.restore_dequantization"),
     Pass("passes.dead.trim_outputs"),

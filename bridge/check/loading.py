@@ -46,7 +46,7 @@ def load(path: Path) -> tuple[Session, str]:
                 for port, name in named
             )
         boundary = Boundary.of(model)
-        if boundary.inputs or boundary.outputs:
+        if boundary:
             session = PackedSession(session, boundary)
         return session, f"{said})"
     try:

@@ -109,6 +109,7 @@ def convert(
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx model.xml --check
+      bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
     """
     import bridge
 

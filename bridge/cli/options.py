@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.errors import UsageError
+from bridge.limits import MEANINGS
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -16,8 +17,8 @@ Limit = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=N",
-        help="Raise what a model may cost; may be repeated. The message that refuses one says "
-        "which limit it is.",
+        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
+        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
     ),
 ]
 

@@ -23,7 +23,7 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
-from bridge.operators import Refused, reader
+from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.spelling import unspell
 from bridge.operators.validity import contradiction, impropriety
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
@@ -236,6 +236,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
         raise
     except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: {error}") from error
+    except BREAKS as error:
+        raise InvalidModelError(f"{where} / {layer}: {unforeseen(error)}") from error
     if made is None:
         return None
     values: list[Value] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
@@ -100,7 +101,7 @@ def read_layer(xml: Xml, where: str) -> Layer:
         number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
         xml,
     )  # fmt: skip
-    for child in xml:
+    for child in _first_of_each(xml):
         match child.tag:
             case "data":
                 layer.data = dict(child.attrib)
@@ -111,6 +112,15 @@ def read_layer(xml: Xml, where: str) -> Layer:
             case "rt_info":
                 layer.rt_info = inner_xml(child)
     return layer
+
+
+def _first_of_each(xml: Xml) -> Iterator[Xml]:
+    """The first child of each tag, as OpenVINO reads them."""
+    seen: set[str] = set()
+    for child in xml:
+        if child.tag not in seen:
+            seen.add(child.tag)
+            yield child
 
 
 def _type(text: str, version: str) -> str:

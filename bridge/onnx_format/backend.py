@@ -270,9 +270,8 @@ class Writer:
         if spelling is not None:
             write_node(node, spelling, self.name_of, proto)
             if spelling.domain:
-                self.domains[spelling.domain] = self.source.opsets.get(
-                    spelling.domain, int(spelling.version)
-                )
+                newest = max(int(spelling.version), self.domains.get(spelling.domain, 0))
+                self.domains[spelling.domain] = self.source.opsets.get(spelling.domain, newest)
         elif self.source.format == "onnx" and "::" in node.op:
             self._unknown(node, proto)
         else:

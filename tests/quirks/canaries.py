@@ -56,6 +56,14 @@ CANARIES: dict[str, Canary] = {
         y = Resize <mode = "nearest"> (x, none, none, sizes) }""",
         {"x": _f32(2, 3, 4, 4)},
     ),
+    "openvino_cpu.matrix_times_stack": Canary(
+        """(float[n,3] x) => (float[2,n,2] y) {
+        stack = Constant <value = float[2,3,2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}> ()
+        y = MatMul (x, stack) }""",
+        {"x": _f32(4, 3)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
     "openvino_cpu.slice_before_gather_elements": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
@@ -143,6 +151,16 @@ CANARIES: dict[str, Canary] = {
         four = Constant <value = int32 {4}> ()
         y = Div (sum, four) }""",
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
+    ),
+    "openvino_cpu.channels_behind_reduction": Canary(
+        """(float[n,3,4] x) => (float[n,3] y) {
+        channels = Constant <value = float[3] {1, 20, 300}> ()
+        axis = Constant <value_ints = [2]> ()
+        total = ReduceSum <keepdims = 0> (x, axis)
+        y = Add (total, channels) }""",
+        {"x": _f32(5, 3, 4)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
     ),
     "openvino_cpu.saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",

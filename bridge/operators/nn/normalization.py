@@ -195,7 +195,7 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Div", y, b.op("Add", b.op("Sqrt", variance), epsilon))
 
 
-@reads("GroupNormalization", format="onnx", until=20)
+@reads("GroupNormalization", format="onnx", since=18, until=20)
 def read_group_normalization(b: Builder, node: Node) -> Result:
     """Operator set 18 has a scale and a bias for each group, 21 for each channel."""
     data, scale, bias = node.inputs

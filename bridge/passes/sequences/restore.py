@@ -68,8 +68,10 @@ def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
         b.name = name
         made[name] = whole = Value(_type(port), [name])
         _take_apart(b, whole, port, parts)
-    order = boundary.input_order
-    graph.inputs = [made[name] if name in made else given[name] for name in order]
+    for name in boundary.input_order:
+        if name not in made and name not in given:
+            raise _missing(name)
+    graph.inputs = [made.get(name) or given[name] for name in boundary.input_order]
 
 
 def _become(b: Builder, old: Value, new: Value) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import Interval, is_static
+from bridge.neutral.types import Interval, high, is_static
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, iteration_number
 from bridge.quirks.quirk import (
@@ -57,7 +57,9 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     for index, (axes, after) in exits.items():
         value = graph.outputs[index]
         if value in after:
-            graph.outputs[index] = _of_unbounded_size(draft.inside(b), value, axes, number)
+            bounded = any(high(value.dims[axis]) is not None for axis in axes)
+            hidden = _of_unbounded_size if bounded else _of_any_size
+            graph.outputs[index] = hidden(draft.inside(b), value, axes, number)
         elif after:
             _hide_appended(graph, value, axes, number, after)
     return draft.build(b)
