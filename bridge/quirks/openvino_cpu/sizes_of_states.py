@@ -126,7 +126,10 @@ def _of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value)
     none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
     rank = len(value.dims)
     ends = (none if axis in axes else zero for axis in range(rank))
-    return b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
+    padded = b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
+    # OpenVINO knows no size behind such a Pad; it is told those that are known.
+    known = [0 if a in axes or not isinstance(d, int) else d for a, d in enumerate(value.dims)]
+    return b.op("Reshape", padded, b.constant(known)) if any(known) else padded
 
 
 def _is_hidden(value: Value) -> bool:
@@ -137,8 +140,8 @@ def _is_hidden(value: Value) -> bool:
     if made.op == "Concat":
         return any(v is not None and _is_hidden(v) for v in made.inputs)
     x = made.input(0)
-    whole = made.op == "Reshape" and integers(made.inputs[1]) == (-1,)
-    if x is not None and (whole or made.op == "Cast"):
+    reshaped = made.op == "Reshape" and integers(made.inputs[1]) is not None
+    if x is not None and (reshaped or made.op == "Cast"):
         return _is_hidden(x)
     return _hides(made)
 
