@@ -32,16 +32,16 @@ def look_over(model: Model, context: Context) -> None:
 
 
 def _without_rank(graph: Graph) -> Iterator[Unsupported]:
-    """The inputs and outputs that ONNX cannot declare: it has a word for any size, none for any
-    rank (IR.md, Graphs; checker, value_info)."""
-    for kind, values in (("Parameter", graph.inputs), ("Result", graph.outputs)):
-        for value in values:
-            if isinstance(value.type, TensorType) and value.shape is None:
-                why = (
-                    "ONNX wants the rank of each input and output, and this one's is not known; "
-                    "--input-shape gives inputs one"
-                )
-                yield Unsupported(kind, f'graph / {kind} "{value.name}"', why)
+    """The inputs that ONNX cannot declare: it has a word for any size, none for any rank (IR.md,
+    Graphs; checker, value_info). An output without a rank runs in onnxruntime all the same, and
+    there is no other way of saying that data decide it."""
+    for value in graph.inputs:
+        if isinstance(value.type, TensorType) and value.shape is None:
+            why = (
+                "ONNX wants the rank of each input, and this one's is not known; --input-shape "
+                "gives it one"
+            )
+            yield Unsupported("Parameter", f'graph / Parameter "{value.name}"', why)
 
 
 def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:
