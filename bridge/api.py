@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from bridge.errors import BridgeError, InvalidModelError, UsageError
+from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
 from bridge.files import (
     companion,
     format_of,
@@ -51,6 +51,9 @@ size."""
 
 GivenLimits: TypeAlias = "Limits | Mapping[str, int] | None"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
+
+
+_Made = TypeVar("_Made")
 
 
 class ConvertOptions(TypedDict, total=False):
@@ -187,9 +190,7 @@ def _described(given: Any) -> str:
 
 def _opset(model: Model, opset: int | None) -> int:
     if opset is None:
-        if model.format == "onnx" and model.opset is not None:
-            return max(model.opset, OLDEST_OPSET)
-        return max(DEFAULT_OPSET, _opset_of_elements(model))
+        return max(_own_opset(model), _opset_of_elements(model))
     from bridge.onnx_format.backend import check_opset
 
     try:
@@ -200,8 +201,20 @@ def _opset(model: Model, opset: int | None) -> int:
     return number
 
 
-_ELEMENT_SINCE = {"f4e2m1": 23, "f8e8m0": 24, "u2": 25}
-"""The ONNX operator sets that first have these element types, where newer than the default."""
+def _own_opset(model: Model) -> int:
+    """The operator set of the ONNX model that a model is or came from, else the default."""
+    import onnx.defs
+
+    if model.opset is None or model.opset > onnx.defs.onnx_opset_version():
+        return DEFAULT_OPSET
+    return max(model.opset, OLDEST_OPSET)
+
+
+_ELEMENT_SINCE = {
+    "f8e4m3fn": 19, "f8e4m3fnuz": 19, "f8e5m2": 19, "f8e5m2fnuz": 19, "i4": 21, "u4": 21,
+    "f4e2m1": 23, "f8e8m0": 24, "u2": 25, "i2": 25,
+}  # fmt: skip
+"""The ONNX operator sets that first have these element types."""
 
 
 def _opset_of_elements(model: Model) -> int:
@@ -230,12 +243,12 @@ def convert(
     """Converts a model to the format that the destination's suffix names.
 
     `opset` is the ONNX operator set to write, 13 to the newest (default: the source's own when it
-    is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
-    symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
-    stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
-    which OpenVINO may then be unable to run the model. `quirks` says which faults of engines are
-    worked round: "default", all of the supported releases, or "none", for other readers and
-    plugins. `external_data` stores ONNX constants
+    is ONNX, or an IR that Bridge made of ONNX, else 21). `input_shapes` gives inputs other shapes,
+    by name; a dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or None for
+    any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches` never prunes a
+    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `quirks` says
+    which faults of engines are worked round: "default", all of the supported releases, or "none",
+    for other readers and plugins. `external_data` stores ONNX constants
     beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
     it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
     goes, but beside no model. `limits` raises what a conversion may cost, by name
@@ -267,11 +280,13 @@ def convert(
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    with _examined(source), _no_collection(), limited(allowed):
+    notes = list(report.notes)
+
+    def attempt(opset: int | None) -> Report:
         model = _loaded(source, weights)
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        report.notes += model.notes
+        report.notes = notes + model.notes
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -283,6 +298,24 @@ def convert(
         )
         done = _observer(model, debug, progress)
         return _save(model, target, context, external_data, force, done)
+
+    with _examined(source), _no_collection(), limited(allowed):
+        return _in_some_opset(attempt, opset) if kind == "onnx" else attempt(None)
+
+
+def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:
+    """What an attempt gives. Where no operator set was asked for and the one that the model had as
+    ONNX cannot say all of it, as an IR may have changed since, another attempt in the default
+    one."""
+    try:
+        return attempt(opset)
+    except UnsupportedError as error:
+        if opset is not None:
+            raise
+        try:
+            return attempt(DEFAULT_OPSET)
+        except UnsupportedError:
+            raise error from None
 
 
 def _check_quirks(quirks: object) -> None:
@@ -411,7 +444,8 @@ def to_onnx(
     from bridge.pipeline import prepare
 
     _check_quirks(quirks)
-    with _examined(source), limited(read_limits(limits)):
+
+    def attempt(opset: int | None) -> onnx.ModelProto:
         model = _loaded(source, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
@@ -419,6 +453,9 @@ def to_onnx(
         proto = to_proto(model, number)
         require_unchanged(model.files)
         return proto
+
+    with _examined(source), limited(read_limits(limits)):
+        return _in_some_opset(attempt, opset)
 
 
 def to_openvino(
