@@ -7,6 +7,7 @@ from pathlib import Path
 from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
 from bridge.ir_format.names import join_names
+from bridge.ir_format.origin import dump as dump_origin
 from bridge.ir_format.rt_info import write_rt_info
 from bridge.ir_format.symbols import dump as dump_symbols
 from bridge.ir_format.text import attribute
@@ -21,7 +22,11 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
     """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
     node has no spelling in IR or a value no type that OpenVINO knows."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
-        file = File(WeightsWriter(target, copier), dynamic_types=model.format == "ir")
+        file = File(
+            WeightsWriter(target, copier),
+            dynamic_types=model.format == "ir",
+            root=model.graph.name or "graph",
+        )
         text = _net(model, file)
     if file.findings:
         raise UnsupportedError("OpenVINO IR", file.findings)
@@ -30,7 +35,7 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
 
 def _net(model: Model, file: File) -> str:
     graph = model.graph
-    writer = GraphWriter(file, graph, graph.name or "graph", "\t")
+    writer = GraphWriter(file, graph, file.root, "\t")
     names, own = _output_names(model, writer)
     own_extras = model.extras.get("ir", {})
     parameters = own_extras.get("parameters", {})
@@ -44,7 +49,8 @@ def _net(model: Model, file: File) -> str:
         writer.result(value, layer_name, join_names(output_names), extras)
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
-    metadata = {**model.metadata, **dump_symbols(ends)}
+    origin = dump_origin(model, file.bodies, file.named)
+    metadata = {**model.metadata, **origin, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(
         [

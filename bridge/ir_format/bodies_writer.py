@@ -26,7 +26,9 @@ class _BodyWriter:
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
         self.tag = tag
-        self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
+        path = f"{where} / {tag}"
+        outer.file.bodies[path.removeprefix(outer.file.root)] = body.graph.name
+        self.writer = GraphWriter(outer.file, body.graph, path, indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()

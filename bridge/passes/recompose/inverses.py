@@ -1,0 +1,48 @@
+"""Operators that undo one another: rules put the one where a format keeps an axis or an order that
+the other does not, and the rule of the way back the other."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.operators.idioms import transpose
+from bridge.passes.recompose.uses import Uses
+
+
+def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Squeeze of the axes that Unsqueeze has just made."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    if value is None or before is None or before.op != "Unsqueeze" or value.rank is None:
+        return None
+    removed, made = (known_axes(n.input(1), value.rank) for n in (node, before))
+    if not removed or made is None or sorted(removed) != sorted(made):
+        return None
+    return _named_after(before.inputs[0], node, uses)
+
+
+def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Transpose of a Transpose."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    if before is None or before.op != "Transpose" or before.inputs[0] is None:
+        return None
+    first, second = (known_integers(n.input(1)) for n in (before, node))
+    if first is None or second is None or len(first) != len(second):
+        return None
+    both = [first[axis] for axis in second]
+    if both == list(range(len(both))):
+        return _named_after(before.inputs[0], node, uses)
+    if uses.sole(value, "Transpose") is None:
+        return None
+    b.name = before.name
+    return transpose(b, before.inputs[0], *both)
+
+
+def _named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
+    """A value that a node gives again; people know it by the name that it has behind."""
+    if value is not None and value not in uses.known:
+        known = node.outputs[0].names
+        value.names[:] = [*known, *(name for name in value.names if name not in known)]
+    return value
