@@ -67,5 +67,12 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
     def __getattr__(name: str) -> Any:
         home = _HOMES.get(name)
         if home is None:
-            raise AttributeError(f"module 'bridge' has no attribute {name!r}")
+            from bridge.hints import nearest
+
+            meant = nearest(name, __all__)
+            help = f"; did you mean '{meant}'?" if meant else ""
+            raise AttributeError(f"module 'bridge' has no attribute {name!r}{help}")
         return getattr(import_module(home), name)
+
+    def __dir__() -> list[str]:
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -59,6 +59,19 @@ def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
     return limits
 
 
+def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
+    """Ranks by output name, from texts like `y=2`. Raises UsageError for other texts."""
+    ranks: dict[str, int] = {}
+    for text in texts or ():
+        name, _, rank = text.rpartition("=")
+        if not name or not re.fullmatch(r"\d{1,3}", rank):
+            raise UsageError(f"--output-rank {text}: is not NAME=RANK; write for example y=2")
+        if name in ranks:
+            raise UsageError(f'--output-rank {text}: "{name}" is given twice')
+        ranks[name] = int(rank)
+    return ranks or None
+
+
 def parse_dimension(dim: str, option: str) -> Any:
     """A size, a symbol or an Interval, from texts like `3`, `h`, `?` and `2..8`. Raises UsageError
     for other texts, which names the `option`."""

@@ -10,12 +10,13 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import Xml, read_document
+from bridge.ir_format.document import read_document
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
+from bridge.ir_format.text import Xml
 from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
 from bridge.ir_format.weights import WeightsReader
 from bridge.limits import budget

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
-from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
+from bridge.ir_format.text import Xml, inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType

@@ -133,6 +133,8 @@ def _single(*indices: int) -> Check:
 
 def _elementwise(node: Node) -> Iterator[str]:
     """Multidirectional broadcasting (ONNX, Broadcasting) of one type."""
+    if len({_shape(value) for value in node.inputs}) == 1:
+        return
     sizes: dict[int, int] = {}
     for value in node.inputs:
         for place, dim in enumerate(reversed(_shape(value) or ())):

@@ -58,8 +58,8 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
     nodes: list[Node] = []
     for node in graph.nodes:
         substitution.apply(node)
-        here = f"{where} / {node!r}"
         if node.op == "If":
+            here = f"{where} / {node!r}"
             both = [
                 _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
             ]
@@ -71,6 +71,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
                 continue
             findings += [finding for each in both for finding in each]
         if node.op == "Loop":
+            here = f"{where} / {node!r}"
             found = _graph(node.body.graph, f"{here} / body", report)
             made: list[Node] = []
             idle = None
@@ -85,7 +86,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
             findings += found
         why = contradiction(node)
         if why:
-            findings.append(Unsupported(node.op, here, why))
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
         nodes.append(node)
     graph.nodes = nodes
     substitution.finish(graph)

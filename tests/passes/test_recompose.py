@@ -1,0 +1,144 @@
+"""Several operators of IR become one of ONNX, near misses do not, and the numbers stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino
+import pytest
+from openvino import opset15 as ops
+
+import bridge
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
+
+RNG = np.random.default_rng(5)
+Case = tuple[str, Callable[..., Any], Sequence[np.ndarray], int]
+CASES: dict[str, Case] = {}
+
+
+def random(*shape: int, type: Any = np.float32) -> np.ndarray:
+    return RNG.normal(size=shape).astype(type)
+
+
+def case(
+    name: str, expected: str, build: Callable[..., Any], *inputs: np.ndarray, opset: int = 21
+) -> None:
+    """A model that `build` makes of parameters like `inputs`, and the operators that it becomes,
+    in order."""
+    assert name not in CASES
+    CASES[name] = expected, build, inputs, opset
+
+
+def mvn(x: Any, *axes: int, eps: float = 1e-5, mode: str = "inside_sqrt", unit: bool = True) -> Any:
+    return ops.mvn(x, np.array(axes, np.int64), unit, eps, mode)
+
+
+# Normalisation
+TOKENS, IMAGE = random(2, 3, 8), random(2, 4, 5, 6)
+LAYER, INSTANCE = "LayerNormalization", "InstanceNormalization"
+WRITTEN_OUT = "ReduceMean Sub Mul ReduceMean Add Sqrt Div"
+S8, B8, C4 = random(8), random(1, 1, 8), random(1, 4, 1, 1)
+case("layer", LAYER, lambda x: mvn(x, -1) * S8 + B8, TOKENS)
+case("layer_turned", LAYER, lambda x: ops.add(B8, ops.multiply(S8, mvn(x, 2))), TOKENS)
+case("layer_two_axes", LAYER, lambda x: mvn(x, 1, 2) * random(3, 8) + random(3, 8), TOKENS)
+case("layer_scale_alone", LAYER, lambda x: mvn(x, 2) * S8, TOKENS)
+case("layer_alone", LAYER, lambda x: mvn(x, 2), TOKENS)
+case("layer_computed_scale", LAYER, lambda x, s: mvn(x, 2) * s, TOKENS, S8)
+case("layer_scale_of_other_size", f"{LAYER} Mul", lambda x: mvn(x, 2) * random(1), TOKENS)
+case("layer_scale_of_batch", f"{LAYER} Mul", lambda x: mvn(x, 2) * random(2, 1, 1), TOKENS)
+case("layer_bias_by_row", f"{LAYER} Add", lambda x: mvn(x, 2) * S8 + random(3, 8), TOKENS)
+case("layer_old", f"{WRITTEN_OUT} Mul Add", lambda x: mvn(x, 2) * S8 + B8, TOKENS, opset=16)
+case(
+    "layer_outside", f"{WRITTEN_OUT.replace('Add Sqrt', 'Sqrt Add')} Mul",
+    lambda x: mvn(x, 2, mode="outside_sqrt") * S8, TOKENS,
+)  # fmt: skip
+case("layer_mean_alone", "ReduceMean Sub Mul", lambda x: mvn(x, 2, unit=False) * S8, TOKENS)
+case("layer_middle_axis", f"{WRITTEN_OUT} Mul", lambda x: mvn(x, 1) * random(3, 1), TOKENS)
+case(
+    "layer_of_which_a_part_is_used_again", f"{LAYER} Mul Add",
+    lambda x: (lambda y: y * S8 + y)(mvn(x, 2)), TOKENS,
+)  # fmt: skip
+case(
+    "layer_half", LAYER,
+    lambda x: ops.convert(mvn(ops.convert(x, "f32"), 2), "f16") * S8.astype(np.float16),
+    TOKENS.astype(np.float16),
+)  # fmt: skip
+case("instance", INSTANCE, lambda x: mvn(x, 2, 3) * C4 + random(4, 1, 1), IMAGE)
+case("instance_1d", INSTANCE, lambda x: mvn(x, 2) * random(3, 1) + random(1, 3, 1), TOKENS)
+case("instance_scale_alone", INSTANCE, lambda x: mvn(x, 3, 2) * C4, IMAGE)
+case("instance_alone", INSTANCE, lambda x: mvn(x, 2, 3), IMAGE)
+case("instance_bias_alone", f"{INSTANCE} Add", lambda x: mvn(x, 2, 3) + C4, IMAGE)
+case("instance_all_channels", LAYER, lambda x: mvn(x, 1, 2, 3), IMAGE)
+case("instance_by_column", f"{LAYER} Mul", lambda x: mvn(x, 3) * C4, IMAGE)
+case(
+    "instance_scale_of_batch", f"{INSTANCE} Mul", lambda x: mvn(x, 2, 3) * random(2, 1, 1, 1), IMAGE
+)
+
+# Products with something added
+ROWS, WEIGHT = random(3, 5), random(5, 4)
+
+
+def product(x: Any, y: Any, a: bool = False, b: bool = False) -> Any:
+    return ops.matmul(x, y, a, b)
+
+
+case("gemm", "Gemm", lambda x: product(x, WEIGHT) + random(4), ROWS)
+case("gemm_turned", "Gemm", lambda x: ops.add(random(1, 4), product(x, WEIGHT)), ROWS)
+case("gemm_swapped", "Gemm", lambda x: product(x, random(3, 4), True) + random(4), ROWS)
+case(
+    "gemm_both_swapped", "Gemm", lambda x: product(x, random(4, 3), True, True) + random(5, 1), ROWS
+)
+case(
+    "gemm_scaled", "Gemm", lambda x: product(x, WEIGHT) * np.array(3, np.float32) + random(4), ROWS
+)
+case("gemm_scalar", "Gemm", lambda x: product(x, WEIGHT) + np.array(2, np.float32), ROWS)
+case("gemm_computed", "Gemm", lambda x, c: product(x, WEIGHT) + c, ROWS, random(3, 4))
+case("gemm_grows", "MatMul Add", lambda x: product(x, WEIGHT) + random(2, 3, 4), ROWS)
+case("gemm_row_grows", "MatMul Add", lambda x: product(x, WEIGHT) + random(3, 4), random(1, 5))
+case("gemm_scaled_by_column", "MatMul Mul Add", lambda x: product(x, WEIGHT) * random(4) + C4, ROWS)
+case("gemm_of_three_axes", "MatMul Add", lambda x: product(x, random(8, 4)) + random(4), TOKENS)
+case("gemm_of_a_vector", "MatMul Add", lambda x: product(x, WEIGHT) + random(4), random(5))
+case("gemm_of_integers", "MatMul Add", lambda x: product(x, x) + 3, np.arange(9).reshape(3, 3))
+case(
+    "gemm_used_again", "MatMul Add Mul",
+    lambda x: (lambda y: (y + random(4)) * y)(product(x, WEIGHT)), ROWS,
+)  # fmt: skip
+
+
+def convolution(x: Any, filters: np.ndarray) -> Any:
+    zeros, ones = [0, 0], [1, 1]
+    build = ops.group_convolution if filters.ndim == 5 else ops.convolution
+    return build(x, filters, ones, zeros, zeros, ones)
+
+
+FILTERS = random(3, 4, 2, 2)
+case("bias", "Conv", lambda x: convolution(x, FILTERS) + random(1, 3, 1, 1), IMAGE)
+case("bias_turned", "Conv", lambda x: ops.add(random(3, 1, 1), convolution(x, FILTERS)), IMAGE)
+case(
+    "bias_groups", "Conv", lambda x: convolution(x, random(2, 3, 2, 2, 2)) + random(6, 1, 1), IMAGE
+)
+case("bias_one", "Conv Add", lambda x: convolution(x, FILTERS) + random(1), IMAGE)
+case("bias_by_column", "Conv Add", lambda x: convolution(x, FILTERS) + random(5), IMAGE)
+case("bias_computed", "Conv Add", lambda x, c: convolution(x, FILTERS) + c, IMAGE, random(3, 1, 1))
+case(
+    "bias_transposed", "ConvTranspose",
+    lambda x: ops.convolution_backprop_data(x, random(4, 3, 2, 2), [2, 2]) + random(3, 1, 1), IMAGE,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recomposed(name: str, tmp_path: Path) -> None:
+    expected, build, inputs, opset = CASES[name]
+    parameters = [ops.parameter(x.shape, x.dtype, name=f"in{i}") for i, x in enumerate(inputs)]
+    model = openvino.Model([build(*parameters)], parameters)
+    openvino.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=opset, debug=True)
+    written = onnx.load(tmp_path / "a.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert " ".join(node.op_type for node in written.graph.node) == expected
+    feed = {value.name: x for value, x in zip(written.graph.input, inputs, strict=True)}
+    assert_close(OnnxRuntime(written).run(feed), OpenVino(tmp_path / "a.xml").run(inputs))
