@@ -89,6 +89,7 @@ TO_IR = (
 )
 
 TO_ONNX = (
+    Pass("passes.boundary.require_declared_types"),
     Pass("passes.state.lower_state"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),

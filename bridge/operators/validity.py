@@ -103,6 +103,7 @@ def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
 def _interpolation(node: Node) -> Iterator[str]:
     """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
     shape = _shape(node.input(0))
+    wanted: tuple[int, ...]
     if node.op == "Resize":
         axes, wanted, factors = node.attributes.get("axes"), (2, 3), node.input(2)
     else:

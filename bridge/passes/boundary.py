@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bridge.errors import UsageError
+from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
@@ -58,6 +58,25 @@ def defaults_to_constants(model: Model, context: Context) -> None:
     if gone:
         model.metadata[CONSTANTS] = json.dumps([value.name for value in gone])
     infer_graph(model.graph)
+
+
+def require_declared_types(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare: it has a word
+    for any size, none for any rank or element type (onnx.checker wants both of each)."""
+    findings = [
+        Unsupported(kind, f'graph / {kind} "{value.name}"', NOT_DECLARED)
+        for kind, values in (("Parameter", model.graph.inputs), ("Result", model.graph.outputs))
+        for value in values
+        if isinstance(value.type, TensorType) and None in (value.element, value.shape)
+    ]
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
+
+
+NOT_DECLARED = (
+    "ONNX wants the element type and the rank of each input and output, and this one's are not "
+    "known; --input-shape gives inputs a rank"
+)
 
 
 def dimension(given: Any) -> Dim:
