@@ -6,6 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.types import is_static
 from bridge.operators.idioms import transpose
 from bridge.passes.recompose.uses import Uses
 
@@ -20,6 +21,16 @@ def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     if not removed or made is None or sorted(removed) != sorted(made):
         return None
     return _named_after(before.inputs[0], node, uses)
+
+
+def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Reshape to the shape that there was before another Reshape."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
+    if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
+        return None
+    return _named_after(inner, node, uses)
 
 
 def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
