@@ -208,6 +208,38 @@ case(
 )  # fmt: skip
 
 
+# Resizing, of an image as a whole
+
+
+def resized(x: Any, mode: str, wanted: Any, coordinates: str = "half_pixel") -> Any:
+    wanted = np.asarray(wanted)
+    axes, by = np.arange(len(wanted)), "sizes" if wanted.dtype.kind == "i" else "scales"
+    return ops.interpolate(
+        x, wanted.astype(np.int64 if by == "sizes" else np.float32), mode, by, [0], [0],
+        coordinates, "floor", axes=axes,
+    )  # fmt: skip
+
+
+for mode in ("nearest", "linear_onnx", "cubic"):
+    for coordinates in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+        for name, wanted in {"sizes": [2, 4, 8, 9], "scales": [1.0, 1.0, 2.0, 1.5]}.items():
+            case(
+                f"resize_{mode}_{coordinates}_{name}", "Resize",
+                lambda x, m=mode, w=wanted, c=coordinates: resized(x, m, w, c), IMAGE,
+            )  # fmt: skip
+case("resize_no_axis", "Identity", lambda x: resized(x, "linear_onnx", [2, 4, 5, 6]), IMAGE)
+
+
+def test_resized_channels_are_written_out(tmp_path: Path) -> None:
+    x = ops.parameter(list(IMAGE.shape), np.float32)
+    model = openvino.Model([resized(x, "linear_onnx", [2, 8, 8, 9])], [x])
+    openvino.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
+    written = bridge.to_onnx(tmp_path / "a.xml")
+    assert "Resize" not in {node.op_type for node in written.graph.node}
+    (name,) = (value.name for value in written.graph.input)
+    assert_close(OnnxRuntime(written).run({name: IMAGE}), OpenVino(tmp_path / "a.xml").run([IMAGE]))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_recomposed(name: str, tmp_path: Path) -> None:
     expected, build, inputs, opset = CASES[name]
