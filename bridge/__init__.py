@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bridge.api import convert, load, save, to_onnx, to_openvino
     from bridge.boundary import Boundary, pack, unpack
-    from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
+    from bridge.errors import (
+        BridgeError,
+        InvalidModelError,
+        LimitError,
+        UnsupportedError,
+        UsageError,
+    )
     from bridge.neutral.types import Interval
     from bridge.report import Report
 
@@ -32,6 +38,7 @@ _HOMES = {
     "Report": "bridge.report",
     "BridgeError": "bridge.errors",
     "InvalidModelError": "bridge.errors",
+    "LimitError": "bridge.errors",
     "UnsupportedError": "bridge.errors",
     "UsageError": "bridge.errors",
 }
@@ -41,6 +48,7 @@ __all__ = [
     "BridgeError",
     "Interval",
     "InvalidModelError",
+    "LimitError",
     "Report",
     "UnsupportedError",
     "UsageError",
@@ -59,5 +67,12 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
     def __getattr__(name: str) -> Any:
         home = _HOMES.get(name)
         if home is None:
-            raise AttributeError(f"module 'bridge' has no attribute {name!r}")
+            from bridge.hints import nearest
+
+            meant = nearest(name, __all__)
+            help = f"; did you mean '{meant}'?" if meant else ""
+            raise AttributeError(f"module 'bridge' has no attribute {name!r}{help}")
         return getattr(import_module(home), name)
+
+    def __dir__() -> list[str]:
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

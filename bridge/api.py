@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
 from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
 from bridge.files import (
@@ -23,13 +23,18 @@ from bridge.files import (
     require_unchanged,
     source_format,
 )
+from bridge.hints import keywords, refuse_other_contents
 from bridge.limits import Limits, budget, limited, read_limits
 from bridge.replacing import scratch_folder, settled, whole
 from bridge.report import Report
+from bridge.sources import described, in_memory
 
 if TYPE_CHECKING:
     import onnx
+    import onnx_ir
+    import onnxscript
     import openvino
+    import torch
 
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
@@ -37,9 +42,14 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-File: TypeAlias = "PathLike | bytes | bytearray | memoryview | onnx.ModelProto"
-"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model, or an
-`onnx.ModelProto`."""
+File: TypeAlias = (
+    "PathLike | bytes | bytearray | memoryview | BinaryIO | onnx.ModelProto | onnx.FunctionProto | "
+    "tuple[bytes, bytes | None] | openvino.Model | torch.onnx.ONNXProgram | onnx_ir.Model | "
+    "onnxscript.OnnxFunction"
+)
+"""A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model or a
+binary file with them, a pair of the bytes of an `.xml` and its `.bin`, or what other libraries hold
+in memory."""
 
 Source: TypeAlias = "File | Model"
 """A File, or a `Model` that `load` gave."""
@@ -53,6 +63,10 @@ GivenLimits: TypeAlias = "Limits | Mapping[str, int] | None"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
 
+OutputRanks: TypeAlias = "Mapping[str, int]"
+"""Ranks by the output's name."""
+
+
 _Made = TypeVar("_Made")
 
 
@@ -63,6 +77,7 @@ class ConvertOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     compress_to_fp16: bool
     keep_branches: bool
+    output_ranks: OutputRanks | None
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -80,11 +95,13 @@ QUIRKS = ("default", "none")
 
 
 @contextmanager
-def _examined(source: Source) -> Iterator[None]:
-    """Where something unforeseen breaks inside, asks the standard's checker whether the model is
-    at fault too: InvalidModelError if so, which names both."""
+def _known(source: Any) -> Iterator[Any]:
+    """The source as a path, bytes, an onnx.ModelProto, or a Model. Where something unforeseen
+    breaks inside, asks the standard's checker whether the model is at fault too: InvalidModelError
+    if so, which names both."""
+    source = in_memory(source)
     try:
-        yield
+        yield source
     except (BridgeError, MemoryError, RecursionError):
         raise
     except Exception as error:
@@ -109,6 +126,7 @@ def _examined(source: Source) -> Iterator[None]:
         ) from error
 
 
+@keywords()
 def load(source: File, weights: PathLike | None = None, *, limits: GivenLimits = None) -> Model:
     """Reads a model of either format into the neutral graph.
 
@@ -119,8 +137,8 @@ def load(source: File, weights: PathLike | None = None, *, limits: GivenLimits =
     operators that Bridge cannot read, LimitError for a model that would cost more than is allowed,
     UsageError for a source of another kind.
     """
-    with _examined(source), limited(read_limits(limits)):
-        return _load(source, weights)
+    with limited(read_limits(limits)), _known(source) as known:
+        return _load(known, weights)
 
 
 def _load(source: Any, weights: PathLike | None) -> Model:
@@ -133,20 +151,18 @@ def _read(source: Any, weights: PathLike | None) -> Model:
     import bridge.wiring  # noqa: F401
 
     if not isinstance(source, str | os.PathLike):
-        import onnx
-
+        from bridge.neutral.graph import Model
         from bridge.onnx_format.frontend import read as read_onnx
 
-        if not isinstance(source, bytes | bytearray | memoryview | onnx.ModelProto):
-            raise UsageError(
-                "a model is a path, the bytes of an ONNX model, an onnx.ModelProto, or a Model "
-                f"that bridge.load gave, not {_described(source)}"
-            )
         _refuse_weights("the model", weights)
+        if isinstance(source, Model):
+            return source
+        refuse_other_contents(source)
         return read_onnx(bytes(source) if isinstance(source, bytearray | memoryview) else source)
     path = Path(source)
     kind = source_format(path)
     require_file(path)
+    refuse_other_contents(path)
     if kind == "onnx":
         from bridge.onnx_format.frontend import read as read_onnx
 
@@ -180,19 +196,17 @@ def _refuse_weights(name: str, weights: PathLike | None) -> None:
 
 def _path(given: Any, what: str) -> Path:
     if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"{what} must be a path, not {_described(given)}")
+        raise UsageError(f"{what} must be a path, not {described(given)}")
     return Path(given)
 
 
-def _described(given: Any) -> str:
-    return "None" if given is None else f"of type {type(given).__name__}"
-
-
 def _opset(model: Model, opset: int | None) -> int:
-    if opset is None:
-        return max(_own_opset(model), _opset_of_elements(model))
     from bridge.onnx_format.backend import check_opset
 
+    if opset is None:
+        number = max(_own_opset(model), _opset_of_elements(model))
+        check_opset(number)
+        return number
     try:
         number = operator.index(opset)
     except TypeError:
@@ -224,6 +238,7 @@ def _opset_of_elements(model: Model) -> int:
     return max((_ELEMENT_SINCE.get(e.name, 0) for e in elements if e is not None), default=0)
 
 
+@keywords()
 def convert(
     source: Source,
     destination: PathLike,
@@ -232,6 +247,7 @@ def convert(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -246,14 +262,16 @@ def convert(
     is ONNX, or an IR that Bridge made of ONNX, else 21). `input_shapes` gives inputs other shapes,
     by name; a dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or None for
     any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches` never prunes a
-    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `quirks` says
-    which faults of engines are worked round: "default", all of the supported releases, or "none",
-    for other readers and plugins. `external_data` stores ONNX constants
-    beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
-    it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
-    goes, but beside no model. `limits` raises what a conversion may cost, by name
-    (`bridge.limits.Limits`). `debug` verifies the graph after each pass; `progress` is called with
-    the name of each step that is done.
+    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
+    says the rank of outputs, by name, where several are possible; without it, one whose rank data
+    decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
+    `quirks` says which faults of engines are worked round: "default", all of the supported
+    releases, or "none", for other readers and plugins. `external_data` stores ONNX constants beside
+    the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not
+    beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's goes, but
+    beside no model. `limits` raises what a conversion may cost, by name (`bridge.limits.Limits`).
+    `debug` verifies the graph after each pass; `progress` is called with the name of each step that
+    is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
@@ -267,7 +285,11 @@ def convert(
     kind = format_of(target)
     require_place(target)
     if kind == "onnx":
-        misplaced = {"compress_to_fp16": compress_to_fp16, "keep_branches": keep_branches}
+        misplaced = {
+            "compress_to_fp16": compress_to_fp16,
+            "keep_branches": keep_branches,
+            "output_ranks": output_ranks is not None,
+        }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
     for option, given in misplaced.items():
@@ -279,11 +301,14 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
+    ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
-        model = _loaded(source, weights)
+        model = _loaded(known, weights)
+        if ranks and model.format == kind:
+            raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         report.notes = notes + model.notes
@@ -295,11 +320,12 @@ def convert(
             quirks,
             debug,
             frozenset(input_shapes or ()),
+            ranks,
         )
         done = _observer(model, debug, progress)
         return _save(model, target, context, external_data, force, done)
 
-    with _examined(source), _no_collection(), limited(allowed):
+    with limited(allowed), _known(source) as known, _no_collection():
         return _in_some_opset(attempt, opset) if kind == "onnx" else attempt(None)
 
 
@@ -321,6 +347,15 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
 def _check_quirks(quirks: object) -> None:
     if quirks not in QUIRKS:
         raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
+
+
+def _ranks(given: OutputRanks | None) -> dict[str, int]:
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+    for name, rank in (given or {}).items():
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
+    return dict(given or {})
 
 
 def _observer(
@@ -359,6 +394,7 @@ def _override(model: Model, shapes: InputShapes | None) -> None:
         override_shapes(model, shapes)
 
 
+@keywords(ConvertOptions.__annotations__)
 def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
     """Writes a model that `load` gave, which stays as it is; options and errors are those of
     `convert`."""
@@ -427,6 +463,7 @@ def _holds_constants_of(data: Path, target: Path) -> bool:
         return False
 
 
+@keywords()
 def to_onnx(
     source: Source,
     *,
@@ -446,7 +483,7 @@ def to_onnx(
     _check_quirks(quirks)
 
     def attempt(opset: int | None) -> onnx.ModelProto:
-        model = _loaded(source, weights)
+        model = _loaded(known, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
         prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
@@ -454,16 +491,18 @@ def to_onnx(
         require_unchanged(model.files)
         return proto
 
-    with _examined(source), limited(read_limits(limits)):
+    with limited(read_limits(limits)), _known(source) as known:
         return _in_some_opset(attempt, opset)
 
 
+@keywords()
 def to_openvino(
     source: Source,
     *,
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -484,6 +523,7 @@ def to_openvino(
             input_shapes=input_shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            output_ranks=output_ranks,
             quirks=quirks,
             weights=weights,
             limits=limits,

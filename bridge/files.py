@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.errors import InvalidModelError, UsageError
+from bridge.hints import about_suffix
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
@@ -27,7 +28,7 @@ def format_of(path: Path) -> str:
         return "onnx"
     if suffix == ".xml":
         return "ir"
-    raise UsageError(f"{path}: is neither .onnx nor .xml; the suffix says which format it is")
+    raise UsageError(f"{path}: is neither .onnx nor .xml; {about_suffix(path, ('.onnx', '.xml'))}")
 
 
 def source_format(path: Path) -> str:

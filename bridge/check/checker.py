@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import bridge
-from bridge.api import ConvertOptions, PathLike
+from bridge.api import ConvertOptions, Source
 from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import (
-    EngineError,
-    Port,
-    Session,
-)
+from bridge.check.engines import EngineError, Port, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
 from bridge.check.files import facts
 from bridge.check.force import Results, force, to_switch
@@ -33,10 +29,12 @@ from bridge.check.instrument import (
     values_inside,
 )
 from bridge.check.loading import load
+from bridge.check.memory import as_file, name_of
 from bridge.check.pair import Pair
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version, shortened
 from bridge.errors import BridgeError, UsageError
+from bridge.hints import keywords
 from bridge.limits import read_limits, usually
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
@@ -46,9 +44,10 @@ from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 
 
+@keywords(ConvertOptions.__annotations__)
 def check(
-    source: PathLike,
-    against: PathLike | None = None,
+    source: Source,
+    against: Source | None = None,
     *,
     seed: int = 0,
     samples: int = 4,
@@ -62,12 +61,12 @@ def check(
     """Show that a model and its conversion compute the same, every branch of every If included.
 
     Without `against`, `source` is converted to the other format and back, and all three are
-    compared; with it, the two files are. `sizes` fixes or bounds dimensions by symbol (or
-    `input.axis`), `fills` inputs by a number; `budget` bounds the runs that look for inputs by
-    chance. `options` are those of `bridge.convert`; `weights` is the `.bin` of the first of the two
-    files that is an IR, and `progress` is called with what is being done. Types coarser than `rtol`
-    get two units in the last place. Where one file has weights of f32 stored as f16, the other runs
-    with its own rounded alike.
+    compared; with it, the two models are, each a source as for `bridge.convert`. `sizes` fixes or
+    bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
+    runs that look for inputs by chance. `options` are those of `bridge.convert`; `weights` is the
+    `.bin` of the first of the two that is an IR, and `progress` is called with what is being done.
+    Types coarser than `rtol` get two units in the last place. Where one file has weights of f32
+    stored as f16, the other runs with its own rounded alike.
 
     What fails in a conversion or an engine is in the report. Raises UsageError for options that
     make no sense, InvalidModelError for a source that cannot be read.
@@ -77,11 +76,10 @@ def check(
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
     with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
-        path = Path(source)
-        report = CheckReport(str(path), rtol, atol)
+        report = CheckReport(name_of(source), rtol, atol)
         pair = Pair(
-            path,
-            Path(against) if against is not None else None,
+            as_file(source, scratch / "source"),
+            None if against is None else as_file(against, scratch / "against"),
             scratch,
             options,
             Path(weights) if weights is not None else None,
@@ -157,7 +155,7 @@ class _Checker:
         else:
             self.tell("converting")
             try:
-                for label, path in pair.converted(pair.source, "model"):
+                for label, path in pair.converted("model"):
                     versions.append((label, path, facts(path)))
             except BridgeError as error:
                 report.failures.append(f"conversion: {error}")
@@ -179,7 +177,7 @@ class _Checker:
         self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
     ) -> None:
         report, pair = self.report, self.pair
-        model = bridge.load(pair.source)
+        model = pair.load(pair.source)
         _, original = sessions[0]
         # What has a default value here and must be given there is drawn.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
@@ -187,7 +185,7 @@ class _Checker:
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
         report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
         _require_free(base, free_dimensions(model))
-        watched = bridge.load(pair.source)
+        watched = pair.load(pair.source)
         sites = list(if_sites(watched).values())
         session = original
         if sites:
@@ -219,15 +217,16 @@ class _Checker:
         report = self.report
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
-        for sample, feed in enumerate(feeds):
-            self.tell(f"comparing input {sample + 1} of {len(feeds)}")
-            expected = original.run(feed)
-            for label, session in others:
-                try:
-                    actual = session.run(self._renamed(feed, session))
-                except EngineError as error:
-                    report.failures.append(f"{label}, input {sample}: {shortened(str(error), 500)}")
+        wanted = [original.run(feed) for feed in feeds]
+        for label, session in others:
+            self.tell(f"comparing {label}")
+            found = run_each(session, [self._renamed(feed, session) for feed in feeds])
+            for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
+                if isinstance(actual, EngineError):
+                    why = shortened(str(actual), 500)
+                    report.failures.append(f"{label}, input {sample}: {why}")
                     continue
+                feed = feeds[sample]
                 for output, difference in self._judged(original, session, feed, expected, actual):
                     result = Result(label, output, difference, sample)
                     if not difference.ok:
@@ -275,10 +274,12 @@ class _Checker:
             return found
         try:
             *runs, settled = (first.run(feed) for _ in range(_RUNS))
-            actual = second.run(self._renamed(feed, second))
-            later = second.run(self._renamed(feed, second))
         except EngineError:
             return found
+        once_more, later = run_each(second, [self._renamed(feed, second)] * 2)
+        if isinstance(once_more, EngineError) or isinstance(later, EngineError):
+            return found
+        actual = once_more
         for run in runs:
             itself = self._differences(first, first, settled, run)
             self.random |= {name for name, difference in itself if not difference.ok}
@@ -316,7 +317,7 @@ class _Checker:
         switched = to_switch(report.sites, missing)
 
         def steered(path: Path) -> Model:
-            model = bridge.load(path)
+            model = pair.load(path)
             if len(if_sites(model)) != len(report.sites):
                 raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
             instrument(model, switched)
@@ -325,7 +326,7 @@ class _Checker:
         try:
             first, _ = load(pair.rewritten(pair.source, steered(pair.source), "steered"))
             if pair.against is None:
-                files = list(pair.converted(steered(pair.source), "steered-too"))
+                files = list(pair.converted("steered-too", steered(pair.source)))
             else:
                 other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
                 files = [(pair.against.name, other)]
@@ -347,23 +348,23 @@ class _Checker:
         pair = self.pair
 
         def shared(named: Callable[[Model], dict[str, str]]) -> dict[str, str]:
-            names = named(bridge.load(pair.source))
+            names = named(pair.load(pair.source))
             if pair.against is None:
                 return names
-            known = named(bridge.load(pair.against))
+            known = named(pair.load(pair.against))
             return {name: node for name, node in names.items() if name in known}
 
         def exposed(some: Sequence[str]) -> tuple[Session, Session]:
             self.tell(f"seeking the first difference: at '{some[0]}'")
 
             def changed(path: Path) -> Model:
-                model = bridge.load(path)
+                model = pair.load(path)
                 expose(model, some)
                 return model
 
             first, _ = load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
             if pair.against is None:
-                _, other = next(pair.converted(changed(pair.source), "exposed-too"))
+                _, other = next(pair.converted("exposed-too", changed(pair.source)))
             else:
                 other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
             return first, load(other)[0]

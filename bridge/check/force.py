@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import EngineError, Session, run_each
 from bridge.check.instrument import OWN, Branch, IfSite
 
 Results = Mapping[str, Any]
@@ -58,11 +58,13 @@ def force(
     `tell` is called with how far it is.
     """
     switched = to_switch(sites, branches)
-    results = []
+    results: list[Forced] = []
+    waiting: list[tuple[Branch, Results, Results]] = []
+    size = 0
     for number, branch in enumerate(branches):
         tell(f"forcing branch {number + 1} of {len(branches)}")
         site = sites[branch[0]]
-        problem, expected, given = "", None, None
+        problem = ""
         # Those that come nearest by themselves first; what the first of them says is the reason.
         nearest = sorted(
             range(len(feeds)), key=lambda place: -len(taken[place] & set(site.parents))
@@ -75,19 +77,35 @@ def force(
                 problem = problem or f"the model itself fails there: {error}"
                 continue
             if bool(outputs[site.taken(branch[1])]):
-                expected = outputs
+                waiting.append((branch, given, outputs))
+                size += sum(getattr(value, "nbytes", 0) for value in outputs.values())
                 break
             problem = problem or "the body around it never ran"
-        if expected is None or given is None:
+        else:
             results.append(Forced(branch, problem or "there is no input to try it with"))
-            continue
-        wrong = []
-        for label, session in others:
-            try:
-                found = differences(session, given, expected, session.run(given))
-            except EngineError as error:
-                found = str(error)
+        if size > _HELD:
+            results += _held_to(others, waiting, differences)
+            waiting, size = [], 0
+    return results + _held_to(others, waiting, differences)
+
+
+_HELD = 1 << 26  # bytes of outputs that wait to be compared
+
+
+def _held_to(
+    others: Sequence[tuple[str, Session]],
+    waiting: Sequence[tuple[Branch, Results, Results]],
+    differences: Callable[[Session, Results, Results, Results], str],
+) -> list[Forced]:
+    """What comes of running the other models as the first was run: branches, inputs, outputs."""
+    wrong: dict[Branch, list[str]] = {branch: [] for branch, _, _ in waiting}
+    for label, session in others:
+        actual = run_each(session, [given for _, given, _ in waiting])
+        for (branch, given, expected), outputs in zip(waiting, actual, strict=True):
+            if isinstance(outputs, EngineError):
+                found = str(outputs)
+            else:
+                found = differences(session, given, expected, outputs)
             if found:
-                wrong.append(f"{label}: {found}")
-        results.append(Forced(branch, "; ".join(wrong), bool(wrong)))
-    return results
+                wrong[branch].append(f"{label}: {found}")
+    return [Forced(branch, "; ".join(found), bool(found)) for branch, found in wrong.items()]

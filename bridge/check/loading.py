@@ -18,6 +18,7 @@ from bridge.check.engines import (
     Session,
 )
 from bridge.check.packed import PackedSession
+from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.report import shortened
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
@@ -30,18 +31,24 @@ def load(path: Path) -> tuple[Session, str]:
     Raises EngineError where the engine does not take the file, BridgeError for an IR that Bridge
     cannot read."""
     if path.suffix.lower() == ".xml":
-        openvino = _engine(OpenVino)
-        session, model = openvino.load(path), bridge.load(path)
-        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
-        named = zip(session.outputs, model.graph.output_names, strict=True)
-        session.outputs = tuple(
-            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
-            for port, name in named
-        )
+        openvino, model = _engine(OpenVino), bridge.load(path)
+        said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
+        session: Session
+        if is_too_large(model):
+            session = parts = PartsSession(model, openvino.load)
+            said += f", in {parts.count} parts"
+        else:
+            session = openvino.load(path)
+            # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+            named = zip(session.outputs, model.graph.output_names, strict=True)
+            session.outputs = tuple(
+                replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+                for port, name in named
+            )
         boundary = Boundary.of(model)
-        if boundary.inputs or boundary.outputs:
+        if boundary:
             session = PackedSession(session, boundary)
-        return session, f"{openvino.name} {openvino.version} ({OpenVino.precision})"
+        return session, f"{said})"
     try:
         engine = _engine(OnnxRuntime)
         return engine.load(path), f"{engine.name} {engine.version}"

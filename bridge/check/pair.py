@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import bridge
 from bridge.api import ConvertOptions
 from bridge.boundary import Boundary
 from bridge.check.files import FileFacts, facts
-from bridge.errors import UsageError
-from bridge.files import TEXT_SUFFIXES
+from bridge.errors import BridgeError, UsageError
+from bridge.files import TEXT_SUFFIXES, companion
+from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
+from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.passes.compress import compress_constants
 
@@ -31,19 +32,43 @@ class Pair:
     notes: list[str]
     pruned: list[str] = field(default_factory=list)
     facts: dict[str, tuple[FileFacts, ...]] = field(default_factory=dict)
+    _models: dict[Path, Model] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role, path in (("source", self.source), ("against", self.against)):
             if path is not None:
                 if not path.is_file():
                     raise UsageError(f"{path}: there is no such file")
-                self.facts[role] = facts(path, self.weights)
+                self.facts[role] = facts(path, self._constants(path))
         self.source = _binary(self.source, self.scratch)
         self.against = None if self.against is None else _binary(self.against, self.scratch)
         self._give_weights()
         self._begin_with_onnx()
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
         self._round_weights()
+
+    def load(self, path: Path) -> Model:
+        """The model in a file, to be changed."""
+        return clone_model(self._loaded(path))
+
+    def _loaded(self, path: Path) -> Model:
+        """The model in a file, which stays as it is: it is read once."""
+        if path not in self._models:
+            self._models[path] = bridge.load(path)
+        return self._models[path]
+
+    def _constants(self, path: Path) -> Iterable[Path]:
+        """The files beside a model's own that its constants are in."""
+        if path.suffix.lower() == ".xml":
+            return [self.weights or companion(path)]
+        if path.suffix.lower() in TEXT_SUFFIXES:
+            return []
+        try:
+            nodes = self._loaded(path).graph.walk()
+        except BridgeError:  # which the check tells when it goes on
+            return []
+        sources = [node.attributes["value"].source for node in nodes if node.op == "Constant"]
+        return {Path(source.path) for source in sources if isinstance(source, FileRange)}
 
     def _give_weights(self) -> None:
         """Shows the IR that `weights` belongs to with that file beside it."""
@@ -85,23 +110,28 @@ class Pair:
         if self.against is None:
             rounded = ["source"] if self.options.get("compress_to_fp16") else []
         else:
-            stored = {role: _has_halves(getattr(self, role)) for role in ("source", "against")}
+            stored = {
+                role: _has_halves(self._loaded(getattr(self, role)))
+                for role in ("source", "against")
+            }
             rounded = [role for role, has in stored.items() if not has and any(stored.values())]
         for role in rounded:
             path = getattr(self, role)
-            model = bridge.load(path)
+            model = self.load(path)
             compress_constants(model)
             (self.scratch / "rounded").mkdir()
             setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
             self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")
 
-    def converted(self, model: Any, name: str) -> Iterator[tuple[str, Path]]:
-        """`model` in the other format, then back again, with what each is called."""
+    def converted(self, name: str, model: Model | None = None) -> Iterator[tuple[str, Path]]:
+        """The source, or a changed `model` of it, in the other format, then back again, with what
+        each is called."""
         there = self.scratch / f"{name}{self.other_suffix}"
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        self.pruned.extend(bridge.convert(model, there, **self.options).pruned)
+        source = self._loaded(self.source) if model is None else model
+        self.pruned.extend(bridge.convert(source, there, **self.options).pruned)
         yield f"{here} → {other}", there
         self.pruned.extend(bridge.convert(there, back).pruned)
         yield f"{here} → {other} → {here}", back
@@ -122,9 +152,9 @@ def _binary(path: Path, scratch: Path) -> Path:
     return model
 
 
-def _has_halves(path: Path) -> bool:
-    """Whether the file is an IR that has weights of f32 stored as f16."""
-    return path.suffix.lower() == ".xml" and any(
+def _has_halves(model: Model) -> bool:
+    """Whether a model is an IR that has weights of f32 stored as f16."""
+    return model.format == "ir" and any(
         node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
-        for node in bridge.load(path).graph.walk()
+        for node in model.graph.walk()
     )

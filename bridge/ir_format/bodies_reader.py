@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.document import Xml
 from bridge.ir_format.layers import Layer, number, read_layers
+from bridge.ir_format.text import Xml
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers

@@ -10,7 +10,7 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import Xml, read_document
+from bridge.ir_format.document import read_document
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin
@@ -18,13 +18,14 @@ from bridge.ir_format.origin import load as load_origin
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
+from bridge.ir_format.text import Xml
 from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
 from bridge.ir_format.weights import WeightsReader
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
-from bridge.operators import Refused, reader
+from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.spelling import unspell
 from bridge.operators.validity import contradiction, impropriety
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
@@ -246,6 +247,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
         raise
     except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: {error}") from error
+    except BREAKS as error:
+        raise InvalidModelError(f"{where} / {layer}: {unforeseen(error)}") from error
     if made is None:
         return None
     values: list[Value] = []

@@ -257,7 +257,8 @@ class GraphWriter:
             lines.append(f"{tab}<input>\n")
             for index, value in enumerate(inputs):
                 self._edge(value, id, index)
-                lines.append(self._port(index, value, "", info.get(("input", index))))
+                own = info.get(("input", index)) if info else None
+                lines.append(self._port(index, value, "", own))
             lines.append(f"{tab}</input>\n")
         if outputs:
             lines.append(f"{tab}<output>\n")
@@ -266,7 +267,7 @@ class GraphWriter:
                 self._ports[value] = id, port
                 names = self.tensor_names.get(value)
                 text = f" names={attribute(join_names(names))}" if names else ""
-                own = info.get(("output", port - len(inputs)))
+                own = info.get(("output", port - len(inputs))) if info else None
                 lines.append(self._port(port, value, text, own))
             lines.append(f"{tab}</output>\n")
         lines.extend(after)

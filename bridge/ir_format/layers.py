@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
-from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
+from bridge.ir_format.text import Xml, inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
@@ -103,7 +104,7 @@ def read_layer(xml: Xml, where: str) -> Layer:
         xml,
     )  # fmt: skip
     layer.given = layer.name
-    for child in xml:
+    for child in _first_of_each(xml):
         match child.tag:
             case "data":
                 layer.data = dict(child.attrib)
@@ -114,6 +115,15 @@ def read_layer(xml: Xml, where: str) -> Layer:
             case "rt_info":
                 layer.rt_info = inner_xml(child)
     return layer
+
+
+def _first_of_each(xml: Xml) -> Iterator[Xml]:
+    """The first child of each tag, as OpenVINO reads them."""
+    seen: set[str] = set()
+    for child in xml:
+        if child.tag not in seen:
+            seen.add(child.tag)
+            yield child
 
 
 def _type(text: str, version: str) -> str:

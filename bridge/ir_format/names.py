@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _SEPARATOR = re.compile(r"(?<!\\),")
-_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def split_names(text: str) -> list[str]:
@@ -18,6 +18,10 @@ def split_names(text: str) -> list[str]:
 def join_names(names: Iterable[str]) -> str:
     """The attribute that lists names. OpenVINO escapes commas but no backslashes, so a name that
     ends in a backslash can only stand last; where several do, only the first of them is kept."""
+    names = list(names)
+    joined = ",".join(names)
+    if "\\" not in joined and joined.count(",") < max(len(names), 1):
+        return joined
     plain = [name for name in names if not name.endswith("\\")]
     awkward = [name for name in names if name.endswith("\\")]
     return ",".join(name.replace(",", "\\,") for name in plain + awkward[:1])
@@ -25,7 +29,7 @@ def join_names(names: Iterable[str]) -> str:
 
 def clean(name: str) -> str:
     """A name without the characters that XML cannot hold."""
-    return _FORBIDDEN.sub("\ufffd", name)
+    return name if name.isprintable() else _FORBIDDEN.sub("\ufffd", name)
 
 
 class UniqueNames:

@@ -281,9 +281,8 @@ class Writer:
             version = int(spelling.version) if spelling.domain else self.target.opset
             leave_out_defaults(proto, version)
             if spelling.domain:
-                self.domains[spelling.domain] = self.source.opsets.get(
-                    spelling.domain, int(spelling.version)
-                )
+                newest = max(int(spelling.version), self.domains.get(spelling.domain, 0))
+                self.domains[spelling.domain] = self.source.opsets.get(spelling.domain, newest)
         elif self.source.format == "onnx" and "::" in node.op:
             self._unknown(node, proto)
         else:
@@ -399,4 +398,7 @@ def check_opset(opset: int) -> None:
     """Raises UsageError for an operator set that cannot be written."""
     newest = onnx.defs.onnx_opset_version()
     if not 13 <= opset <= newest:
-        raise UsageError(f"operator set {opset} cannot be written; choose 13 to {newest}")
+        raise UsageError(
+            f"operator set {opset} cannot be written; choose 13 to {newest}, which is the newest "
+            f"of the installed onnx {onnx.__version__}"
+        )

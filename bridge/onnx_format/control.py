@@ -311,9 +311,11 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
             raise InvalidModelError(f'{where}: the type of its input "{name}" is not known')
         types.append(type.SerializeToString())
     function = onnx.FunctionProto()
-    function.ParseFromString(
-        schema.get_context_dependent_function(proto.SerializeToString(), types)
-    )
+    try:
+        body = schema.get_context_dependent_function(proto.SerializeToString(), types)
+    except (RuntimeError, ValueError) as error:
+        raise InvalidModelError(f"{where}: has no meaning: {error}") from None
+    function.ParseFromString(body)
     inline(reader, function, proto, scope, closed=False)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -16,7 +17,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.extras import NodeExtras, Note
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import TensorType, Type, is_static, without_sizes
+from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
 from bridge.onnx_format import text
 from bridge.onnx_format.attributes import keep_attribute, neutral_attributes, read_attribute
 from bridge.onnx_format.control import CONTROL, read_by_function
@@ -125,6 +126,7 @@ class Reader:
         if proto.ir_version < 3:
             self.opsets.setdefault("", 1)
         self.has_open_inputs = False
+        self.repeated: list[str] = []
         # Of operators that only functions use, a model need not import the operator set.
         self.written_opsets = {k: v for k, v in self.opsets.items() if k}
 
@@ -141,6 +143,11 @@ class Reader:
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
+        if self.repeated:
+            model.notes.append(
+                f"initializers of bodies repeat those around them, first {self.repeated[0]}; they "
+                "were taken for the same"
+            )
         return model
 
     def graph(self, proto: onnx.GraphProto, scope: Scope, model: Model | None = None) -> Graph:
@@ -156,7 +163,8 @@ class Reader:
         if model is not None:
             self._inputs(proto, scope, model, constants)
         for name, tensor in constants.items():
-            scope.define(name, scope.builder.tensor(tensor, [name]))
+            if model is not None or not self._is_repeated(name, tensor, scope):
+                scope.define(name, scope.builder.tensor(tensor, [name]))
         for info in (*proto.value_info, *proto.output):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
@@ -168,6 +176,18 @@ class Reader:
         graph.nodes = scope.builder.nodes
         scope.close()
         return graph
+
+    def _is_repeated(self, name: str, tensor: Tensor, scope: Scope) -> bool:
+        """Whether an initializer of a body is one of a graph around it again, as onnxslim writes
+        them. InvalidModelError where it has the name of another value: onnxruntime then takes the
+        outer one, OpenVINO the inner one."""
+        if not scope.sees(name):
+            return False
+        outer = scope.resolve(name, "an initializer")
+        if outer is None or outer.constant is None or not _equal(outer.constant, tensor):
+            return False
+        self.repeated.append(f'"{name}" in {scope.where}')
+        return True
 
     def _inputs(
         self, proto: onnx.GraphProto, scope: Scope, model: Model, constants: dict[str, Tensor]
@@ -328,6 +348,14 @@ def _require_proper(nodes: Sequence[Node], where: str) -> None:
 
 def _is_static(type: Type) -> bool:
     return isinstance(type, TensorType) and is_static(type.shape)
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    if (first.element, first.shape) != (second.element, second.shape):
+        return False
+    if first.element is STRING:
+        return np.array_equal(first.array(), second.array())
+    return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
 
 
 def _notes(graph: onnx.GraphProto) -> dict[str, Note]:

@@ -105,6 +105,10 @@ class Scope:
             self._added.append(name)
         self.values[name] = value
 
+    def sees(self, name: str) -> bool:
+        """Whether this graph or one around it has a value of this name so far."""
+        return name in self._visible
+
     def close(self) -> None:
         """Ends a body: the graphs beside it may use its names."""
         self._visible.difference_update(self._added)

@@ -74,11 +74,12 @@ def schema_type(type: Type) -> str | None:
 
 @cache
 def _schema_types() -> dict[Element, str]:
-    """The schemas' names of tensor types, by element."""
+    """The schemas' names of tensor types, by element; where the installed onnx has no such type,
+    and so no schema that names it, a name of Bridge's own."""
     import onnx
 
-    name = onnx.TensorProto.DataType.Name
-    return {e: f"tensor({name(e.onnx).lower()})" for e in BY_ONNX.values() if e.onnx is not None}
+    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+    return {e: f"tensor({names.get(number, e.name)})" for number, e in BY_ONNX.items()}
 
 
 def disallowed(
@@ -113,4 +114,4 @@ def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str
         variable = signature.input(index) if is_input else signature.output(index)
         if variable is not None and given in signature.allowed[variable]:
             return f"before operator set {later}"
-    return "in ONNX"
+    return f"in ONNX, as far as the installed onnx {onnx.__version__} knows"

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.verify import fingerprint
-from bridge.operators import Refused, Result, Rule, expansion
+from bridge.operators import BREAKS, Refused, Result, Rule, expansion, unforeseen
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
@@ -153,9 +153,8 @@ def _asked(rule: Rule, b: Builder, node: Node) -> Result:
         return rule(b, node)
     try:
         return rule(b, node)
-    except (IndexError, KeyError, ValueError, ZeroDivisionError) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise Refused(f"its inputs and attributes do not go together ({what})") from error
+    except BREAKS as error:
+        raise Refused(unforeseen(error)) from error
 
 
 def _is_no_operator(node: Node) -> bool:

@@ -88,7 +88,12 @@ def _known_in_branches(node: Node) -> None:
 
 
 def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
-    """Makes `value` a Constant where all its elements are known."""
+    """Makes `value` a Constant where all its elements are known, or it has none."""
+    if value.element is not None and is_static(value.shape) and 0 in (value.shape or ()):
+        nothing = np.empty(value.shape, value.element.dtype)
+        tensor = Tensor(value.element, value.shape, nothing)
+        out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
+        return True
     known = value.content
     if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
         return False

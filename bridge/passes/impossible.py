@@ -39,8 +39,8 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
     nodes: list[Node] = []
     for node in graph.nodes:
         substitution.apply(node)
-        here = f"{where} / {node!r}"
         if node.op == "If":
+            here = f"{where} / {node!r}"
             both = [
                 _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
             ]
@@ -52,6 +52,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
                 continue
             findings += [finding for each in both for finding in each]
         if node.op == "Loop":
+            here = f"{where} / {node!r}"
             found = _graph(node.body.graph, f"{here} / body", report)
             made: list[Node] = []
             idle = None
@@ -66,7 +67,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
             findings += found
         why = contradiction(node)
         if why:
-            findings.append(Unsupported(node.op, here, why))
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
         nodes.append(node)
     graph.nodes = nodes
     substitution.finish(graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,8 +18,10 @@ import onnx.parser
 import pytest
 
 import bridge.operators as operators_package
+import bridge.quirks as quirks_package
 from bridge.neutral.inference import _contents, _inferences
 from bridge.operators import _expansions, _readers, load_all
+from bridge.operators.elementwise.broadcasting import BROADCASTING
 from bridge.passes.sequences.operators import _table
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
@@ -263,6 +266,19 @@ def test_ops() -> None:
     assert (unknown.code, "Nonesuch" in unknown.err) == (2, True)
 
 
+def test_ops_quirks() -> None:
+    listed = bridge("ops", "--quirks").out.split("\n\n")
+    quirks = [at.quirk for at in (*quirks_package.FOR_IR, *quirks_package.FOR_ONNX)]
+    assert len(listed) - 1 == len(quirks)
+    for quirk in quirks:
+        (told,) = (text for text in listed if quirk.symptom in text)
+        assert f"{quirk.engine} {quirk.releases}" in told
+        assert quirk.issue in told and quirk.cost in told
+        (file,) = (line.split()[-1] for line in told.splitlines() if "file:" in line)
+        assert (Path(__file__).parents[2] / file).exists()
+    assert bridge("ops", "--quirks", "Relu").code == 2
+
+
 def test_rule_index_is_what_the_rules_register() -> None:
     load_all()
     assert rule_index().expanded | rule_index().refused == set(_expansions)
@@ -290,6 +306,15 @@ def test_what_is_registered_stands_in_the_family_of_its_row() -> None:
     for (format, type), readers in _readers.items():
         for reader in readers:
             assert _family_of_module(reader.rule) in families_of_type(format, type), type
+
+
+def test_every_type_that_broadcasts_has_the_reader_for_other_kinds() -> None:
+    assert {
+        spelling.type: operator.name
+        for operator in operators().values()
+        for spelling in operator.ir
+        if "auto_broadcast" in spelling.fixed
+    } == BROADCASTING
 
 
 def test_every_folder_of_operators_is_a_family() -> None:
@@ -438,3 +463,25 @@ def test_a_stopped_conversion_leaves_nothing_behind(
         assert process.wait(30) == 128 + number
     assert time.monotonic() - began < 1.5
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_a_terminal_shows_what_is_being_done() -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "bridge", "check", IF],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "COLUMNS": "300", "TERM": "xterm", "PYTHONPATH": str(MODELS.parent)},
+    ) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone with the process
+            while data := os.read(leader, 1 << 16):
+                shown += data
+        out, _ = process.communicate()
+    assert process.returncode == 0 and out.startswith(b"OK: ")
+    phases = ("converting", "loading", "seeking inputs", "comparing")
+    assert any(f"checking {IF}: {phase}" in shown.decode() for phase in phases)

@@ -275,7 +275,7 @@ CASES = [
         "XML that is no IR",
         lambda folder: (folder / "model.xml").write_text("<html><body/></html>"),
         IR_TO_ONNX,
-        ("model.xml", "html"),
+        ("model.xml", "HTML"),
     ),
     Case("IR without its .bin", ir(weights=None), IR_TO_ONNX, ("model.bin",)),
     Case(".bin too short", ir(weights=bytes(4)), IR_TO_ONNX, ("model.bin", "8 bytes")),
@@ -735,7 +735,7 @@ def shaped(dim: Any) -> Any:
 MISUSES = [
     Misuse("a number as source", convert(123), "a path, the bytes .* not of type int"),
     Misuse("no source", convert(None), "a path, the bytes .* not None"),
-    Misuse("a file object as source", convert(io.BytesIO()), "not of type BytesIO"),
+    Misuse("a file of text as source", convert(io.StringIO()), "open it in binary mode"),
     Misuse("a number as destination", convert(target=5), "destination must be a path"),
     Misuse("text as opset", convert("model.xml", "out.onnx", opset="17"), "opset must be a number"),
     Misuse("17.0 as opset", convert("model.xml", "out.onnx", opset=17.0), "opset must be a number"),

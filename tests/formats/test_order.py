@@ -97,3 +97,30 @@ def test_a_name_that_nothing_makes(tmp_path: Path) -> None:
     model = parser.parse_model(MODEL.replace("a = Abs(x)", "aa = Abs(x)"))
     with pytest.raises(bridge.InvalidModelError, match='uses "a", which nothing before it comp'):
         bridge.convert(model, tmp_path / "a.xml")
+
+
+REPEATED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}, int64 n = {2}> {
+  z = Mul(x, w)
+  y = If (c) <
+    then_branch = t () => (float[2] p) <float[2] w = {1, 2}, int64 n = {2}> {
+      p = Loop (n, c, z) <body = b (int64 i, bool k, float[2] s) => (bool ko, float[2] so)
+        <float[2] w = {1, 2}> { ko = Identity(k) so = Add(s, w) }> },
+    else_branch = e () => (float[2] q) { q = Sub(z, w) }>
+}"""
+
+
+def test_initializers_that_bodies_repeat(tmp_path: Path) -> None:
+    """onnxslim writes them."""
+    model = parser.parse_model(REPEATED)
+    report = bridge.convert(model, tmp_path / "a.xml")
+    assert 'first "w" in graph / If "y" / then_branch; they were taken for the same' in str(report)
+    back = bridge.to_onnx(tmp_path / "a.xml")
+    for c in (True, False):
+        feed = {"x": np.array([3, 4], np.float32), "c": np.array(c)}
+        expected = OnnxRuntime(model).run(feed)
+        assert_close(OpenVino(tmp_path / "a.xml").run(list(feed.values())), expected)
+        assert_close(OnnxRuntime(back).run(feed), expected)
+    other = parser.parse_model(REPEATED.replace("w = {1, 2}> { ko", "w = {1, 3}> { ko"))
+    with pytest.raises(bridge.InvalidModelError, match='body: two values are called "w"'):
+        bridge.load(other)

@@ -138,6 +138,36 @@ FAILING = [
     ),
     ("Split", "n = Constant<value_ints = [2,3]>() y, z = Split<axis = 1>(x, n)", "parts of [2, 3]"),
     ("Unsqueeze", "a = Constant<value_ints = [4]>() y = Unsqueeze(x, a)", "no axis 4"),
+    ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
+    ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
+    (
+        "Gather",
+        "f = ReduceSum<keepdims = 0>(x) i = Constant<value_int = 0>() y = Gather(f, i)",
+        "[], not of rank 1 or more",
+    ),
+    (
+        "Pad",
+        "p = Constant<value_ints = [0,-4,0,-3]>() y = Pad(x, p)",
+        "axis 1 of [2,6] is padded by -4 and -3",
+    ),
+    (
+        "QuantizeLinear",
+        "s = Constant<value_floats = [1.0,1.0]>() z = Constant<value = uint8[2] {0,0}>() "
+        "q = QuantizeLinear<axis = 9>(x, s, z) y = Cast<to = 1>(q)",
+        "no axis 9",
+    ),
+    (
+        "Resize",
+        "s = Constant<value_floats = [1.0,-2.0]>() y = Resize(x, , s)",
+        "its scales are [1.0, -2.0]",
+    ),
+    (
+        "RNN",
+        "a = Constant<value_ints = [0]>() v = Unsqueeze(x, a) "
+        "w = Constant<value = float[1,1,6] {1,1,1,1,1,1}>() r = Constant<value = float[1,1] {1}>() "
+        "y = RNN<hidden_size = 1>(v, w, r)",
+        "its input 2 is [1,1], not of rank 3",
+    ),
 ]
 
 

@@ -45,13 +45,13 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
         def step(
             b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
         ) -> list[Value]:
-            return _step(b, layer, way, share, states, own, coupled)
+            return lstm_step(b, layer, way, share, states, own, coupled)
 
         outputs = to_loop(b, layer, x, (h, c), lengths, w, total, (r, peepholes), step)
     return outputs[: len(node.outputs)]
 
 
-def _step(
+def lstm_step(
     b: Builder,
     layer: Layer,
     direction: int,
@@ -60,7 +60,8 @@ def _step(
     parameters: list[Value],
     coupled: bool,
 ) -> list[Value]:
-    """One step of ONNX's LSTM (the equations of the operator's documentation)."""
+    """One step of ONNX's LSTM (the equations of the operator's documentation). `share` is W's, and
+    the parameters are R [4*hidden, hidden] and the peepholes."""
     f, g, h = layer.activations[direction]
     before, cell = states
     r, peepholes = parameters

@@ -72,7 +72,7 @@ class Layer:
 def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
     """The layer that an ONNX recurrent node describes."""
     attributes = node.attributes
-    direction = attributes["direction"]
+    direction = attributes.get("direction", "forward")
     directions = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     names = [a.lower() for a in attributes.get("activations") or defaults * len(directions)]
     if len(names) < len(defaults) * len(directions):

@@ -29,7 +29,7 @@ NEAREST_IN_IR = (I8, U8, I32, I64)
 """Integer types that Interpolate takes."""
 
 
-@reads("Resize", format="onnx", until=10)
+@reads("Resize", format="onnx", since=10, until=10)
 def read_resize_10(b: Builder, node: Node) -> Value:
     """Resize-10 has no attribute but the mode; it works as Upsample does, and takes the next
     element, not the one before, where it shrinks an axis (`simple`, in IR's words)."""

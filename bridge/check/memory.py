@@ -1,0 +1,62 @@
+"""Models in memory, as the files that engines open."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bridge
+from bridge.errors import InvalidModelError
+from bridge.sources import in_memory, serialized, written_pair
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def as_file(source: Any, folder: Path) -> Path:
+    """The path of a model, which is written into `folder` where it is in memory, as it is: not as
+    Bridge would write it, if its library can do that.
+
+    Raises UsageError for what is no model, InvalidModelError for what cannot be written."""
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    folder.mkdir()
+    if isinstance(source, tuple):
+        return written_pair(source, folder)
+    if type(source).__module__.partition(".")[0] == "openvino":
+        return serialized(source, folder)
+    known = in_memory(source)
+    path = folder / "model.onnx"
+    if isinstance(known, bytes | bytearray | memoryview):
+        path.write_bytes(known)
+    elif hasattr(known, "SerializeToString"):
+        _save(known, path)
+    else:
+        path = path if known.format == "onnx" else path.with_suffix(".xml")
+        bridge.save(known, path)
+    return path
+
+
+def name_of(source: Any) -> str:
+    """What a report calls a model: its path, or what kind of object it is."""
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    if isinstance(source, tuple):
+        return "an IR in memory"
+    home, _, _ = type(source).__module__.partition(".")
+    if home == "builtins":
+        return "an ONNX model in memory"
+    return f"{'onnx' if home.startswith('onnx_ml') else home}.{type(source).__name__} in memory"
+
+
+def _save(model: onnx.ModelProto, path: Path) -> None:
+    import onnx
+
+    try:
+        path.write_bytes(model.SerializeToString())
+    except ValueError:  # beyond what a proto can hold
+        try:
+            onnx.save(model, path, save_as_external_data=True, location=f"{path.name}.data")
+        except Exception as error:
+            raise InvalidModelError(f"the model cannot be written to a file: {error}") from error

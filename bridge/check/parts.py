@@ -1,0 +1,208 @@
+"""A large IR, run in parts: OpenVINO's time to open a model grows faster than the model does.
+
+Twenty thousand layers take it minutes where twenty times a thousand take seconds. The parts follow
+one another as the layers do; what one leaves for later ones is kept between them. They are what
+Bridge has read of the file and written again, so that a report must say that they were run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bridge
+from bridge.check.engines import EngineError, Port, Session, feed_of
+from bridge.neutral.clone import clone_node, clone_value
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.replacing import scratch_folder
+
+LARGEST = 6_000
+"""Nodes of a model that is opened as a whole."""
+
+_PART = 400  # nodes
+_AT_ONCE = 2  # parts that are being opened
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Nodes that follow one another, what they take from before, and what they leave for later."""
+
+    nodes: list[Node]
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+def is_too_large(model: Model) -> bool:
+    """Whether a model is better run in parts, and can be: variables keep it together."""
+    ops = [node.op for node in model.graph.walk() if node.op != "Constant"]
+    return len(ops) > LARGEST and not {"ReadValue", "Assign"} & set(ops)
+
+
+class PartsSession:
+    """The model in an IR, whose parts `load` opens one after the other. `inputs` and `outputs` are
+    named as `bridge.load` does."""
+
+    def __init__(self, model: Model, load: Callable[[Path], Session]) -> None:
+        graph = model.graph
+        self._graph = graph
+        self._load = load
+        self._parts = _cut(graph)
+        self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
+        self.inputs = tuple(_port(value, value.name) for value in graph.inputs)
+        names = graph.output_names or [""] * len(graph.outputs)
+        self.outputs = tuple(
+            _port(value, name or value.name)
+            for value, name in zip(graph.outputs, names, strict=True)
+        )
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return len(self._parts)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        (result,) = self.run_each([feeds])
+        if isinstance(result, EngineError):
+            raise result
+        return result
+
+    def run_each(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | EngineError]:
+        """The outputs for each of several inputs, or why there are none."""
+        states: list[dict[Value, Any] | EngineError] = []
+        for feed in feeds:
+            pairs = zip(self._graph.inputs, self.inputs, strict=True)
+            states.append({value: feed_of(port, feed) for value, port in pairs})
+        kept = set(self._graph.outputs)
+        for number, (part, names, session) in enumerate(self._opened()):
+            for index, state in enumerate(states):
+                if isinstance(state, EngineError):
+                    continue
+                try:
+                    results = session.run({names[v]: state[v] for v in part.inputs})
+                except EngineError as error:
+                    states[index] = error
+                    continue
+                state.update((v, results[names[v]]) for v in part.outputs)
+                for value in part.inputs:
+                    if self._last[value] == number and value not in kept:
+                        del state[value]
+        return [
+            state
+            if isinstance(state, EngineError)
+            else {
+                port.name: state[value]
+                for port, value in zip(self.outputs, self._graph.outputs, strict=True)
+            }
+            for state in states
+        ]
+
+    def _opened(self) -> Iterator[tuple[_Part, dict[Value, str], Session]]:
+        """The parts, each with its names, opened. While one is run the next are opened, for which
+        the engine does without Python."""
+        with (
+            scratch_folder() as folder,
+            ThreadPoolExecutor(_AT_ONCE) as pool,
+        ):
+
+            def opened(number: int) -> Session:
+                part = self._parts[number]
+                path = folder / f"{number}.xml"
+                bridge.save(_model(part, _names(part)), path)
+                session = self._load(path)
+                path.unlink()
+                path.with_suffix(".bin").unlink()
+                return session
+
+            def begun(number: int) -> Future[Session]:
+                return pool.submit(copy_context().run, opened, number)
+
+            waiting = deque(begun(number) for number in range(min(_AT_ONCE, self.count)))
+            for number, part in enumerate(self._parts):
+                session = waiting.popleft().result()
+                if number + _AT_ONCE < self.count:
+                    waiting.append(begun(number + _AT_ONCE))
+                yield part, _names(part), session
+
+
+def _port(value: Value, name: str) -> Port:
+    return Port(name, None, None, aliases=frozenset(value.names) | {name})
+
+
+def _cut(graph: Graph) -> list[_Part]:
+    """The parts of a graph. A constant is in each part that asks for it."""
+    groups = _groups(graph)
+    place = {v: i for i, nodes in enumerate(groups) for node in nodes for v in node.outputs}
+    inputs: list[dict[Value, None]] = [{} for _ in groups]
+    outputs: list[dict[Value, None]] = [{} for _ in groups]
+    for index, nodes in enumerate(groups):
+        for value in (v for node in nodes for v in node.inputs if v is not None):
+            if place.get(value) != index and value.constant is None:
+                inputs[index][value] = None
+                if value in place:
+                    outputs[place[value]][value] = None
+    for value in graph.outputs:
+        if value.constant is not None:
+            groups.append([])
+            inputs.append({})
+            outputs.append({value: None})
+        elif value in place:
+            outputs[place[value]][value] = None
+    return [
+        _Part(nodes, list(takes), list(leaves))
+        for nodes, takes, leaves in zip(groups, inputs, outputs, strict=True)
+        if leaves
+    ]
+
+
+def _groups(graph: Graph) -> list[list[Node]]:
+    """The nodes that compute, in groups of about as many as a part may have."""
+    groups: list[list[Node]] = [[]]
+    weight = 0
+    for node in graph.nodes:
+        if node.op == "Constant":
+            continue
+        size = 1 + sum(1 for body in node.bodies for _ in body.graph.walk())
+        if groups[-1] and weight + size > _PART:
+            groups.append([])
+            weight = 0
+        groups[-1].append(node)
+        weight += size
+    return groups
+
+
+def _names(part: _Part) -> dict[Value, str]:
+    """A name for each value that goes in or out, whatever names these have of their own."""
+    return {value: f"bridge.{i}" for i, value in enumerate((*part.inputs, *part.outputs))}
+
+
+def _model(part: _Part, names: Mapping[Value, str]) -> Model:
+    graph = Graph(name="part")
+    copies: dict[Value, Value] = {}
+    for value in part.inputs:
+        copies[value] = clone_value(value)
+        copies[value].names = [names[value]]
+        graph.inputs.append(copies[value])
+    for node in part.nodes:
+        for source in node.inputs:
+            if source is not None and source.constant is not None:
+                _put_constant(source, graph, copies)
+        graph.nodes.append(clone_node(node, copies))
+    for value in part.outputs:
+        _put_constant(value, graph, copies)
+        copies[value].names = [names[value]]
+        graph.outputs.append(copies[value])
+    graph.output_names = [names[value] for value in part.outputs]
+    return Model(graph, "ir")
+
+
+def _put_constant(value: Value, graph: Graph, copies: dict[Value, Value]) -> None:
+    """Puts a constant into the graph, unless it is there."""
+    if value not in copies:
+        assert value.producer is not None
+        graph.nodes.append(clone_node(value.producer, copies))

@@ -1,0 +1,118 @@
+"""What was probably meant: keywords, names and suffixes that are nearly right, files of others."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from bridge.errors import InvalidModelError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that a name was probably meant to be."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name.lower(), list(known), 1, 0.6)
+    return found[0] if found else None
+
+
+def keywords(*further: Iterable[str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a function name the keyword that was probably meant where it has not the one it was
+    given. `further` are keywords that it hands on."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        code: Any = function.__code__
+        known = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        known.update(*further)
+
+        @functools.wraps(function)
+        def checked(*arguments: P.args, **options: P.kwargs) -> R:
+            for name in options:
+                if name not in known:
+                    meant = nearest(name, known)
+                    help = (
+                        f"did you mean '{meant}'?"
+                        if meant
+                        else f"it has {', '.join(sorted(known))}"
+                    )
+                    raise TypeError(f"{function.__name__}() has no option '{name}'; {help}")
+            return function(*arguments, **options)
+
+        return checked
+
+    return decorate
+
+
+_PYTORCH = (
+    "it is PyTorch's; export it first: torch.onnx.export(model, inputs, 'model.onnx', dynamo=True)"
+)
+_TENSORFLOW = "it is TensorFlow's; convert it first, with tf2onnx for example"
+_PACKED = "it is packed; unpack it first"
+_FOREIGN = {
+    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt", ".jit"), _PYTORCH),
+    **dict.fromkeys((".pb", ".h5", ".keras", ".tflite"), _TENSORFLOW),
+    **dict.fromkeys((".zip", ".gz", ".tgz", ".tar", ".7z"), _PACKED),
+    ".bin": "it has the weights of an IR; give the .xml that stands beside it",
+    ".data": "it has the constants of an ONNX model; give the .onnx that stands beside it",
+    ".safetensors": "it has weights alone; export the model that they belong to",
+    ".gguf": "it has weights alone; export the model that they belong to",
+    ".pdmodel": "it is Paddle's; convert it first, with paddle2onnx for example",
+    ".json": "it is no model; give the .onnx or the .xml",
+}
+
+
+def about_suffix(path: Path, known: Iterable[str]) -> str:
+    """What is wrong with a suffix that is none of `known`, and what to do."""
+    suffix = path.suffix.lower()
+    if suffix in _FOREIGN:
+        return _FOREIGN[suffix]
+    meant = nearest(suffix, known) if suffix else None
+    if meant is not None:
+        return f"did you mean {path.with_suffix(meant).name}?"
+    return "the suffix says which format it is"
+
+
+_LFS = "is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
+
+
+def refuse_other_contents(source: Any) -> None:
+    """Raises InvalidModelError where a regular file, or bytes of an ONNX model, begin as something
+    else that is well known does: an IR under the name of an ONNX model, or the other way round."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        name, format, head = "the model", "onnx", bytes(source[:64])
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        name, format = str(path), {".onnx": "onnx", ".xml": "ir"}.get(path.suffix.lower(), "")
+        try:
+            with path.open("rb") as file:
+                head = file.read(64)
+        except OSError:  # which is told where it is read
+            return
+    else:
+        return
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"version https://git-lfs"):
+        raise InvalidModelError(f"{name}: {_LFS}")
+    if start[:9].lower() in (b"<!doctype", b"<html>") or start[:5].lower() == b"<html":
+        raise InvalidModelError(
+            f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"
+        )
+    if format == "onnx" and (start.startswith((b"<?xml", b"<net"))):
+        raise InvalidModelError(
+            f"{name}: is an OpenVINO IR in XML, not an ONNX model; "
+            + (
+                "give it a name that ends in .xml, with its .bin beside it"
+                if name != "the model"
+                else "give its path, or a pair of the bytes of .xml and .bin"
+            )
+        )
+    if format == "ir" and head.startswith(b"\x08") and b"<" not in head[:1]:
+        raise InvalidModelError(
+            f"{name}: is no XML; it may be an ONNX model, whose name must end in .onnx"
+        )

@@ -1,0 +1,53 @@
+"""Recurrent operators of onnxruntime's own domain, com.microsoft, for IR."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, given, transpose, unsqueeze, zeros
+from bridge.operators.recurrent.lstm import lstm_step
+from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, to_loop
+
+
+@expands("com.microsoft::DynamicQuantizeLSTM", target="ir")
+def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
+    """An LSTM of quantised weights, [directions, input, 4*hidden] and [directions, hidden,
+    4*hidden], whose inputs are quantised too: X as a whole, the state of all batches anew in each
+    step. Backwards over sequences that differ in length onnxruntime begins with the last element of
+    each, and this with the longest, so that rounding differs."""
+    x, w, r = given(node, 0, 1, 2)
+    bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
+    layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
+    total = summed_bias(b, layer, 4, bias, x)
+    if peepholes is None:
+        peepholes = zeros(b, x, len(layer.directions), 3 * layer.hidden)
+    w = transpose(b, _opened(b, w, node.input(8), node.input(9)), 0, 2, 1)
+    r = transpose(b, _opened(b, r, node.input(10), node.input(11)), 0, 2, 1)
+    coupled = bool(node.attributes.get("input_forget", 0))
+
+    def step(
+        b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
+    ) -> list[Value]:
+        states = [_rounded(b, states[0]), *states[1:]]
+        return lstm_step(b, layer, way, share, states, own, coupled)
+
+    outputs = to_loop(b, layer, _rounded(b, x), (h, c), lengths, w, total, (r, peepholes), step)
+    return outputs[: len(node.outputs)]
+
+
+def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value | None) -> Value:
+    """Weights in floats, whose scales are [directions] or [directions, 4*hidden]."""
+    if scale is None or scale.rank not in (1, 2):
+        raise Refused("its weights need scales of a known rank")
+    axes = (1,) if scale.rank == 2 else (1, 2)
+    values = cast(b, weights, F32)
+    if zero_point is not None:
+        values = b.op("Sub", values, unsqueeze(b, cast(b, zero_point, F32), *axes))
+    return b.op("Mul", values, unsqueeze(b, scale, *axes))
+
+
+def _rounded(b: Builder, x: Value) -> Value:
+    """What is left of floats that have been quantised."""
+    return b.op("DequantizeLinear", *b.ops("DynamicQuantizeLinear", 3, x))

@@ -1,0 +1,189 @@
+"""Models that are in memory: what other libraries hold, and the bytes of both formats.
+
+A library's object is recognised by the module that its type is from, so that nothing is imported
+that is not there already.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridge.errors import UsageError
+from bridge.replacing import scratch_folder
+
+if TYPE_CHECKING:
+    import onnx
+
+    from bridge.neutral.graph import Model
+
+KINDS = (
+    "a path, the bytes of an ONNX model or a binary file with them, an onnx.ModelProto, a pair of "
+    "the bytes of .xml and .bin, an openvino.Model, a torch.onnx.ONNXProgram, an onnx_ir.Model, a "
+    "function of onnxscript, or a Model that bridge.load gave"
+)
+
+
+def in_memory(source: Any) -> Any:
+    """What is read in the place of `source`: bytes or an onnx.ModelProto for what is ONNX, a Model
+    for what is IR; a path, and what is read as it is, stays.
+
+    Raises UsageError for what is none of `KINDS`, InvalidModelError for an IR that cannot be read.
+    """
+    if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
+        return source
+    if isinstance(source, tuple):
+        return _of_pair(source)
+    if hasattr(source, "read") and not hasattr(source, "SerializeToString"):
+        return _of_file(source)
+    home, _, _ = type(source).__module__.partition(".")
+    name = type(source).__name__
+    if home == "openvino":
+        return _of_openvino(source)
+    if home == "torch" and hasattr(source, "model_proto"):
+        return source.model_proto
+    if name == "Model" and _is_onnx_ir(source):
+        return _of_onnx_ir(source)
+    if home == "onnxscript" and hasattr(source, "to_model_proto"):
+        return source.to_model_proto()
+    if home == "onnx" and name == "FunctionProto":
+        return _of_function(source)
+    if home in ("onnx", "bridge") and name in ("ModelProto", "Model"):
+        return source
+    raise _refused(source)
+
+
+def described(given: Any) -> str:
+    """What something is, where it is not what was asked for."""
+    return "None" if given is None else f"of type {_type_name(type(given))}"
+
+
+def _type_name(kind: type) -> str:
+    home, _, _ = kind.__module__.partition(".")
+    return kind.__name__ if home in ("builtins", "__main__") else f"{home}.{kind.__name__}"
+
+
+def _refused(source: Any) -> UsageError:
+    """What to say of what is no model; where it is known, what to give instead."""
+    name = _type_name(type(source))
+    homes = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
+    if "torch" in homes:
+        return UsageError(
+            f"{name} is a model of PyTorch's; export it first: "
+            "torch.onnx.export(model, inputs, dynamo=True)"
+        )
+    if "openvino" in homes and hasattr(source, "get_runtime_model"):
+        return UsageError(f"{name} is compiled; give the openvino.Model that was compiled")
+    if hasattr(source, "get_inputs") and hasattr(source, "run"):
+        return UsageError(f"{name} is a session; give the path of the model that it has loaded")
+    return UsageError(f"a model is {KINDS}, not {described(source)}")
+
+
+def _of_pair(pair: tuple[Any, ...]) -> Model:
+    with scratch_folder() as folder:
+        return _kept(written_pair(pair, folder))
+
+
+def written_pair(pair: tuple[Any, ...], folder: Path) -> Path:
+    """Writes an IR into a folder, given as the bytes of its `.xml` and of its `.bin`, which may be
+    None where it has none; returns the path of the `.xml`."""
+    buffers = (bytes, bytearray, memoryview)
+    if len(pair) != 2 or not isinstance(pair[0], buffers):
+        raise UsageError("a pair is the bytes of an .xml and those of its .bin")
+    xml, weights = pair
+    if weights is not None and not isinstance(weights, buffers):
+        raise UsageError(f"the second of a pair is the bytes of a .bin, not {described(weights)}")
+    path = folder / "model.xml"
+    path.write_bytes(xml)
+    path.with_suffix(".bin").write_bytes(weights or b"")
+    return path
+
+
+def _of_openvino(source: Any) -> Model:
+    with scratch_folder() as folder:
+        return _kept(serialized(source, folder))
+
+
+def serialized(model: Any, folder: Path) -> Path:
+    """Writes an openvino.Model into a folder; returns the path of the `.xml`."""
+    if not hasattr(model, "get_ops") or not hasattr(model, "get_parameters"):
+        raise _refused(model)
+    path = folder / "model.xml"
+    sys.modules["openvino"].serialize(model, str(path))
+    return path
+
+
+def _kept(path: Path) -> Model:
+    """The IR at a path that will be gone: its constants are taken into memory."""
+    from bridge.ir_format.frontend import read
+    from bridge.neutral.tensor import FileRange, Tensor
+
+    model = read(path)
+    weights = memoryview(path.with_suffix(".bin").read_bytes())
+    held: dict[int, Tensor] = {}
+    for node in model.graph.walk():
+        tensor = node.attributes["value"] if node.op == "Constant" else None
+        if tensor is not None and isinstance(tensor.source, FileRange):
+            start, length = tensor.source.offset, tensor.source.length
+            if id(tensor) not in held:
+                bytes_ = weights[start : start + length]
+                held[id(tensor)] = Tensor(tensor.element, tensor.shape, bytes_)
+            node.attributes["value"] = held[id(tensor)]
+    model.files.clear()
+    return model
+
+
+def _of_file(file: Any) -> bytes:
+    data = file.read()
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise UsageError("the file is open as text; open it in binary mode: open(path, 'rb')")
+    return bytes(data)
+
+
+def _is_onnx_ir(source: Any) -> bool:
+    return type(source).__module__.startswith(("onnx_ir.", "onnxscript.ir.")) or (
+        type(source).__module__ in ("onnx_ir", "onnxscript.ir")
+    )
+
+
+def _of_onnx_ir(source: Any) -> Any:
+    """Constants that are in files are read, since a proto does not say where these are."""
+    library = sys.modules["onnx_ir" if "onnx_ir" in sys.modules else "onnxscript.ir"]
+    for name in ("external_data", "_external_data"):
+        if hasattr(getattr(library, name, None), "load_to_model"):
+            source = getattr(library, name).load_to_model(source.clone())
+            break
+    return library.serde.serialize_model(source)
+
+
+def _of_function(function: onnx.FunctionProto) -> onnx.ModelProto:
+    """A model that calls a function. Types of its inputs are those that it has for values inside.
+
+    Raises UsageError where one has none."""
+    import onnx
+
+    typed = {info.name: info for info in getattr(function, "value_info", ())}
+    for name in function.input:
+        if name not in typed:
+            raise UsageError(
+                f"the function '{function.name}' does not say which type its input '{name}' has; "
+                "give a model that calls it (of onnxscript: function.to_model_proto())"
+            )
+
+    model = onnx.ModelProto(ir_version=10, functions=[function])
+    model.opset_import.extend(function.opset_import)
+    if function.domain not in [entry.domain for entry in model.opset_import]:
+        model.opset_import.add(domain=function.domain, version=1)
+    model.graph.name = function.name
+    model.graph.node.add(
+        op_type=function.name,
+        domain=function.domain,
+        input=function.input,
+        output=function.output,
+    )
+    model.graph.input.extend(typed[name] for name in function.input)
+    for name in function.output:
+        model.graph.output.append(typed.get(name, onnx.ValueInfoProto(name=name)))
+    return model

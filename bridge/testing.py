@@ -1,0 +1,65 @@
+"""Assertions for the tests of who exports models: what is exported computes the same converted.
+
+    from bridge.testing import assert_round_trip
+
+    def test_export():
+        program = torch.onnx.export(model, inputs, dynamo=True)
+        assert_round_trip(program)
+
+Where pytest is installed with Bridge, `assert_round_trip` is a fixture, too, which keeps the
+report of a failure as a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from bridge.check import CheckReport
+
+AssertRoundTrip = Callable[..., "CheckReport"]
+
+
+def assert_round_trip(
+    source: Any,
+    against: Any = None,
+    *,
+    every_branch: bool = False,
+    page: Path | None = None,
+    **options: Any,
+) -> CheckReport:
+    """Asserts that a model and its conversions, there and back, compute the same.
+
+    `source` is all that `bridge.convert` takes; with `against` those two are compared. `options`
+    are those of `bridge.check.check`. With `every_branch`, each branch of each If must have been
+    shown to be equal, by an input or forced, unless nothing can take it. The report is written to
+    `page`, as HTML, where the assertion fails.
+
+    Raises AssertionError with the check's report, and the errors of `bridge.check.check`: a
+    UsageError also where no engine is installed.
+    """
+    from bridge.check import check
+
+    report = check(source, against, **options)
+    left = [
+        f"{report.sites[index].where} / {'then' if branch else 'else'}: "
+        f"{report.state((index, branch)).text}"
+        for index, branch in report.branches
+        if report.state((index, branch)).state in ("failing", "unknown", "different")
+    ]
+    if report.ok and not (every_branch and left):
+        return report
+    message = str(report)
+    if report.ok:
+        message = "\n".join(["branches that were not shown to be equal:", *left, message])
+    if page is not None:
+        try:
+            page.write_text(report.as_html(), encoding="utf-8")
+        except OSError as error:
+            raise BridgeError(f"{page}: cannot be written: {error.strerror or error}") from error
+        message += f"\nas a page: {page}"
+    raise AssertionError(message)

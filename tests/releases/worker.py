@@ -1,0 +1,160 @@
+"""Runs `roundtrip_models/` with the packages of the environment that it is started in.
+
+`python -m tests.releases.worker record FILE` keeps what the engines give for the models as they
+are; `python -m tests.releases.worker compare FILE` converts the models, runs them and their
+conversions, and prints a line of JSON for each: what became of each version.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import openvino
+
+import bridge
+from bridge.errors import BridgeError
+from tests.support import model_files
+from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES
+from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+
+Outputs = list[list[np.ndarray]]
+"""For each set of inputs."""
+
+RIGHT = "right"
+
+_OPSET = 20 if onnxruntime.__version__.startswith("1.17.") else None
+"""In which operator set IR is written; onnxruntime 1.17 does not take the default one."""
+
+
+def record(path: Path) -> Outputs:
+    """What the model gives in the engine of its own format."""
+    return list(_original(path))
+
+
+def _original(path: Path) -> Iterator[list[np.ndarray]]:
+    if path.suffix == ".xml":
+        model = openvino.Core().read_model(path)
+        inputs, engine = model_files.ir_inputs(model), OpenVino(model)
+        for index in range(INPUT_SETS):
+            yield engine.run(list(model_files.feeds(path, inputs, index).values()))
+    else:
+        proto = model_files.load_onnx(path)
+        inputs, session = model_files.onnx_inputs(proto), OnnxRuntime(proto)
+        for index in range(INPUT_SETS):
+            yield flat(session.run(model_files.feeds(path, inputs, index)))
+
+
+def compare(path: Path, expected: Outputs) -> dict[str, str]:
+    """What became of the original, of the conversion and of the way back."""
+    found = {"original": _apart(_outcome, expected, _original, path)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if path.suffix == ".xml":
+            versions = [("there", folder / "there.onnx"), ("back", folder / "back.xml")]
+            inputs = model_files.ir_inputs(openvino.Core().read_model(path))
+        else:
+            versions = [("there", folder / "there.xml"), ("back", folder / "back.onnx")]
+            inputs = model_files.onnx_inputs(model_files.load_onnx(path))
+        feeds = [model_files.feeds(path, inputs, index) for index in range(INPUT_SETS)]
+        names: list[str] = []
+        if path.suffix != ".xml":
+            names = [value.name for value in model_files.load_onnx(path).graph.output]
+        source = path
+        for version, target in versions:
+            try:
+                opset = _OPSET if target.suffix == ".onnx" else None
+                bridge.convert(source, target, opset=opset)
+            except BridgeError as error:
+                found[version] = f"refused: {error}"
+                break
+            except Exception as error:
+                found[version] = f"broke: {type(error).__name__}: {error}"
+                break
+            run = _run_onnx if target.suffix == ".onnx" else _run_ir
+            found[version] = _apart(_outcome, expected, run, target, feeds, names)
+            source = target
+    return found
+
+
+def _run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+    session = OnnxRuntime(path)
+    known = [port.name for port in session.session.get_inputs()]
+    for feed in feeds:
+        if set(known) <= set(feed):
+            yield flat(session.run({name: feed[name] for name in known}))
+        else:
+            yield flat(session.run(dict(zip(known, feed.values(), strict=True))))
+
+
+def _run_ir(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+    model = openvino.Core().read_model(path)
+    engine, boundary = OpenVino(model), bridge.Boundary.of(path)
+    owners = {boundary.owner(name) for port in model.inputs for name in port.get_names()}
+    for feed in feeds:
+        if not names:
+            yield engine.run(list(feed.values()))
+            continue
+        results = engine.run_packed(boundary, {n: v for n, v in feed.items() if n in owners})
+        yield flat([results[name] for name in names])
+
+
+def _outcome(
+    expected: Outputs, run: Callable[..., Iterator[list[np.ndarray]]], *arguments: Any
+) -> str:
+    try:
+        for index, actual in enumerate(run(*arguments)):
+            try:
+                assert_close(actual, expected[index])
+            except AssertionError as error:
+                return f"wrong: input {index}: {' '.join(str(error).split())[:300]}"
+    except Exception as error:
+        return f"fails: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return RIGHT
+
+
+def _apart(run: Callable[..., Any], *arguments: Any) -> Any:
+    """What a call returns in a process of its own, since engines have died of some models."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def told(connection: Connection) -> None:
+        connection.send(run(*arguments))
+
+    process = context.Process(target=told, args=(there,))
+    process.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(120) else "has no end"
+    except EOFError:
+        return "dies"
+    finally:
+        process.kill()
+        process.join()
+
+
+def main() -> None:
+    """See the module."""
+    command, file = sys.argv[1], Path(sys.argv[2])
+    paths = [*ONNX_FILES, *IR_FILES]
+    if command == "record":
+        file.write_bytes(pickle.dumps({path.name: _apart(record, path) for path in paths}))
+        return
+    expected = pickle.loads(file.read_bytes())
+    for path in paths:
+        if not isinstance(expected[path.name], str):
+            found = compare(path, expected[path.name])
+            print(json.dumps({"model": path.name, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
