@@ -27,7 +27,8 @@ def convert(
         int | None,
         typer.Option(
             metavar="N",
-            help="ONNX operator set to write (default: the source's own if it is ONNX, else 21).",
+            help="ONNX operator set to write (default: the source's own if it is or was ONNX, "
+            "else 21).",
         ),
     ] = None,
     input_shape: Annotated[

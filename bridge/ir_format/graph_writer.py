@@ -24,10 +24,13 @@ TARGET = Target("ir")
 @dataclass
 class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
-    unknown element type came from IR (`dynamic_types`), its port stays dynamic."""
+    unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
+    written, in order; `named` are the layers that were given the name of one without."""
 
     weights: WeightsWriter
     dynamic_types: bool
+    bodies: list[Graph] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
     findings: list[Unsupported] = field(default_factory=list)
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
@@ -192,7 +195,13 @@ class GraphWriter:
     def identify(self, node: Node, type: str) -> tuple[int, str]:
         """The id and the name of a node's layer."""
         id = self._take_id()
-        return id, self._names_of.get(node) or self._names.take("", f"{type}_{id}")
+        return id, self._named(self._names_of.get(node, ""), f"{type}_{id}")
+
+    def _named(self, given: str, otherwise: str) -> str:
+        """The name of a layer, which was given one or was not."""
+        if given == otherwise:
+            self.file.named.append(given)
+        return given or self._names.take("", otherwise)
 
     def constant(self, tensor: Tensor, value: Value, node: Node | None = None) -> None:
         """Appends a Const that makes `value`."""
@@ -207,7 +216,8 @@ class GraphWriter:
             "size": str(size),
         }
         id = self._take_id()
-        name = self._names.take(node.name if node is not None else "", f"Const_{id}")
+        given = self._names.take(node.name, "") if node is not None and node.name else ""
+        name = self._named(given, f"Const_{id}")
         extras = node.extras if node is not None else None
         self.layer(id, name, "Const", "opset1", data, [], [value], extras, node=node)
 

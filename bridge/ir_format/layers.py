@@ -33,7 +33,8 @@ class Port:
 
 @dataclass(slots=True)
 class Layer:
-    """A layer. `sources[i]` is the layer and the output index that feed input `i`."""
+    """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
+    name that somebody gave it, "" where it has one only because every layer has."""
 
     id: int
     name: str
@@ -45,6 +46,7 @@ class Layer:
     outputs: list[Port] = field(default_factory=list)
     sources: list[tuple[int, int]] = field(default_factory=list)
     rt_info: str = ""
+    given: str = ""
 
     def __str__(self) -> str:
         return f'{self.type} "{self.name}"'
@@ -101,6 +103,7 @@ def read_layer(xml: Xml, where: str) -> Layer:
         number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
         xml,
     )  # fmt: skip
+    layer.given = layer.name
     for child in _first_of_each(xml):
         match child.tag:
             case "data":

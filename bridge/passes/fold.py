@@ -54,6 +54,9 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
         assert node.inputs[0] is not None
         substitution.replace(node.outputs[0], node.inputs[0])
         return
+    elif node.op == "Identity" and node.inputs[0] is not None and node.inputs[0].constant:
+        substitution.replace(node.outputs[0], node.inputs[0])
+        return
     for body in node.bodies:
         fold_graph(body.graph)
     if node.bodies:

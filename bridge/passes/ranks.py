@@ -239,6 +239,20 @@ class _Solver:
             self.narrow(b, None if above is None else frozenset(r - k for r in above if r >= k))
         for value, rank in demands(node):
             self.narrow(value, frozenset((rank,)))
+        if has_trait(node.op, "broadcasts"):
+            self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])
+
+    def _broadcast(self, inputs: Sequence[Value], out: Value) -> None:
+        """The result has the largest rank of the inputs."""
+        known = [self.of(value) for value in inputs]
+        ranks = [each for each in known if each is not None]
+        if ranks and len(ranks) == len(known):
+            least = max(map(min, ranks))
+            self.narrow(out, frozenset(r for each in ranks for r in each if r >= least))
+        above = self.of(out)
+        if above is not None:
+            for value in inputs:
+                self.narrow(value, frozenset(range(max(above) + 1)))
 
     def _live(self, node: Node) -> Iterator[int]:
         for index in range(len(node.bodies)):
@@ -327,6 +341,9 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
     out = node.outputs[0]
     if has_trait(node.op, "keeps_rank"):
         yield out, first, 0
+    elif node.op == "TopK":
+        for value in node.outputs:
+            yield value, first, 0
     elif node.op in ("Conv", "ConvTranspose"):
         weights = node.inputs[1]
         assert weights is not None
@@ -342,8 +359,14 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
                 yield out, value, 0
     elif node.op == "Gather":
         indices = node.inputs[1]
-        if indices is not None and indices.rank is not None and not node.attributes["batch_dims"]:
+        if indices is None or node.attributes["batch_dims"]:
+            return
+        if indices.rank is not None:
             yield out, first, indices.rank - 1
+        elif first.rank is not None:
+            yield out, indices, first.rank - 1
+    elif node.op in ("GatherND", "ScatterND"):
+        yield from _picked(node)
     elif node.op in ("GatherElements", "ScatterElements"):
         indices = node.inputs[1]
         assert indices is not None
@@ -355,6 +378,22 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
             yield out, first, 0
         elif axes:
             yield out, first, -len(axes)
+
+
+def _picked(node: Node) -> Iterator[Relation]:
+    """GatherND and ScatterND: what each row of the indices picks has as many axes fewer as the row
+    has numbers."""
+    data, indices = node.inputs[:2]
+    assert data is not None and indices is not None
+    row = indices.shape[-1] if indices.shape else None
+    if not isinstance(row, int):
+        return
+    fewer = len(indices.dims) - 1 - row
+    if node.op == "GatherND":
+        yield node.outputs[0], data, fewer - node.attributes["batch_dims"]
+    elif node.inputs[2] is not None:
+        yield node.inputs[2], data, fewer
+        yield node.outputs[0], data, 0
 
 
 def demands(node: Node) -> Iterator[tuple[Value, int]]:

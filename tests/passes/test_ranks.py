@@ -173,6 +173,12 @@ MATRIX_ALONE = {
     "axes exchanged by an order": "z = Transpose <perm = [1, 0]> (y)",
     "padded": "k = Constant <value_ints = [0, 1, 1, 0]> () z = Pad (y, k)",
     "an equation": 'z = Einsum <equation = "ij,ij->j"> (y, y)',
+    "scattered by the numbers of rows": """
+      zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
+      n = Shape <end = 1> (x) rows = Squeeze (n, first)
+      numbers = Range (zero, rows, one) column = Unsqueeze (numbers, last)
+      two = Constant <value_float = 2.0> () twice = Mul (two, y)
+      z = ScatterND (x, column, twice)""",
 }
 """The same, of what fails where y has rank 1."""
 

@@ -9,7 +9,7 @@ way to IR gives the name of the node it is for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -17,36 +17,47 @@ from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
+from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
+from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.uses import Uses
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
-    "Mul": (instance_normalization, layer_normalization),
+    "Cast": (quantize_linear,),
+    "Mul": (instance_normalization, layer_normalization, dequantize_linear),
     "MVN": (instance_normalization, layer_normalization),
 }
 """Patterns with operators of IR, by the last operator."""
 
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
+    "Reshape": (reshaped_again,),
+    "Squeeze": (squeezed_again,),
+    "Transpose": (transposed_again,),
 }
 """Patterns of operators that ONNX has, by the last operator."""
 
 
 def recompose_ir(model: Model, context: Context) -> None:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
-    _graph(model.graph, context.target, OF_IR)
+    _graph(model.graph, context.target, OF_IR, model.graph.inputs)
 
 
 def recompose_onnx(model: Model, context: Context) -> None:
     """Recomposes, in place, what is expanded, in all nested graphs too."""
-    _graph(model.graph, context.target, OF_ONNX)
+    _graph(model.graph, context.target, OF_ONNX, model.graph.inputs)
 
 
-def _graph(graph: Graph, target: Target, patterns: Mapping[str, tuple[Pattern, ...]]) -> None:
-    uses = Uses(graph)
+def _graph(
+    graph: Graph,
+    target: Target,
+    patterns: Mapping[str, tuple[Pattern, ...]],
+    known: Sequence[Value] = (),
+) -> None:
+    uses = Uses(graph, known)
     substitution = Substitution()
     kept: list[Node] = []
     # From the end, so that a pattern is met before the smaller ones within it.
@@ -60,7 +71,7 @@ def _graph(graph: Graph, target: Target, patterns: Mapping[str, tuple[Pattern, .
             builder = Builder([], node.name, target)
             made = pattern(builder, node, uses)
             if made is not None:
-                uses.put(builder.nodes, node)
+                uses.put(builder.nodes, made, node)
                 substitution.replace(node.outputs[0], made)
                 kept.extend(reversed(builder.nodes))
                 break

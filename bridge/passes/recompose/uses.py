@@ -12,9 +12,11 @@ from bridge.operators.idioms import reshape
 
 
 class Uses:
-    """How often each value of a graph is an input of a node or an output of the graph."""
+    """How often each value of a graph is an input of a node or an output of the graph; `known` are
+    values that the outside knows by name."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
+        self.known = frozenset(known)
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
             self._counts.update(v for v in node.inputs if v is not None)
@@ -27,8 +29,9 @@ class Uses:
         """Takes a node out of the graph."""
         self._counts.subtract(v for v in node.inputs if v is not None)
 
-    def put(self, nodes: Iterable[Node], place: Node) -> None:
-        """Puts nodes in the place of one."""
+    def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
+        """Puts nodes in the place of one, whose output becomes the value `made`."""
+        self._counts[made] += self._counts[place.outputs[0]]
         for node in nodes:
             self._counts.update(v for v in node.inputs if v is not None)
         self.drop(place)
