@@ -31,6 +31,11 @@ def _prunes(model: Model, context: Context) -> bool:
     return _from_other(model, context) and not context.keep_branches
 
 
+def _keeps(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are kept."""
+    return _from_other(model, context) and context.keep_branches
+
+
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round."""
     return _from_other(model, context) and context.quirks != "none"
@@ -70,6 +75,7 @@ TO_IR = (
     Pass("passes.sequences.lower_sequences"),
     Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings"),
     Pass("passes.expand.expand", _always),
@@ -83,6 +89,7 @@ TO_IR = (
 )
 
 TO_ONNX = (
+    Pass("passes.boundary.require_declared_types"),
     Pass("passes.state.lower_state"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),

@@ -274,13 +274,13 @@ def _read_body(
     """The body in element `tag`. A constant of the graph around it becomes one of its own."""
     xml = layer.xml.find(tag)
     where = f"{where} / {tag}"
-    name = reader.origin.bodies.get(where.removeprefix(reader.root), "")
     if xml is None:
         raise InvalidModelError(f"{where}: is missing")
     reader.depth += 1
     budget().graph(reader.depth, where)
     layers = read_layers(xml, where, reader.notes)
-    graph = Graph(name=name)
+    graph = Graph()
+    reader.bodies.append(graph)
     body = Body(graph)
     parameters = [inner for inner in layers if inner.type == "Parameter"]
     values = _enter_body(body, node, parameters, ports, outer, where)

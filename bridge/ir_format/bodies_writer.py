@@ -26,9 +26,8 @@ class _BodyWriter:
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
         self.tag = tag
-        path = f"{where} / {tag}"
-        outer.file.bodies[path.removeprefix(outer.file.root)] = body.graph.name
-        self.writer = GraphWriter(outer.file, body.graph, path, indent)
+        outer.file.bodies.append(body.graph)
+        self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()

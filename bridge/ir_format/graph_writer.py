@@ -24,14 +24,12 @@ TARGET = Target("ir")
 @dataclass
 class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
-    unknown element type came from IR (`dynamic_types`), its port stays dynamic. `root` is the name
-    of the top graph in paths, `bodies` are the names of bodies by their path below it; `named` are
-    the layers that were given the name of one without."""
+    unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
+    written, in order; `named` are the layers that were given the name of one without."""
 
     weights: WeightsWriter
     dynamic_types: bool
-    root: str
-    bodies: dict[str, str] = field(default_factory=dict)
+    bodies: list[Graph] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     findings: list[Unsupported] = field(default_factory=list)
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)

@@ -9,12 +9,12 @@ itself gives so are `named` in the record.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidModelError
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import I64_MAX
 from bridge.records import read_record
 
@@ -33,35 +33,38 @@ _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 @dataclass
 class Origin:
     """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
-    are names by the path of a body below the top graph."""
+    are the names of bodies in the order of the file, outer before inner, "" for BODY."""
 
     opset: int = 0
     opsets: dict[str, int] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
-    bodies: dict[str, str] = field(default_factory=dict)
+    bodies: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
 
     def nameless(self, name: str, type: str, id: int) -> bool:
         """Whether a layer has its name only because every layer needs one."""
         return bool(self.opset) and name == f"{type}_{id}" and name not in self.named
 
-    def give(self, model: Model) -> None:
-        """Tells a model what it was."""
+    def give(self, model: Model, bodies: Sequence[Graph]) -> None:
+        """Tells a model, whose bodies these are in order, what it was."""
         if not self.opset:
             return
+        if len(bodies) == len(self.bodies):
+            for graph, name in zip(bodies, self.bodies, strict=True):
+                graph.name = name
         model.opset, model.opsets = self.opset, self.opsets
         model.extras["onnx"] = {**self.about, "notes": self.notes}  # type: ignore[typeddict-item]
 
 
-def dump(model: Model, bodies: dict[str, str], named: list[str]) -> dict[str, str]:
+def dump(model: Model, bodies: Sequence[Graph], named: list[str]) -> dict[str, str]:
     """The entry for a model that was ONNX once; none for another."""
     if model.opset is None:
         return {}
     about: dict[str, Any] = dict(model.extras.get("onnx", {}))
     notes = about.pop("notes", {})
-    bodies = {path: name for path, name in bodies.items() if name not in ("", BODY)}
-    record = Origin(model.opset, model.opsets, about, notes, bodies, named)
+    names = ["" if graph.name == BODY else graph.name for graph in bodies]
+    record = Origin(model.opset, model.opsets, about, notes, names if any(names) else [], named)
     said = {key: value for key, value in asdict(record).items() if value}
     return {KEY: json.dumps(said, separators=(",", ":"))}
 
@@ -85,8 +88,8 @@ def load(metadata: dict[str, str]) -> Origin:
             **_of({"model_version": about.get("model_version")}, _is_number),
         },
         _notes(said.get("notes")),
-        _of(said.get("bodies"), _text),
-        [name for name in _list(said.get("named")) if isinstance(name, str)],
+        _texts(said.get("bodies")),
+        _texts(said.get("named")),
     )
 
 
@@ -102,8 +105,8 @@ def _is_number(value: object) -> bool:
     return type(value) is int and abs(value) <= I64_MAX
 
 
-def _list(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _texts(found: Any) -> list[str]:
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
 
 def _of(found: Any, right: Any) -> dict[str, Any]:

@@ -106,7 +106,8 @@ class Writer:
         """The ModelProto."""
         proto = onnx.ModelProto()
         info: OnnxExtras = self.source.extras.get("onnx", {})
-        proto.producer_name = "bridge"
+        if self.source.opset is None:
+            proto.producer_name = "bridge"
         for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if key in info:
                 setattr(proto, key, info[key])

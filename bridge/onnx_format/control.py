@@ -134,7 +134,9 @@ def _outer_type(value: Value | None) -> Any:
 
 
 def _expect_bool(condition: Value | None, where: str) -> None:
-    if condition is not None and condition.element not in (None, BOOL):
+    if condition is None:
+        return
+    if not isinstance(condition.type, TensorType) or condition.element not in (None, BOOL):
         raise InvalidModelError(f"{where}: a condition is bool, here {condition.type}")
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model
-from bridge.neutral.types import TensorType
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
 from bridge.passes.context import Context
@@ -25,23 +24,8 @@ def look_over(model: Model, context: Context) -> None:
         return
     in_branches = context.target.format == "ir" and not context.keep_branches
     findings = list(_faults(model.graph, "graph", in_branches))
-    if context.target.format == "onnx":
-        findings += _without_rank(model.graph)
     if findings:
         raise UnsupportedError(str(context.target), findings)
-
-
-def _without_rank(graph: Graph) -> Iterator[Unsupported]:
-    """The inputs and outputs that ONNX cannot declare: it has a word for any size, none for any
-    rank (IR.md, Graphs; checker, value_info)."""
-    for kind, values in (("Parameter", graph.inputs), ("Result", graph.outputs)):
-        for value in values:
-            if isinstance(value.type, TensorType) and value.shape is None:
-                why = (
-                    "ONNX wants the rank of each input and output, and this one's is not known; "
-                    "--input-shape gives inputs one"
-                )
-                yield Unsupported(kind, f'graph / {kind} "{value.name}"', why)
 
 
 def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:
