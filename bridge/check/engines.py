@@ -298,8 +298,10 @@ class Reference:
         model = source if isinstance(source, onnx.ModelProto) else onnx.load(str(source))
         from onnx.reference import ReferenceEvaluator
 
+        from bridge.check.reference import CORRECTED
+
         try:
-            return _ReferenceSession(model, ReferenceEvaluator(model))
+            return _ReferenceSession(model, ReferenceEvaluator(model, new_ops=CORRECTED))
         except Exception as error:
             raise EngineError(f"onnx.reference: {_message(error)}") from error
 

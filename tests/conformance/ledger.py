@@ -11,7 +11,6 @@ hold, the case is right.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,16 +32,6 @@ def read(path: Path = PATH) -> dict[Pair, str]:
         case, route, reason = line.split("\t")
         reasons[case, route] = reason
     return reasons
-
-
-def kind(case: str, route: str) -> str:
-    """The kind of outcome that the ledger has for a case as it stands."""
-    return _kind(_plain().get((case, route), "right"))
-
-
-@functools.cache
-def _plain() -> dict[Pair, str]:
-    return read()
 
 
 def write(reasons: Mapping[Pair, str], path: Path = PATH) -> None:

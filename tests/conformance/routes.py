@@ -28,7 +28,7 @@ from bridge.check.engines import (
 from bridge.check.packed import PackedSession
 from bridge.errors import BridgeError, UnsupportedError
 
-from . import bodies, ledger
+from . import bodies
 from .cases import Case, cases
 from .outcome import Outcome
 
@@ -161,22 +161,30 @@ def _onnxruntime_alone(case: Case, scratch: Path) -> str:
 
 def _in_body(body: str, route: str, case: Case, scratch: Path) -> str:
     """A case inside a body, against what it gives outside on the same route: the standard's
-    outputs, where the ledger does not say otherwise."""
-    load = _CONVERTED[route]
-    outside = ledger.kind(case.name, route)
-    if outside in ("wrong", "either"):
-        case = _as_run(case, load(case, scratch)[0])
+    outputs, or where it does not give those, its own."""
     try:
         wrapped = bodies.wrap(case, body)
-        session, engine = load(wrapped, scratch)
     except bodies.NoFormError as error:
         raise _AbsentError(str(error)) from error
-    except UnsupportedError as error:
-        if outside == "refused":
-            raise _AbsentError(f"refused outside too: {error}") from error
+    load = _CONVERTED[route]
+    try:
+        session, engine = load(wrapped, scratch)
+    except UnsupportedError:
+        _refused_outside(case, scratch)
         raise
-    _against_standard(wrapped, session)
+    try:
+        _against_standard(wrapped, session)
+    except _WrongError:
+        own = _as_run(case, load(case, scratch)[0])
+        _against_standard(bodies.wrap(own, body), session)
     return engine
+
+
+def _refused_outside(case: Case, scratch: Path) -> None:
+    try:
+        _convert(case, scratch / "outside.xml")
+    except UnsupportedError as error:
+        raise _AbsentError(f"refused outside too: {_one_line(error)}") from error
 
 
 def _as_run(case: Case, session: Session) -> Case:

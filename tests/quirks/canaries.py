@@ -29,6 +29,7 @@ class Canary:
     before: Feed | None = None
     expected: tuple[np.ndarray, ...] | None = None
     hidden_by: tuple[str, ...] = ()
+    opset: int = 21
     seen: bool = True
     on: str = ""
     ends: bool = False
@@ -152,6 +153,11 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
     ),
+    "openvino_cpu.saturating_conversion": Canary(
+        "(float[n] x) => (uint8[n] y) { y = Cast <to = 2> (x) }",
+        {"x": np.array([-10, 3], np.float32)},
+        expected=(np.array([246, 3], np.uint8),),
+    ),
     "openvino_cpu.nan_is_greater": Canary(
         "(float[2] x, float[1] z) => (bool[2] y) { y = Greater (x, z) }",
         {"x": np.array([np.nan, 2], np.float32), "z": np.ones(1, np.float32)},
@@ -210,6 +216,15 @@ CANARIES: dict[str, Canary] = {
             d = Identity (c) t = Identity (x) part = Neg (s) }> }""",
         {"x": _f32(2), "n": np.array(3)},
         hidden_by=("openvino_cpu.state_in_shared_memory",),
+    ),
+    "openvino_cpu.few_bits_into_loop": Canary(
+        """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
+        narrow = Cast <to = 24> (x)
+        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[3] part) {
+            d = Identity (c) part = Cast <to = 1> (narrow) }> }""",
+        {"x": np.array([1, 4, 0.5], np.float32)},
+        expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
+        opset=24,
     ),
     "openvino_cpu.nested_tensor_iterators": Canary(
         """(float[3,2] x, float h) => (float[3,2] y) {

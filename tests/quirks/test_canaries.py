@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import parser
 
@@ -18,7 +19,7 @@ from bridge.passes.context import Context
 from bridge.pipeline import TO_IR
 from tests.quirks.canaries import CANARIES, Canary
 from tests.support.alone import run_alone
-from tests.support.graphs import HEADER, context, read
+from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
@@ -32,6 +33,11 @@ def test_one_canary_for_each_quirk() -> None:
     assert set(QUIRKS) == files
 
 
+def proto_of(canary: Canary) -> onnx.ModelProto:
+    header = f'<ir_version: 10, opset_import: ["": {canary.opset}]>'
+    return parser.parse_model(f"{header} g {canary.model}")
+
+
 def run(canary: Canary, path: Path) -> list[np.ndarray]:
     runs = [list(feed.values()) for feed in (canary.before, canary.feed) if feed is not None]
     if canary.ends:
@@ -42,7 +48,7 @@ def run(canary: Canary, path: Path) -> list[np.ndarray]:
 
 def compare(canary: Canary, path: Path) -> None:
     """Holds the engine to what the model means."""
-    model = parser.parse_model(f"{HEADER} g {canary.model}")
+    model = proto_of(canary)
     bridge.convert(model, path, debug=True)
     expected = canary.expected
     if expected is None:
@@ -90,7 +96,7 @@ def nodes(graph: Graph) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", [*CANARIES, *(path.stem for path in ONNX_FILES)])
 def test_a_second_time_nothing_is_found(name: str) -> None:
     if name in CANARIES:
-        source = read(f"g {CANARIES[name].model}")
+        source = bridge.load(proto_of(CANARIES[name]))
     else:
         (path,) = (path for path in ONNX_FILES if path.stem == name)
         source = bridge.load(load_onnx(path))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.types import BOOL, STRING, is_static, size_of
+from bridge.neutral.types import BOOL, STRING, Element, is_static, size_of
 from bridge.passes.context import Context
 from bridge.quirks.quirk import OPENVINO_CPU, Quirk, is_copy
 
@@ -38,7 +38,7 @@ def _separate(body: Body, b: Builder) -> None:
     graph = body.graph
     copied: dict[Value, Value] = {}
     for value in _endangered(body):
-        if value.element not in (None, STRING):
+        if value.element is not None and _is_computed_in(value.element):
             copied[value] = b.op("Or" if value.element is BOOL else "Max", value, value)
     if not copied:
         return
@@ -46,6 +46,13 @@ def _separate(body: Body, b: Builder) -> None:
         node.inputs = [None if v is None else copied.get(v, v) for v in node.inputs]
     graph.outputs = [copied.get(v, v) for v in graph.outputs]
     graph.nodes[:0] = b.nodes
+
+
+def _is_computed_in(element: Element) -> bool:
+    """Whether the CPU plugin computes in this type: the others it stores and converts alone."""
+    return (
+        element.bits >= 8 and element is not STRING and (element.bits, element.kind) != (8, "float")
+    )
 
 
 def _endangered(body: Body) -> list[Value]:

@@ -1,0 +1,57 @@
+"""Operators of onnx.reference that compute something else than the standard says, set right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import helper
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_cast import cast_to
+from onnx.reference.ops.op_loop import Loop as _Loop
+
+
+class Loop(_Loop):
+    """The original joins what iterations give instead of stacking it, and runs none where there is
+    no condition."""
+
+    def _run(
+        self,
+        trips: Any,
+        condition: Any,
+        *states: Any,
+        context: dict[str, Any] | None = None,
+        body: Any = None,
+        attributes: Any = None,
+        bindings: Any = None,
+    ) -> tuple[Any, ...]:
+        names = self.body.input_names  # type: ignore[attr-defined]
+        running = True if condition is None else bool(np.all(condition))
+        stacks: list[list[Any]] = [[] for _ in range(self.K)]
+        iteration = 0
+        while running and (trips is None or iteration < np.asarray(trips).item()):
+            feeds = dict(context or {})
+            feeds |= {names[0]: np.array(iteration, np.int64), names[1]: np.array(running)}
+            feeds |= zip(names[2:], states, strict=True)
+            run = self._run_body  # type: ignore[attr-defined]  # made for the attribute `body`
+            again, *results = run(feeds, attributes=attributes, bindings=bindings)
+            running = bool(np.all(again))
+            states = tuple(results[: self.N])
+            for stack, result in zip(stacks, results[self.N :], strict=True):
+                stack.append(result)
+            iteration += 1
+        if stacks and not iteration:
+            raise RuntimeError("a Loop that runs no iteration does not say the shapes of its parts")
+        return self._check_and_fix_outputs((*states, *map(np.stack, stacks)))
+
+
+class CastLike(OpRun):
+    """The original does not know `round_mode`."""
+
+    def _run(
+        self, value: Any, like: Any, saturate: bool = True, round_mode: str = "up"
+    ) -> tuple[Any]:
+        return (cast_to(value, helper.np_dtype_to_tensor_dtype(like.dtype), saturate, round_mode),)
+
+
+CORRECTED: list[type[OpRun]] = [Loop, CastLike]

@@ -1,0 +1,36 @@
+"""The conversion of floats to unsigned integers of 8 bits or fewer, which saturates in bodies and
+where shapes are dynamic, and wraps round elsewhere, as ONNX does."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.types import I32, U4, U8, is_static
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+IN_RANGE = {"Clip", "FakeQuantize"}
+"""What makes numbers that are in the range: they come from a quantisation."""
+
+
+def by_32_bits(b: Builder, node: Node, place: Place) -> Result:
+    """By way of i32, whose last bits are taken."""
+    x, like = node.inputs[0], node.input(1)
+    to = node.attributes["to"] if like is None else like.element
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    if to not in (U4, U8) or (place.body is None and is_static(x.shape)):
+        return None
+    if x.producer is not None and x.producer.op in IN_RANGE:
+        return None
+    return b.op("Cast", b.op("Cast", x, to=I32), to=to)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape, "
+    "and wraps round elsewhere.",
+    cost="another Convert",
+    run=rewriting("Cast", "CastLike", by=by_32_bits),
+)

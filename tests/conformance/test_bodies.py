@@ -1,0 +1,43 @@
+"""The standard's node cases inside bodies, against the ledger of those that are not as outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zlib import crc32
+
+import pytest
+
+from . import ledger
+from .cases import cases
+from .routes import BODY_ROUTES
+from .runner import Worker
+
+CHUNKS = 4
+PARTS = 3
+"""All cases take six minutes of one core, so the tests run the same third of them each time;
+`python -m tests.conformance --bodies` runs all."""
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+@pytest.mark.parametrize("route", BODY_ROUTES)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_inside_is_as_outside(worker: Worker, chunk: int, route: str) -> None:
+    names = [name for name in sorted(cases()) if crc32(name.encode()) % PARTS == 0][chunk::CHUNKS]
+    outcomes = {(name, route): worker.run(name, route) for name in names}
+    lines = ledger.disagreements(ledger.read(ledger.BODIES), outcomes)
+    assert not lines, (
+        "\n"
+        + "\n".join(lines)
+        + ("\nIf this is as it should be: python -m tests.conformance --bodies --update")
+    )
+
+
+def test_every_line_of_the_ledger_is_a_case() -> None:
+    lines = ledger.read(ledger.BODIES)
+    assert not [pair for pair in lines if pair[0] not in cases() or pair[1] not in BODY_ROUTES]
