@@ -31,6 +31,11 @@ def _prunes(model: Model, context: Context) -> bool:
     return _from_other(model, context) and not context.keep_branches
 
 
+def _keeps(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are kept."""
+    return _from_other(model, context) and context.keep_branches
+
+
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round."""
     return _from_other(model, context) and context.quirks != "none"
@@ -70,6 +75,7 @@ TO_IR = (
     Pass("passes.sequences.lower_sequences"),
     Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings"),
     Pass("passes.expand.expand", _always),
@@ -83,6 +89,7 @@ TO_IR = (
 )
 
 TO_ONNX = (
+    Pass("passes.boundary.require_declared_types"),
     Pass("passes.state.lower_state"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
@@ -106,11 +113,19 @@ def prepare(
     """Rewrites a model, in place, until the target can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
-    each step when it is done.
+    each step when it is done; with `context.debug` the graph is verified before that.
     """
-    done("reading")
+    _done("reading", model, context, done)
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
         if step.when(model, context):
             step.run(model, context)
-            done(step.name)
+            _done(step.name, model, context, done)
     return model
+
+
+def _done(step: str, model: Model, context: Context, done: Callable[[str], None]) -> None:
+    if context.debug:
+        from bridge.neutral import verify
+
+        verify.verify(model.graph, f"after {step}: graph")
+    done(step)

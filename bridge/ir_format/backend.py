@@ -22,11 +22,7 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
     """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
     node has no spelling in IR or a value no type that OpenVINO knows."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
-        file = File(
-            WeightsWriter(target, copier),
-            dynamic_types=model.format == "ir",
-            root=model.graph.name or "graph",
-        )
+        file = File(WeightsWriter(target, copier), dynamic_types=model.format == "ir")
         text = _net(model, file)
     if file.findings:
         raise UnsupportedError("OpenVINO IR", file.findings)
@@ -35,7 +31,7 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
 
 def _net(model: Model, file: File) -> str:
     graph = model.graph
-    writer = GraphWriter(file, graph, file.root, "\t")
+    writer = GraphWriter(file, graph, graph.name or "graph", "\t")
     names, own = _output_names(model, writer)
     own_extras = model.extras.get("ir", {})
     parameters = own_extras.get("parameters", {})
@@ -49,7 +45,7 @@ def _net(model: Model, file: File) -> str:
         writer.result(value, layer_name, join_names(output_names), extras)
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
-    origin = dump_origin(model, file.bodies, file.named)
+    origin = dump_origin(model, file.bodies, file.named, file.numbered)
     metadata = {**model.metadata, **origin, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(

@@ -26,9 +26,8 @@ class _BodyWriter:
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
         self.tag = tag
-        path = f"{where} / {tag}"
-        outer.file.bodies[path.removeprefix(outer.file.root)] = body.graph.name
-        self.writer = GraphWriter(outer.file, body.graph, path, indent)
+        outer.file.bodies.append(body.graph)
+        self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()
@@ -49,6 +48,7 @@ class _BodyWriter:
         """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
         plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
         read = {value for node in body.graph.nodes for value in node.inputs}
+        read.update(value for value, exit in body.exits() if exit == Yield(None))
         for value, port in body.entries():
             if not isinstance(port, Carried) or value in read:
                 continue

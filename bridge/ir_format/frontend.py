@@ -65,7 +65,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     entries, metadata = read_rt_info(net)
     origin = load_origin(metadata)
     weights_reader = WeightsReader(weights or xml.with_suffix(".bin"), stamps)
-    reader = Reader(version, weights_reader, origin, where)
+    reader = Reader(version, weights_reader, origin)
     layers = arrange(layers, edges, where, reader.notes)
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
@@ -93,7 +93,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         files=stamps,
         notes=reader.notes,
     )
-    origin.give(model)
+    origin.give(model, reader.bodies)
     return model
 
 
@@ -130,14 +130,14 @@ def _output_names(
 
 class Reader:
     """What the graphs of one file have in common: the IR version, the weights, what the model was
-    before, the name of the top graph in paths (`root`), how many graphs lie around the one that is
-    being read, and what a report should tell of how they were read."""
+    before, its bodies in order, how many graphs lie around the one that is being read, and what a
+    report should tell of how they were read."""
 
-    def __init__(self, version: int, weights: WeightsReader, origin: Origin, root: str) -> None:
+    def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
         self.weights = weights
         self.origin = origin
-        self.root = root
+        self.bodies: list[Graph] = []
         self.depth = 0
         self.notes: list[str] = []
 
@@ -151,8 +151,7 @@ class Reader:
         for layer in layers:
             if layer.type == "Parameter":
                 continue
-            if self.origin.nameless(layer.name, layer.type, layer.id):
-                layer.given = ""
+            layer.given = self.origin.given(layer.name, layer.type, layer.id)
             inputs = []
             for id, index in layer.sources:
                 made = values.get(id, ())

@@ -106,7 +106,8 @@ class Writer:
         """The ModelProto."""
         proto = onnx.ModelProto()
         info: OnnxExtras = self.source.extras.get("onnx", {})
-        proto.producer_name = "bridge"
+        if self.source.opset is None:
+            proto.producer_name = "bridge"
         for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if key in info:
                 setattr(proto, key, info[key])
@@ -280,8 +281,11 @@ class Writer:
             version = int(spelling.version) if spelling.domain else self.target.opset
             leave_out_defaults(proto, version)
             if spelling.domain:
-                newest = max(int(spelling.version), self.domains.get(spelling.domain, 0))
-                self.domains[spelling.domain] = self.source.opsets.get(spelling.domain, newest)
+                known = self.source.opsets.get(spelling.domain, 0)
+                if known == 0 or self.source.format != "onnx":
+                    written = self.domains.get(spelling.domain, 0)
+                    known = max(int(spelling.version), written, known)
+                self.domains[spelling.domain] = known
         elif self.source.format == "onnx" and "::" in node.op:
             self._unknown(node, proto)
         else:

@@ -14,6 +14,9 @@ from bridge.passes.context import Context
 
 ZIP_MAP = "ai.onnx.ml::ZipMap"
 
+LOWERED = (ZIP_MAP,)
+"""The operators on maps that become something else."""
+
 
 def lower_maps(model: Model, context: Context) -> None:
     """Makes tensors, in place, of the maps that are outputs of the model, and records their keys.

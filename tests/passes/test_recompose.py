@@ -129,6 +129,116 @@ case(
     lambda x: ops.convolution_backprop_data(x, random(4, 3, 2, 2), [2, 2]) + random(3, 1, 1), IMAGE,
 )  # fmt: skip
 
+case(
+    "bias_reshaped", "Conv",
+    lambda x, c: convolution(x, FILTERS) + ops.reshape(c, [1, 3, 1, 1], False), IMAGE, random(3),
+)  # fmt: skip
+
+
+# Quantisation
+
+
+def quantized(x: Any, low: Any, high: Any, type: str = "u8", levels: int = 256) -> Any:
+    ends = np.array(0 if type == "u8" else -128, np.float32)
+    limits = [np.asarray(end, np.float32) for end in (low, high)]
+    return ops.convert(ops.fake_quantize(x, *limits, ends, ends + levels - 1, levels), type)
+
+
+def dequantized(q: Any, zero_point: Any, scale: Any) -> Any:
+    shifted = ops.convert(q, "f32") - np.asarray(zero_point, np.float32)
+    return shifted * np.asarray(scale, np.float32)
+
+
+TENTH, BYTES = np.float32(0.1), RNG.integers(0, 256, (2, 4, 3)).astype(np.uint8)
+SCALES = np.array([0.03, 0.1, 0.07, 0.2], np.float32).reshape(4, 1)
+QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+SPELLED = "Cast Sub Mul"
+case("quantize", QUANTIZE, lambda x: quantized(x, -7 * TENTH, 248 * TENTH), TOKENS)
+case("quantize_i8", QUANTIZE, lambda x: quantized(x, -128 * TENTH, 127 * TENTH, "i8"), TOKENS)
+case(
+    "quantize_by_channel", QUANTIZE,
+    lambda x: quantized(x, -128 * SCALES, 127 * SCALES, "i8"), random(2, 4, 3),
+)  # fmt: skip
+case("dequantize", DEQUANTIZE, lambda x: dequantized(x, 3, TENTH), BYTES)
+case("dequantize_by_channel", DEQUANTIZE, lambda x: dequantized(x, 3, SCALES), BYTES)
+case(
+    "dequantize_i32", DEQUANTIZE,
+    lambda x: ops.convert(x, "f32") * np.array(TENTH), BYTES.astype(np.int32),
+)  # fmt: skip
+case("dequantize_between_levels", SPELLED, lambda x: dequantized(x, 3.5, TENTH), BYTES)
+case("dequantize_beyond_levels", SPELLED, lambda x: dequantized(x, 256, TENTH), BYTES)
+case("dequantize_i64", SPELLED, lambda x: dequantized(x, 3, TENTH), BYTES.astype(np.int64))
+case("dequantize_two_axes", SPELLED, lambda x: dequantized(x, 3, random(4, 3)), BYTES)
+case(
+    "dequantize_zero_points_of_another_axis", SPELLED,
+    lambda x: dequantized(x, [1, 2, 3], SCALES), BYTES,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "limits", [(0.3, 25.1), (-128.5, 126.5), (3.0, 258.0)], ids=["off", "between", "beyond"]
+)
+def test_limits_that_no_zero_point_gives_are_written_out(
+    limits: tuple[float, float], tmp_path: Path
+) -> None:
+    x = ops.parameter([2, 3], np.float32)
+    model = openvino.Model([quantized(x, *limits)], [x])
+    openvino.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
+    written = bridge.to_onnx(tmp_path / "a.xml")
+    assert QUANTIZE not in {node.op_type for node in written.graph.node}
+
+
+# What undoes one another
+case("squeezed", "Relu", lambda x: ops.relu(ops.squeeze(ops.unsqueeze(x, [1]), [1])), TOKENS)
+case(
+    "squeezed_elsewhere", "Unsqueeze Squeeze",
+    lambda x: ops.squeeze(ops.unsqueeze(x, [1]), [0]), random(1, 3),
+)  # fmt: skip
+
+
+def turned(x: Any, *order: int) -> Any:
+    return ops.transpose(x, np.array(order, np.int64))
+
+
+case("transposed_back", "Relu", lambda x: ops.relu(turned(turned(x, 1, 2, 0), 2, 0, 1)), TOKENS)
+case("transposed_on", "Transpose", lambda x: turned(turned(x, 1, 2, 0), 1, 0, 2), TOKENS)
+case(
+    "reshaped_back", "Relu",
+    lambda x: ops.relu(ops.reshape(ops.reshape(x, [6, 8], False), [2, 3, 8], False)), TOKENS,
+)  # fmt: skip
+
+
+# Resizing, of an image as a whole
+
+
+def resized(x: Any, mode: str, wanted: Any, coordinates: str = "half_pixel") -> Any:
+    wanted = np.asarray(wanted)
+    axes, by = np.arange(len(wanted)), "sizes" if wanted.dtype.kind == "i" else "scales"
+    return ops.interpolate(
+        x, wanted.astype(np.int64 if by == "sizes" else np.float32), mode, by, [0], [0],
+        coordinates, "floor", axes=axes,
+    )  # fmt: skip
+
+
+for mode in ("nearest", "linear_onnx", "cubic"):
+    for coordinates in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+        for name, wanted in {"sizes": [2, 4, 8, 9], "scales": [1.0, 1.0, 2.0, 1.5]}.items():
+            case(
+                f"resize_{mode}_{coordinates}_{name}", "Resize",
+                lambda x, m=mode, w=wanted, c=coordinates: resized(x, m, w, c), IMAGE,
+            )  # fmt: skip
+case("resize_no_axis", "Identity", lambda x: resized(x, "linear_onnx", [2, 4, 5, 6]), IMAGE)
+
+
+def test_resized_channels_are_written_out(tmp_path: Path) -> None:
+    x = ops.parameter(list(IMAGE.shape), np.float32)
+    model = openvino.Model([resized(x, "linear_onnx", [2, 8, 8, 9])], [x])
+    openvino.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
+    written = bridge.to_onnx(tmp_path / "a.xml")
+    assert "Resize" not in {node.op_type for node in written.graph.node}
+    (name,) = (value.name for value in written.graph.input)
+    assert_close(OnnxRuntime(written).run({name: IMAGE}), OpenVino(tmp_path / "a.xml").run([IMAGE]))
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_recomposed(name: str, tmp_path: Path) -> None:

@@ -17,21 +17,24 @@ from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
-from bridge.passes.recompose.inverses import squeezed_again, transposed_again
+from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
+from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.uses import Uses
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
-    "Mul": (instance_normalization, layer_normalization),
+    "Cast": (quantize_linear,),
+    "Mul": (instance_normalization, layer_normalization, dequantize_linear),
     "MVN": (instance_normalization, layer_normalization),
 }
 """Patterns with operators of IR, by the last operator."""
 
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
+    "Reshape": (reshaped_again,),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
 }

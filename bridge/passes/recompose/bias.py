@@ -10,18 +10,28 @@ from bridge.passes.recompose.uses import Uses, along_channels, either_way
 
 
 def convolution_with_bias(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A constant for each channel, added to a convolution without a bias."""
+    """A constant for each channel, or a vector laid along them, added to a convolution without a
+    bias."""
     for value, bias in either_way(node):
         conv = uses.sole(value, "Conv", "ConvTranspose")
         if conv is None or conv.input(2) is not None or value.shape is None:
             continue
-        if value.element is None or not value.element.is_float or values_of(bias) is None:
+        if value.element is None or not value.element.is_float:
             continue
         vector = along_channels(b, bias, value.shape[1], len(value.shape))
+        if vector is not None and values_of(bias) is None:
+            vector = _laid_along(bias)
         if vector is not None:
             b.name = conv.name
             return b.op(conv.op, *conv.inputs[:2], vector, **conv.attributes)
     return None
+
+
+def _laid_along(bias: Value) -> Value | None:
+    """The vector that was reshaped to lie along one axis."""
+    maker = bias.producer
+    vector = maker.inputs[0] if maker is not None and maker.op == "Reshape" else None
+    return vector if vector is not None and vector.rank == 1 else None
 
 
 def gemm(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.types import is_static
 from bridge.operators.idioms import transpose
 from bridge.passes.recompose.uses import Uses
 
@@ -22,22 +23,35 @@ def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     return _named_after(before.inputs[0], node, uses)
 
 
-def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """Transpose of a Transpose."""
+def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Reshape to the shape that there was before another Reshape."""
     value = node.inputs[0]
     before = value.producer if value is not None else None
-    if before is None or before.op != "Transpose" or before.inputs[0] is None:
+    inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
+    if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
         return None
-    first, second = (known_integers(n.input(1)) for n in (before, node))
-    if first is None or second is None or len(first) != len(second):
+    return _named_after(inner, node, uses)
+
+
+def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Transposes of one another."""
+    whole = known_integers(node.input(1))
+    if whole is None:
         return None
-    both = [first[axis] for axis in second]
-    if both == list(range(len(both))):
-        return _named_after(before.inputs[0], node, uses)
-    if uses.sole(value, "Transpose") is None:
+    value, last, alone = node.inputs[0], node, True
+    while value is not None and value.producer is not None and value.producer.op == "Transpose":
+        before = value.producer
+        order = known_integers(before.input(1))
+        if order is None or len(order) != len(whole):
+            break
+        alone = alone and uses.count(value) == 1
+        value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
+        if whole == tuple(range(len(whole))):
+            return _named_after(value, node, uses)
+    if last is node or not alone or value is None:
         return None
-    b.name = before.name
-    return transpose(b, before.inputs[0], *both)
+    b.name = last.name
+    return transpose(b, value, *whole)
 
 
 def _named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:

@@ -30,7 +30,7 @@ LABELS = {
 def lower_node(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     """Rewrites a node whose strings have become places, in place, or appends to `b` what makes its
     outputs instead; whether it did that. Refused where neither can be."""
-    lower = _RULES.get(node.op)
+    lower = LOWERED.get(node.op)
     return lower is not None and bool(lower(b, node, vocabularies))
 
 
@@ -176,11 +176,14 @@ def _number(word: str, whole: bool) -> int | float:
         return 0
 
 
-_RULES: dict[str, Callable[[Builder, Node, Vocabularies], bool | None]] = {
-    **dict.fromkeys(LABELS, _classifier),
+LOWERED: dict[str, Callable[[Builder, Node, Vocabularies], bool | None]] = {
+    "ai.onnx.ml::LinearClassifier": _classifier,
+    "ai.onnx.ml::SVMClassifier": _classifier,
+    "ai.onnx.ml::TreeEnsembleClassifier": _classifier,
     "ai.onnx.ml::OneHotEncoder": _one_hot_encoder,
     "ai.onnx.ml::LabelEncoder": _label_encoder,
     "ai.onnx.ml::CategoryMapper": _category_mapper,
     "Cast": _cast,
     "Gather": _gather,
 }
+"""What operators on strings become."""
