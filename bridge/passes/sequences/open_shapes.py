@@ -5,7 +5,7 @@ Each rule says what a node gives, or None where what goes for other operators go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -35,6 +35,8 @@ from bridge.passes.sequences.open_rank import (
     unview,
     view,
     wide,
+    with_axis,
+    without_axis,
 )
 
 
@@ -130,12 +132,70 @@ def _quantize(b: Builder, node: Node, forms: Forms) -> Form | None:
     return Open(made, form.shape, form.shapes)
 
 
+def _unsqueeze(b: Builder, node: Node, forms: Forms) -> Form | None:
+    form, axes = forms[0], _of_one_end(forms[1])
+    if not isinstance(form, Open) or axes is None:
+        return None
+    shape = form.shape
+    for axis in axes:
+        shape = with_axis(b, shape, axis)
+    return _in_shape(form, shape, (_with(known, axes) for known in form.shapes or ()))
+
+
 def _squeeze(b: Builder, node: Node, forms: Forms) -> Form | None:
     """Without axes, what is not 1 of the shape is left."""
     form = tensor(forms[0])
-    if len(forms) > 1 and forms[1] is not None:
+    if len(forms) == 1 or forms[1] is None:
+        return _squeezed(b, to_open(b, form))
+    axes = _of_one_end(forms[1])
+    if not isinstance(form, Open) or axes is None:
         return None
-    pair = to_open(b, form)
+    shape = form.shape
+    for axis in reversed(axes):
+        shape = without_axis(b, shape, axis)
+    return _in_shape(form, shape, (_without(known, axes) for known in form.shapes or ()))
+
+
+def _of_one_end(form: Form | None) -> tuple[int, ...] | None:
+    """Axes that all count from one end, in the order of their distance from it; None for others."""
+    axes = integers(plain(form))
+    if not axes or len({axis >= 0 for axis in axes}) > 1:
+        return None
+    return tuple(sorted(axes, reverse=axes[0] < 0))
+
+
+def _in_shape(form: Open, shape: Value, known: Iterable[tuple[Dim, ...] | None]) -> Open | None:
+    """The same elements in another shape, of which all is `known` but the cases that fail (None);
+    None where all fail."""
+    if form.shapes is None:
+        return Open(form.data, shape, None)
+    shapes = joined(shape for shape in known if shape is not None)
+    return Open(form.data, as_long_as(shape, shapes), shapes) if shapes else None
+
+
+def _with(shape: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[Dim, ...] | None:
+    """A shape with 1s at these axes of what it is then."""
+    rank = len(shape) + len(axes)
+    if not all(-rank <= axis < rank for axis in axes):
+        return None
+    places, rest = {axis % rank for axis in axes}, iter(shape)
+    return tuple(1 if place in places else next(rest) for place in range(rank))
+
+
+def _without(shape: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[Dim, ...] | None:
+    """A shape without these axes, if they may be 1."""
+    rank = len(shape)
+    if not all(-rank <= axis < rank and _may_be_one(shape[axis]) for axis in axes):
+        return None
+    places = {axis % rank for axis in axes}
+    return tuple(dim for place, dim in enumerate(shape) if place not in places)
+
+
+def _may_be_one(dim: Dim) -> bool:
+    return dim == 1 or not isinstance(dim, int)
+
+
+def _squeezed(b: Builder, pair: Open) -> Open:
     kept = b.op("Not", b.op("Equal", pair.shape, b.constant(1)))
     left = b.op("Compress", pair.shape, kept, axis=0)
     shapes = None if pair.shapes is None else joined(
@@ -179,4 +239,5 @@ _RULES: dict[str, Callable[[Builder, Node, Forms], Form | None]] = {
     "Shape": _shape,
     "Size": _size,
     "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
 }
