@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import bridge
+from tests.support.model_files import FOLDER
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 BRANCHES = """
@@ -387,3 +388,12 @@ def test_a_rank_that_grows_in_forty_ifs(tmp_path: Path) -> None:
     feed.update({f"c{i}": np.array(i % 4 == 0) for i in range(40)})
     boundary, there = bridge.Boundary.of(tmp_path / "a.xml"), OpenVino(tmp_path / "a.xml")
     assert_close([there.run_packed(boundary, feed)["z"]], OnnxRuntime(source).run(feed))
+
+
+def test_a_rank_without_bound_is_refused_with_advice(tmp_path: Path) -> None:
+    text = (FOLDER / "loop_state_grows_in_rank.onnxtxt").read_text()
+    source = tmp_path / "a.onnxtxt"
+    source.write_text(text.replace("y = Neg (z)", "y = Softmax <axis = -1> (z)"))
+    with pytest.raises(bridge.UnsupportedError, match="--output-rank") as refusal:
+        bridge.convert(source, tmp_path / "a.xml")
+    assert [(f.operator, f.where) for f in refusal.value.findings] == [("Softmax", 'graph / Softmax "y"')]

@@ -10,11 +10,10 @@ from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, size_of
-from bridge.operators import Refused
 from bridge.operators.validity import contradiction
 from bridge.passes.ranks import demands, relations
 from bridge.passes.sequences.forms import Forms, Open, joined, plain
-from bridge.passes.sequences.open_rank import shapes_of_open
+from bridge.passes.sequences.open_rank import shapes_of_open, unsettled
 from bridge.vocabulary import operator
 
 MOST_CASES = 64
@@ -67,7 +66,7 @@ def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shap
         return
     count = size_of([len(own) for own in choices])
     if count > MOST_CASES:
-        raise Refused(f"its inputs may have {count} combinations of ranks")
+        raise unsettled(f"its inputs may have {count} combinations of ranks")
     yield from product(*choices)
 
 
@@ -141,6 +140,6 @@ def shapes_after(cases: list[Case], index: int) -> tuple[tuple[Dim, ...], ...]:
     for case in cases:
         shape = case.types[index].shape
         if shape is None:
-            raise Refused("the rank of its output is not known")
+            raise unsettled("the rank of its output is not known")
         found.append(shape)
     return joined(found)

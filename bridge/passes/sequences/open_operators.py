@@ -37,7 +37,14 @@ from bridge.passes.sequences.open_cases import (
     shapes_after,
     trial_of,
 )
-from bridge.passes.sequences.open_rank import rank_of, shapes_of_open, to_rank, unview, view
+from bridge.passes.sequences.open_rank import (
+    rank_of,
+    shapes_of_open,
+    to_rank,
+    unsettled,
+    unview,
+    view,
+)
 from bridge.passes.sequences.open_shapes import on_shapes
 from bridge.vocabulary import has_trait
 
@@ -60,7 +67,7 @@ def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
         return [_broadcast(b, node, forms)]
     cases = possible_cases(node, forms)
     if not cases:
-        raise Refused("its inputs differ in rank")
+        raise unsettled("its inputs differ in rank")
     if len(cases) == 1:
         return [*_in_case(b, node, forms, cases[0])]
     front = _end(node, forms)
@@ -74,7 +81,7 @@ def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
 def _by_element(b: Builder, node: Node, forms: Forms) -> list[Form]:
     form = forms[0]
     if not isinstance(form, Open):
-        raise Refused("an input beside its first has no known rank")
+        raise unsettled("an input beside its first has no known rank")
     rest = [elements(b, f) if isinstance(f, Open) else plain(f) for f in forms[1:]]
     made = b.node(node.op, [form.data, *rest], len(node.outputs), dict(node.attributes))
     return [Open(v, form.shape, form.shapes) for v in made.outputs]
@@ -95,7 +102,7 @@ def _broadcast(b: Builder, node: Node, forms: Forms) -> Form:
     for form in given:
         own = shapes_of_open(form) if isinstance(form, Open) else shapes_of(tensor(form))
         if own is None:
-            raise Refused("the rank of one of its inputs is not known")
+            raise unsettled("the rank of one of its inputs is not known")
         pairs = (broadcast(one, other) for one, other in product(shapes, own))
         shapes = joined(shape for shape in pairs if shape is not None)
     return _on_views(b, node, forms, shapes)

@@ -22,10 +22,18 @@ MOST_RANKS = 8
 """Ranks that a value may have and be said to have a bound."""
 
 
+def unsettled(why: str) -> Refused:
+    """The refusal of what needs to know more of a rank."""
+    return Refused(
+        f"{why}; what leaves it one rank helps: the inputs' shapes (--input-shape), or the rank of "
+        "the output that it goes to (--output-rank)"
+    )
+
+
 def shapes_of_open(form: Open) -> tuple[tuple[Dim, ...], ...]:
     """The shapes that a tensor may have, one for each rank. Refused where nothing bounds them."""
     if form.shapes is None:
-        raise Refused(
+        raise unsettled(
             "nothing bounds the rank of a tensor that it takes: it grows in a Loop, or a shape of "
             "unknown length gives it"
         )
@@ -158,7 +166,7 @@ def sliced(b: Builder, form: Open, port: Sliced) -> Open:
     shapes = shapes_of_open(form)
     axis, rank, front = port.axis, len(shapes[-1]), port.axis >= 0
     if port.keepdims:
-        raise Refused("it takes parts of a tensor of open rank that keep their axis")
+        raise unsettled("it takes parts of a tensor of open rank that keep their axis")
     shape = without_axis(b, form.shape, axis)
     parts = joined(
         tuple(dim for place, dim in enumerate(whole) if place != axis % len(whole))
@@ -166,7 +174,7 @@ def sliced(b: Builder, form: Open, port: Sliced) -> Open:
         if -len(whole) <= axis < len(whole)
     )
     if not parts:
-        raise Refused(
+        raise unsettled(
             f"none of the ranks that it may have has the axis {axis}, along which it is cut"
         )
     return Open(view(b, form, rank, front), as_long_as(shape, parts), parts)

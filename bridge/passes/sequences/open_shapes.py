@@ -13,7 +13,6 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of, shape_in
 from bridge.neutral.types import ANY, I64, I64_MAX, Dim, broadcast, low
-from bridge.operators import Refused
 from bridge.passes.sequences.forms import (
     Form,
     Forms,
@@ -32,6 +31,7 @@ from bridge.passes.sequences.open_rank import (
     shapes_as_long_as,
     shapes_of_open,
     to_rank,
+    unsettled,
     unview,
     view,
     wide,
@@ -95,7 +95,7 @@ def _expand(b: Builder, node: Node, forms: Forms) -> Form | None:
     own = shapes_of(form)
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
-        raise Refused("nothing bounds the rank of its output")
+        raise unsettled("nothing bounds the rank of its output")
     known = shape_in(target)
     shapes: list[tuple[Dim, ...]] = []
     for one, other in product(own, lengths if known is None else (known,)):
