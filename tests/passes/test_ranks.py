@@ -396,4 +396,5 @@ def test_a_rank_without_bound_is_refused_with_advice(tmp_path: Path) -> None:
     source.write_text(text.replace("y = Neg (z)", "y = Softmax <axis = -1> (z)"))
     with pytest.raises(bridge.UnsupportedError, match="--output-rank") as refusal:
         bridge.convert(source, tmp_path / "a.xml")
-    assert [(f.operator, f.where) for f in refusal.value.findings] == [("Softmax", 'graph / Softmax "y"')]
+    (finding,) = refusal.value.findings
+    assert (finding.operator, finding.where) == ("Softmax", 'graph / Softmax "y"')
