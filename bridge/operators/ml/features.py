@@ -182,5 +182,5 @@ def category_mapper(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
 def maps(b: Builder, node: Node) -> Result:
-    """Refused: IR has no maps."""
-    raise Refused("OpenVINO IR has no maps; export the model without them (zipmap=False)")
+    """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
+    raise Refused("a map of it is no output of the model; IR has no maps (zipmap=False)")
