@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bridge.api import convert, load, save, to_onnx, to_openvino
     from bridge.boundary import Boundary, pack, unpack
-    from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
+    from bridge.errors import (
+        BridgeError,
+        InvalidModelError,
+        LimitError,
+        UnsupportedError,
+        UsageError,
+    )
     from bridge.neutral.types import Interval
     from bridge.report import Report
 
@@ -32,6 +38,7 @@ _HOMES = {
     "Report": "bridge.report",
     "BridgeError": "bridge.errors",
     "InvalidModelError": "bridge.errors",
+    "LimitError": "bridge.errors",
     "UnsupportedError": "bridge.errors",
     "UsageError": "bridge.errors",
 }
@@ -41,6 +48,7 @@ __all__ = [
     "BridgeError",
     "Interval",
     "InvalidModelError",
+    "LimitError",
     "Report",
     "UnsupportedError",
     "UsageError",

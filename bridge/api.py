@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
-from bridge.errors import BridgeError, InvalidModelError, UsageError
+from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
 from bridge.files import (
     companion,
     format_of,
@@ -63,6 +63,13 @@ GivenLimits: TypeAlias = "Limits | Mapping[str, int] | None"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
 
+OutputRanks: TypeAlias = "Mapping[str, int]"
+"""Ranks by the output's name."""
+
+
+_Made = TypeVar("_Made")
+
+
 class ConvertOptions(TypedDict, total=False):
     """The options of `convert`."""
 
@@ -70,6 +77,7 @@ class ConvertOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     compress_to_fp16: bool
     keep_branches: bool
+    output_ranks: OutputRanks | None
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -86,14 +94,21 @@ QUIRKS = ("default", "none")
 """Which faults of engines a conversion works round."""
 
 
+DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
+"""Whether all conversions check themselves as with `debug`: for tests."""
+
+
 @contextmanager
-def _known(source: Any) -> Iterator[Any]:
+def _known(source: Any, debug: bool = DEBUG) -> Iterator[Any]:
     """The source as a path, bytes, an onnx.ModelProto, or a Model. Where something unforeseen
     breaks inside, asks the standard's checker whether the model is at fault too: InvalidModelError
-    if so, which names both."""
+    if so, which names both. With `debug` inference takes nothing for unforeseen."""
+    from bridge.neutral.inference import strictly
+
     source = in_memory(source)
     try:
-        yield source
+        with strictly(debug):
+            yield source
     except (BridgeError, MemoryError, RecursionError):
         raise
     except Exception as error:
@@ -196,9 +211,7 @@ def _opset(model: Model, opset: int | None) -> int:
     from bridge.onnx_format.backend import check_opset
 
     if opset is None:
-        if model.format == "onnx" and model.opset is not None:
-            return max(model.opset, OLDEST_OPSET)
-        number = max(DEFAULT_OPSET, _opset_of_elements(model))
+        number = max(_own_opset(model), _opset_of_elements(model))
         check_opset(number)
         return number
     try:
@@ -209,8 +222,20 @@ def _opset(model: Model, opset: int | None) -> int:
     return number
 
 
-_ELEMENT_SINCE = {"f4e2m1": 23, "f8e8m0": 24, "u2": 25}
-"""The ONNX operator sets that first have these element types, where newer than the default."""
+def _own_opset(model: Model) -> int:
+    """The operator set of the ONNX model that a model is or came from, else the default."""
+    import onnx.defs
+
+    if model.opset is None or model.opset > onnx.defs.onnx_opset_version():
+        return DEFAULT_OPSET
+    return max(model.opset, OLDEST_OPSET)
+
+
+_ELEMENT_SINCE = {
+    "f8e4m3fn": 19, "f8e4m3fnuz": 19, "f8e5m2": 19, "f8e5m2fnuz": 19, "i4": 21, "u4": 21,
+    "f4e2m1": 23, "f8e8m0": 24, "u2": 25, "i2": 25,
+}  # fmt: skip
+"""The ONNX operator sets that first have these element types."""
 
 
 def _opset_of_elements(model: Model) -> int:
@@ -229,6 +254,7 @@ def convert(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -240,17 +266,19 @@ def convert(
     """Converts a model to the format that the destination's suffix names.
 
     `opset` is the ONNX operator set to write, 13 to the newest (default: the source's own when it
-    is ONNX, else 21). `input_shapes` gives inputs other shapes, by name; a dimension is a size, a
-    symbol (str), a range (`bridge.Interval(1, 8)`), or None for any size. `compress_to_fp16`
-    stores f32 constants as f16 in IR. `keep_branches` never prunes a branch of an If, in IR, with
-    which OpenVINO may then be unable to run the model. `quirks` says which faults of engines are
-    worked round: "default", all of the supported releases, or "none", for other readers and
-    plugins. `external_data` stores ONNX constants
-    beside the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where
-    it is not beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's
-    goes, but beside no model. `limits` raises what a conversion may cost, by name
-    (`bridge.limits.Limits`). `debug` verifies the graph after each pass; `progress` is called with
-    the name of each step that is done.
+    is ONNX, or an IR that Bridge made of ONNX, else 21). `input_shapes` gives inputs other shapes,
+    by name; a dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or None for
+    any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches` never prunes a
+    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
+    says the rank of outputs, by name, where several are possible; without it, one whose rank data
+    decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
+    `quirks` says which faults of engines are worked round: "default", all of the supported
+    releases, or "none", for other readers and plugins. `external_data` stores ONNX constants beside
+    the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not
+    beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's goes, but
+    beside no model. `limits` raises what a conversion may cost, by name (`bridge.limits.Limits`).
+    `debug` verifies the graph after each pass; `progress` is called with the name of each step that
+    is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
@@ -264,7 +292,11 @@ def convert(
     kind = format_of(target)
     require_place(target)
     if kind == "onnx":
-        misplaced = {"compress_to_fp16": compress_to_fp16, "keep_branches": keep_branches}
+        misplaced = {
+            "compress_to_fp16": compress_to_fp16,
+            "keep_branches": keep_branches,
+            "output_ranks": output_ranks is not None,
+        }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
     for option, given in misplaced.items():
@@ -276,12 +308,18 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
+    ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
-    with limited(allowed), _known(source) as known, _no_collection():
+    debug = debug or DEBUG
+    notes = list(report.notes)
+
+    def attempt(opset: int | None) -> Report:
         model = _loaded(known, weights)
+        if ranks and model.format == kind:
+            raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        report.notes += model.notes
+        report.notes = notes + model.notes
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -290,9 +328,27 @@ def convert(
             quirks,
             debug,
             frozenset(input_shapes or ()),
+            ranks,
         )
-        done = _observer(model, debug, progress)
-        return _save(model, target, context, external_data, force, done)
+        return _save(model, target, context, external_data, force, progress or _silent)
+
+    with limited(allowed), _known(source, debug) as known, _no_collection():
+        return _in_some_opset(attempt, opset) if kind == "onnx" else attempt(None)
+
+
+def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:
+    """What an attempt gives. Where no operator set was asked for and the one that the model had as
+    ONNX cannot say all of it, as an IR may have changed since, another attempt in the default
+    one."""
+    try:
+        return attempt(opset)
+    except UnsupportedError as error:
+        if opset is not None:
+            raise
+        try:
+            return attempt(DEFAULT_OPSET)
+        except UnsupportedError:
+            raise error from None
 
 
 def _check_quirks(quirks: object) -> None:
@@ -300,20 +356,17 @@ def _check_quirks(quirks: object) -> None:
         raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
 
 
-def _observer(
-    model: Model, debug: bool, progress: Callable[[str], None] | None
-) -> Callable[[str], None]:
-    """What to do when a step of a conversion is done."""
+def _ranks(given: OutputRanks | None) -> dict[str, int]:
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+    for name, rank in (given or {}).items():
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
+    return dict(given or {})
 
-    def done(step: str) -> None:
-        if debug:
-            from bridge.neutral.verify import verify
 
-            verify(model.graph, f"after {step}: graph")
-        if progress is not None:
-            progress(step)
-
-    return done
+def _silent(step: str) -> None:
+    """What to do when a step of a conversion is done, where nobody asks."""
 
 
 @contextmanager
@@ -423,14 +476,18 @@ def to_onnx(
     from bridge.pipeline import prepare
 
     _check_quirks(quirks)
-    with limited(read_limits(limits)), _known(source) as known:
+
+    def attempt(opset: int | None) -> onnx.ModelProto:
         model = _loaded(known, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
         proto = to_proto(model, number)
         require_unchanged(model.files)
         return proto
+
+    with limited(read_limits(limits)), _known(source) as known:
+        return _in_some_opset(attempt, opset)
 
 
 @keywords()
@@ -440,6 +497,7 @@ def to_openvino(
     input_shapes: InputShapes | None = None,
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
+    output_ranks: OutputRanks | None = None,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -460,6 +518,7 @@ def to_openvino(
             input_shapes=input_shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            output_ranks=output_ranks,
             quirks=quirks,
             weights=weights,
             limits=limits,

@@ -1,7 +1,9 @@
-"""How the sequences and optionals of an ONNX model look at the boundary of its IR.
+"""How sequences, optionals, maps, strings and tensors of open rank of an ONNX model look at the
+boundary of its IR.
 
-IR has tensors alone. `pack` turns Python lists and None into the inputs of such an IR, `unpack`
-its outputs back into lists and None. The IR's `rt_info` records what its inputs and outputs were.
+IR has tensors of numbers of known rank alone. `pack` turns lists, None and strings into the inputs
+of such an IR, `unpack` its outputs back into these, into arrays and into dicts. The IR's `rt_info`
+records what its inputs and outputs were.
 """
 
 from __future__ import annotations
@@ -17,16 +19,21 @@ from bridge.errors import UsageError
 from bridge.hints import keywords
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
+from bridge.neutral.lists import MAP_KEYS, VOCABULARIES, Lists
 from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import size_of
 from bridge.records import broken, read_record
+from bridge.words import maps_of, places_of, words_at
 
 
 class Boundary(Record):
     """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
-    model that became constants."""
+    model that became constants, `vocabularies` and `map_keys` the lists that tensors in the place
+    of strings and maps belong to."""
 
     constants: tuple[str, ...] = ()
+    vocabularies: Lists = Lists()
+    map_keys: Lists = Lists()
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -35,7 +42,8 @@ class Boundary(Record):
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
-            entries = {key: ["bridge", "metadata", key] for key in (KEY, CONSTANTS)}
+            keys = (KEY, CONSTANTS, VOCABULARIES, MAP_KEYS)
+            entries = {key: ["bridge", "metadata", key] for key in keys}
             return cls._from(
                 {
                     key: source.get_rt_info(entry).astype(str)
@@ -65,7 +73,15 @@ class Boundary(Record):
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise broken("constants", "it holds no names")
         made.constants = tuple(names)
+        made.vocabularies, made.map_keys = (
+            Lists.loads(metadata.get(key), key) for key in (VOCABULARIES, MAP_KEYS)
+        )
         return made
+
+    def __bool__(self) -> bool:
+        """Whether any input or output is packed."""
+        lists = (self.vocabularies, self.map_keys)
+        return bool(self.inputs or self.outputs or any(lists))
 
 
 @keywords()
@@ -74,7 +90,8 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
     `source` is the `.xml`, the `openvino.Model` that was read from it or that `to_openvino` gave,
     or its Boundary. In `feeds` a sequence is a list of arrays and an absent optional is None; what
-    is a plain tensor passes as it is. Sequences become `[total]` and `[length, rank]`.
+    is a plain tensor passes as it is. Sequences become `[total]` and `[length, rank]`, strings
+    their places in the model's vocabulary, i64, of which the last stands for all others.
 
     Raises UsageError for values of another kind than the input's, InvalidModelError for an IR
     that cannot be read.
@@ -94,6 +111,9 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
                 packed[name] = value
             else:
                 packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+        for name, words in boundary.vocabularies.inputs.items():
+            if name in packed:
+                packed[name] = places_of(name, packed[name], words)
     return packed
 
 
@@ -135,10 +155,15 @@ def _dtype(port: Port) -> Any:
 @keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
-    absent optional as None. `source` as for `pack`, as are the errors; a UsageError also where
-    results are missing."""
+    absent optional as None, a tensor of open rank as an array, strings as an array of objects, maps
+    as a list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
+    are missing."""
     boundary = Boundary.of(source)
     _require_mapping("the results", results)
+    results = dict(results)
+    for name, words in boundary.vocabularies.outputs.items():
+        if name in results:
+            results[name] = words_at(name, results[name], words)
     parts = {part for name, port in boundary.outputs.items() for part in port.parts(name)}
     unpacked = {name: value for name, value in results.items() if name not in parts}
     for name, port in boundary.outputs.items():
@@ -150,6 +175,9 @@ def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
             )
         values = [np.asarray(results[part]) for part in port.parts(name)]
         unpacked[name] = _unpack(port, values)
+    for name, keys in boundary.map_keys.outputs.items():
+        if name in unpacked:
+            unpacked[name] = maps_of(name, unpacked[name], keys)
     return unpacked
 
 
@@ -158,6 +186,11 @@ def _unpack(port: Port, values: list[np.ndarray]) -> Any:
         return None
     if port.kind == "tensor":
         return values[0]
+    if port.kind == "open":
+        data, shape = values
+        if size_of(shape.tolist()) != data.size:
+            raise UsageError(f"the shape {shape.tolist()} is not that of {data.size} elements")
+        return data.reshape(shape)
     if port.kind == "elements":
         return values
     data, shapes = values

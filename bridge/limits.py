@@ -30,18 +30,22 @@ FRAMES_PER_GRAPH = 25
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits, by name; whole numbers above 0.
-
-    `nodes`: nodes that a conversion makes; more where the file has many (NODES_PER_NODE).
-    `constants`: bytes of constants that it makes; more where the file has many (BYTES_PER_BYTE).
-    `depth`: graphs, or calls of functions, within one another.
-    `elements`: elements of an `.xml`, fields of an `.onnx`, or brackets of a text that are read.
-    """
+    """The limits, by name; whole numbers above 0. MEANINGS says of what."""
 
     nodes: int = 50_000
     constants: int = 1 << 28
     depth: int = 1_000
     elements: int = 5_000_000
+
+
+MEANINGS = {
+    "nodes": f"nodes that a conversion makes, or {NODES_PER_NODE} for each of the model's",
+    "constants": "bytes of constants that it makes, or "
+    f"{BYTES_PER_BYTE} for each byte of the model and its weights",
+    "depth": "graphs, or calls of functions, within one another",
+    "elements": "elements of an `.xml`, fields of an `.onnx`, or brackets of a text that are read",
+}
+"""What each limit counts."""
 
 
 DEFAULT = Limits()

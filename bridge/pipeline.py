@@ -31,6 +31,11 @@ def _prunes(model: Model, context: Context) -> bool:
     return _from_other(model, context) and not context.keep_branches
 
 
+def _keeps(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are kept."""
+    return _from_other(model, context) and context.keep_branches
+
+
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round."""
     return _from_other(model, context) and context.quirks != "none"
@@ -65,10 +70,14 @@ TO_IR = (
     Pass("passes.boundary.defaults_to_constants", _always),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
+    Pass("passes.maps.lower_maps"),
+    Pass("passes.ranks.settle_ranks"),
     Pass("passes.sequences.lower_sequences"),
-    Pass("passes.ranks.settle_ranks", _prunes),
+    Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.strings.lower_strings"),
     Pass("passes.expand.expand", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -80,13 +89,18 @@ TO_IR = (
 )
 
 TO_ONNX = (
+    Pass("passes.boundary.require_declared_types"),
     Pass("passes.state.lower_state"),
+    Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
+    Pass("passes.maps.restore_maps"),
     Pass("passes.trip_counts.never_end"),
     Pass("passes.dequantize.restore_dequantization"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.sequences.copies.spell_copies", _always),
+    Pass("passes.recompose.recompose_ir"),
     Pass("passes.expand.expand", _always),
+    Pass("passes.recompose.recompose_onnx"),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.written.look_over", _always),
@@ -99,11 +113,19 @@ def prepare(
     """Rewrites a model, in place, until the target can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
-    each step when it is done.
+    each step when it is done; with `context.debug` the graph is verified before that.
     """
-    done("reading")
+    _done("reading", model, context, done)
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
         if step.when(model, context):
             step.run(model, context)
-            done(step.name)
+            _done(step.name, model, context, done)
     return model
+
+
+def _done(step: str, model: Model, context: Context, done: Callable[[str], None]) -> None:
+    if context.debug:
+        from bridge.neutral import verify
+
+        verify.verify(model.graph, f"after {step}: graph")
+    done(step)

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -100,7 +101,8 @@ class SpelledAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One way in which one format writes an operator; the module's docstring explains it."""
+    """One way in which one format writes an operator; the module's docstring explains it.
+    `places` has the index of each of `inputs` by its bare name."""
 
     type: str
     version: int | str
@@ -108,6 +110,7 @@ class Spelling:
     domain: str = ""
     reads: tuple[int | str, ...] = ()
     inputs: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
     as_attributes: dict[str, SpelledAttribute] = field(default_factory=dict)
     attributes: dict[str, SpelledAttribute] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
@@ -117,10 +120,12 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A word of the vocabulary: signature and spellings, newest first."""
+    """A word of the vocabulary: signature and spellings, newest first. `places` has the index of
+    each of `inputs` by its bare name."""
 
     name: str
     inputs: tuple[str, ...]
+    places: dict[str, int]
     outputs: tuple[str, ...]
     attributes: dict[str, Attribute]
     defaults: dict[str, Any]
@@ -131,11 +136,9 @@ class Operator:
     ranks: tuple[int, ...]
     integers: dict[str, str]
 
-    def input_index(self, name: str) -> int:
-        for index, declared in enumerate(self.inputs):
-            if declared.rstrip("?*") == name:
-                return index
-        raise KeyError(f"{self.name} has no input {name}")
+
+def _places(inputs: Sequence[str]) -> dict[str, int]:
+    return {declared.rstrip("?*"): index for index, declared in enumerate(inputs)}
 
 
 def _directory() -> Path:
@@ -234,6 +237,7 @@ def _spelling(
         domain=row.get("domain", ""),
         reads=tuple(row.get("reads", ())),
         inputs=own,
+        places=_places(own),
         as_attributes=as_attributes,
         attributes=spelled,
         absent=absent,
@@ -260,6 +264,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
     return Operator(
         name=name,
         inputs=inputs,
+        places=_places(inputs),
         outputs=tuple(row.get("outputs", ("output",))),
         attributes=attributes,
         defaults={k: a.default for k, a in attributes.items() if a.default is not REQUIRED},
@@ -278,57 +283,68 @@ _TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """What the text of the mapping files tells before they are parsed, which takes time: the text
-    of each family, the family of each operator, and families that may spell a type."""
+    """What the text of the mapping files tells before it is parsed, which takes time: where each
+    family's file begins, the family and the text of each operator's row, and the operators whose
+    rows may spell a type."""
 
-    texts: dict[str, str]
+    beginnings: dict[str, str]
     families: dict[str, str]
+    rows: dict[str, str]
     spelling: dict[str, tuple[str, ...]]
 
 
 @cache
 def _index() -> _Index:
-    texts: dict[str, str] = {}
+    beginnings: dict[str, str] = {}
     families: dict[str, str] = {}
+    rows: dict[str, str] = {}
     spelling: dict[str, dict[str, None]] = {}
     for path in sorted(_directory().glob("*.toml")):
         family, text = path.stem, path.read_text(encoding="utf-8")
-        texts[family] = text
-        headers = dict.fromkeys(a or b for a, b in _HEADER.findall(text))
-        for op in headers:
+        headers = list(_HEADER.finditer(text))
+        starts = [header.start() for header in headers] + [len(text)]
+        beginnings[family] = text[: starts[0]]
+        for header, end in zip(headers, starts[1:], strict=True):
+            op = header[1] or header[2]
+            row = text[header.start() : end]
             if families.setdefault(op, family) != family:
                 raise ValueError(f"mappings: {op} is in {families[op]} and in {family}")
-        types = (*(op.rpartition("::")[2] for op in headers), *_TYPE.findall(text))
-        for type in types:
-            spelling.setdefault(type, {})[family] = None
-    return _Index(texts, families, {type: tuple(found) for type, found in spelling.items()})
+            rows[op] = rows.get(op, "") + row
+            for type in (op.rpartition("::")[2], *_TYPE.findall(row)):
+                spelling.setdefault(type, {})[op] = None
+    return _Index(
+        beginnings, families, rows, {type: tuple(found) for type, found in spelling.items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
-    """A mapping file: its operators, and what it says of operators without rows."""
+class _Beginning:
+    """What a mapping file says of operators without rows."""
 
-    operators: dict[str, Operator]
-    domains: tuple[str, ...]
-    reads: tuple[str, ...]
+    domains: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 @cache
-def _family(family: str) -> _Family:
-    rows = tomllib.loads(_index().texts[family])
-    domains, reads = rows.pop("domains", ()), rows.pop("reads", ())
-    table = {name: _operator(name, row, family) for name, row in rows.items()}
-    return _Family(table, tuple(domains), tuple(reads))
+def _beginnings() -> dict[str, _Beginning]:
+    """The families that say something of operators without rows."""
+    parsed = {family: tomllib.loads(text) for family, text in _index().beginnings.items()}
+    return {
+        family: _Beginning(**{key: tuple(names) for key, names in table.items()})
+        for family, table in parsed.items()
+        if table
+    }
 
 
 def families() -> tuple[str, ...]:
     """The names of all families."""
-    return tuple(_index().texts)
+    return tuple(_index().beginnings)
 
 
+@cache
 def operators_of(family: str) -> dict[str, Operator]:
     """The operators of a family by their neutral names."""
-    return _family(family).operators
+    return {op: _row(op) for op, other in _index().families.items() if other == family}
 
 
 @cache
@@ -338,10 +354,16 @@ def operators() -> dict[str, Operator]:
 
 
 @cache
+def _row(op: str) -> Operator:
+    index = _index()
+    ((name, row),) = tomllib.loads(index.rows[op]).items()
+    return _operator(name, row, index.families[op])
+
+
+@cache
 def operator(op: str) -> Operator | None:
     """The operator of a neutral name; None for a name that is no word of the vocabulary."""
-    family = _index().families.get(op)
-    return None if family is None else operators_of(family)[op]
+    return _row(op) if op in _index().families else None
 
 
 def has_trait(op: str, trait: str) -> bool:
@@ -356,6 +378,11 @@ def family_of(op: str) -> str | None:
     return _index().families.get(op) or _families_of_domains().get(op.rpartition("::")[0])
 
 
+def _that_spell(type: str) -> list[Operator]:
+    """The operators whose rows may spell a type."""
+    return [_row(op) for op in _index().spelling.get(type, ())]
+
+
 @cache
 def families_of_type(format: str, type: str) -> tuple[str, ...]:
     """The families that may read nodes of `type` (`domain::Type` outside ONNX's own domain)."""
@@ -363,26 +390,18 @@ def families_of_type(format: str, type: str) -> tuple[str, ...]:
     if domain in _families_of_domains():
         return (_families_of_domains()[domain],)
     spelled = (
-        family
-        for family in _index().spelling.get(bare, ())
-        for row in operators_of(family).values()
+        row.family
+        for row in _that_spell(bare)
         for spelling in (row.onnx if format == "onnx" else row.ir)
         if spelling.type == bare and spelling.domain == domain
     )
-    further = (family for family in _outside() if type in _family(family).reads)
+    further = (family for family, said in _beginnings().items() if type in said.reads)
     return tuple(dict.fromkeys((*spelled, *further)))
 
 
 @cache
-def _outside() -> tuple[str, ...]:
-    """The families that say something of operators without rows."""
-    texts = _index().texts.items()
-    return tuple(family for family, text in texts if re.search(r"^domains\b", text, re.MULTILINE))
-
-
-@cache
 def _families_of_domains() -> dict[str, str]:
-    return {domain: family for family in _outside() for domain in _family(family).domains}
+    return {domain: family for family, said in _beginnings().items() for domain in said.domains}
 
 
 @cache
@@ -390,8 +409,7 @@ def onnx_rows(domain: str, type: str) -> list[tuple[Operator, Spelling]]:
     """The rows of a type of one of ONNX's domains, newest spelling first."""
     rows = [
         (row, spelling)
-        for family in _index().spelling.get(type, ())
-        for row in operators_of(family).values()
+        for row in _that_spell(type)
         for spelling in row.onnx
         if spelling.type == type and spelling.domain == domain
     ]
@@ -402,12 +420,11 @@ def onnx_rows(domain: str, type: str) -> list[tuple[Operator, Spelling]]:
 def _ir_rows(type: str) -> dict[str, list[tuple[Operator, Spelling]]]:
     """The rows of a layer type by operator set ("opset1", ..., or an extension's name)."""
     table: dict[str, list[tuple[Operator, Spelling]]] = {}
-    for family in _index().spelling.get(type, ()):
-        for row in operators_of(family).values():
-            for spelling in row.ir:
-                if spelling.type == type:
-                    for version in (spelling.version, *spelling.reads):
-                        table.setdefault(ir_opset(version), []).append((row, spelling))
+    for row in _that_spell(type):
+        for spelling in row.ir:
+            if spelling.type == type:
+                for version in (spelling.version, *spelling.reads):
+                    table.setdefault(ir_opset(version), []).append((row, spelling))
     return table
 
 

@@ -61,6 +61,8 @@ def compare(expected: Any, actual: Any, rtol: float, atol: float) -> Difference:
             return Difference(ok=True)
         absent = "is absent, expected a value" if actual is None else "has a value, expected none"
         return Difference(ok=False, problem=absent)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return _compare_maps(expected, actual, rtol, atol)
     if isinstance(expected, list) or isinstance(actual, list):
         return _compare_sequences(expected, actual, rtol, atol)
     expected, actual = np.asarray(expected), np.asarray(actual)
@@ -73,6 +75,18 @@ def compare(expected: Any, actual: Any, rtol: float, atol: float) -> Difference:
             ok=False, problem=f"shape {list(actual.shape)}, expected {list(expected.shape)}"
         )
     return _compare_arrays(expected, actual, rtol, atol)
+
+
+def _compare_maps(
+    expected: dict[Any, Any], actual: dict[Any, Any], rtol: float, atol: float
+) -> Difference:
+    """Maps with the same keys, in whatever order, by their values."""
+    if expected.keys() != actual.keys():
+        return Difference(ok=False, problem=f"keys {list(actual)}, expected {list(expected)}")
+    wanted, found = (
+        np.array([each[key] for key in expected], np.float32) for each in (expected, actual)
+    )
+    return _compare_arrays(wanted, found, rtol, atol)
 
 
 def _is_text(array: np.ndarray) -> bool:
@@ -176,6 +190,8 @@ def tolerance(expected: Any, rtol: float) -> float:
     import ml_dtypes
 
     dtype = getattr(expected, "dtype", None)
+    if dtype is None:
+        return rtol
     try:
         info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         return max(rtol, 2 * float(info.eps))

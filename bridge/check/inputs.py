@@ -7,7 +7,7 @@ that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
+from bridge.passes.strings.vocabularies import words_of_inputs
 from bridge.vocabulary import has_trait, operator
 
 # The values an operator's input can take: lowest and highest. `size` is the size of what the
@@ -127,12 +128,13 @@ class Inputs:
 
     def __init__(self, model: Model) -> None:
         consumers = _consumers(model.graph)
+        self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
         self._uses = {value: list(_uses(value, consumers)) for value in self.values}
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
-        maker = _Maker(recipe, largest)
+        maker = _Maker(recipe, largest, self._words)
         return {value.name: maker.make(value, self._uses[value]) for value in self.values}
 
 
@@ -159,9 +161,10 @@ def open_sizes(value: Value) -> dict[str, Dim]:
 class _Maker:
     """Draws the inputs of one recipe. Sizes, once drawn, hold for all inputs."""
 
-    def __init__(self, recipe: Recipe, largest: int) -> None:
+    def __init__(self, recipe: Recipe, largest: int, words: Mapping[Value, Sequence[str]]) -> None:
         self.recipe = recipe
         self.largest = largest
+        self.words = words
         self.rng = np.random.default_rng(recipe.seed)
         self.sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
         self.length = int(self.rng.integers(1, 4))  # of all sequences
@@ -186,7 +189,10 @@ class _Maker:
                 f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
                 "smaller sizes"
             )
-        array = drawn = self._tensor(type.element, shape, uses)
+        words = self.words.get(value)
+        array = drawn = (
+            _drawn(self.rng, words, shape) if words else self._tensor(type.element, shape, uses)
+        )
         if value.name in self.recipe.scales:
             array = array * self.recipe.scales[value.name]
         if value.name in self.recipe.fills:
@@ -304,11 +310,16 @@ class _Maker:
         return None
 
 
+def _drawn(rng: np.random.Generator, words: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
+    """Strings of these words."""
+    drawn = rng.choice(np.array(words, dtype=object), shape)
+    return np.asarray(drawn, dtype=object).reshape(shape)
+
+
 def _free(rng: np.random.Generator, element: Element, shape: tuple[int, ...]) -> np.ndarray:
     """Values of an input that may be anything."""
     if element.name == "string":
-        words = rng.choice(np.array(_WORDS, dtype=object), shape)
-        return np.asarray(words, dtype=object).reshape(shape)
+        return _drawn(rng, _WORDS, shape)
     if element.kind == "bool":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if element.is_integer:
@@ -370,8 +381,8 @@ def _input_name(node: Node, index: int) -> str:
 def _axis(node: Node, default: int) -> int | None:
     """The axis an operator works along: an attribute, or an input that must be known."""
     row = operator(node.op)
-    if row is not None and "axis" in (name.rstrip("?*") for name in row.inputs):
-        value = node.input(row.input_index("axis"))
+    if row is not None and "axis" in row.places:
+        value = node.input(row.places["axis"])
         known = integers(value)
         return default if value is None else known[0] if known else None
     axis = node.attributes.get("axis", default)

@@ -48,7 +48,7 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
                 for port, name in named
             )
         boundary = Boundary.of(model)
-        if boundary.inputs or boundary.outputs:
+        if boundary:
             session = PackedSession(session, boundary)
         return session, f"{said})"
     try:

@@ -1,22 +1,29 @@
-"""An IR whose inputs or outputs stand for sequences and optionals, seen as the ONNX model is."""
+"""An IR whose inputs or outputs stand for what it does not have, seen as the ONNX model is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from bridge.boundary import Boundary, pack, unpack
 from bridge.check.engines import EngineError, Port, Session, run_each
 
 
 class PackedSession:
-    """Takes and gives lists and None where the tensors of `session` stand for them."""
+    """Takes and gives lists, None, strings and maps where the tensors of `session` stand for
+    them."""
 
     def __init__(self, session: Session, boundary: Boundary) -> None:
         self._session = session
         self._boundary = boundary
-        self.inputs = _ports(session.inputs, boundary.inputs)
-        self.outputs = _ports(session.outputs, boundary.outputs)
+        vocabularies, maps = boundary.vocabularies, boundary.map_keys
+        inputs = _strings(session.inputs, vocabularies.inputs)
+        outputs = _maps(_strings(session.outputs, vocabularies.outputs), maps.outputs)
+        self.inputs = _ports(inputs, boundary.inputs)
+        self.outputs = _ports(outputs, boundary.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
@@ -38,6 +45,24 @@ class PackedSession:
         return {port.name: unpacked[port.name] for port in self.outputs}
 
 
+def _strings(ports: tuple[Port, ...], words: Mapping[str, Any]) -> tuple[Port, ...]:
+    """The ports, those of strings with their type."""
+    return tuple(
+        replace(port, dtype=np.dtype(object)) if words.keys() & {port.name, *port.aliases} else port
+        for port in ports
+    )
+
+
+def _maps(ports: tuple[Port, ...], keys: Mapping[str, Any]) -> tuple[Port, ...]:
+    """The ports, those of maps as lists of these."""
+    return tuple(
+        replace(port, dtype=None, shape=None, kind="sequence")
+        if keys.keys() & {port.name, *port.aliases}
+        else port
+        for port in ports
+    )
+
+
 def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ...]:
     """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
     owners = {part: name for name, own in packed.items() for part in own.parts(name)}
@@ -48,7 +73,8 @@ def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ..
             seen[port.name] = port
         else:
             owner = owners[names[0]]
-            kind = "optional" if packed[owner].optional else "sequence"
+            own = packed[owner]
+            kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
             seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]
     # A sequence without elements has no tensor at all.
     for name, own in packed.items():

@@ -94,19 +94,22 @@ class Pair:
         raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
 
     def _begin_with_onnx(self) -> None:
-        """Sequences and optionals are drawn for an ONNX model; an IR has only their tensors."""
-        if self.source.suffix.lower() != ".xml" or not Boundary.of(self.source).inputs:
+        """Sequences, optionals and strings are drawn for an ONNX model; an IR has their tensors."""
+        if self.source.suffix.lower() != ".xml":
+            return
+        boundary = Boundary.of(self.source)
+        if not (boundary.inputs or boundary.vocabularies.inputs):
             return
         if self.against is None or self.against.suffix.lower() == ".xml":
             raise UsageError(
-                f"{self.source}: its inputs stand for sequences or optionals; "
+                f"{self.source}: its inputs stand for sequences, optionals or strings; "
                 "check the ONNX model instead, with this file as the other one"
             )
         self.source, self.against = self.against, self.source
         self.facts = {"source": self.facts["against"], "against": self.facts["source"]}
         self.notes.append(
-            f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
-            f"held to {self.source.name} and not the other way round"
+            f"the inputs of {self.against.name} stand for sequences, optionals or strings, so that "
+            f"it is held to {self.source.name} and not the other way round"
         )
 
     def _round_weights(self) -> None:

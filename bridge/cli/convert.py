@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bridge.cli.options import Limit, Quiet, given_limits, input_shapes
+from bridge.cli.options import Limit, Quiet, given_limits, input_shapes, output_ranks
 from bridge.cli.output import echo, progress, size_of
 
 
@@ -27,7 +27,8 @@ def convert(
         int | None,
         typer.Option(
             metavar="N",
-            help="ONNX operator set to write (default: the source's own if it is ONNX, else 21).",
+            help="ONNX operator set to write (default: the source's own if it is or was ONNX, "
+            "else 21).",
         ),
     ] = None,
     input_shape: Annotated[
@@ -47,9 +48,17 @@ def convert(
         typer.Option(
             "--keep-branches",
             help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
-            "model, as it cannot compute values of unknown rank.",
+            "model, as it refuses branches that contradict themselves.",
         ),
     ] = False,
+    output_rank: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=RANK",
+            help="Say the rank of an output that may have several (IR only); may be repeated. "
+            "Without it, an output whose rank data decide becomes NAME.data and NAME.shape.",
+        ),
+    ] = None,
     quirks: Annotated[
         str,
         typer.Option(
@@ -101,6 +110,7 @@ def convert(
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx model.xml --check
+      bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
     """
     import bridge
 
@@ -117,6 +127,7 @@ def convert(
             input_shapes=shapes,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
+            output_ranks=output_ranks(output_rank),
             quirks=quirks,
             external_data=external_data,
             weights=weights,

@@ -18,6 +18,10 @@ def ops(
     missing: Annotated[
         bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
     ] = False,
+    quirks: Annotated[
+        bool,
+        typer.Option("--quirks", help="The faults of engines that conversions work round instead."),
+    ] = False,
 ) -> None:
     """List the operators, their versions in both formats, and how each is converted.
 
@@ -26,7 +30,7 @@ def ops(
       row      a row of mappings/ spells it
       rule     a rule in bridge/operators/ rewrites it
       body     the ONNX standard's own function body takes its place
-      passes   it is code of its own: control flow, sequences
+      passes   it is code of its own: control flow, sequences, maps, strings
       -        it cannot be converted in this direction
       (blank)  the format to convert from has no such operator
 
@@ -35,7 +39,13 @@ def ops(
       bridge ops
       bridge ops Conv 'Reduce*'
       bridge ops --missing
+      bridge ops --quirks
     """
+    if quirks:
+        if names or missing:
+            raise UsageError("--quirks lists all of them: give no operator, and no --missing")
+        _quirks()
+        return
     from fnmatch import fnmatchcase
     from itertools import groupby
 
@@ -52,4 +62,23 @@ def ops(
     for family, lines in groupby(found, key=lambda line: line.family):
         rows = [(line.name, line.onnx, line.ir, line.to_ir, line.to_onnx) for line in lines]
         table(("operator", "ONNX", "IR", "ONNX → IR", "IR → ONNX"), rows, f"{family}:")
+        echo("")
+
+
+def _quirks() -> None:
+    from bridge.quirks import FOR_IR, FOR_ONNX
+
+    for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path):
+        quirk = at.quirk
+        echo(f"{at.path}:")
+        echo(f"  {quirk.symptom}")
+        facts = [
+            ("seen in", f"{quirk.engine} {quirk.releases}"),
+            ("upstream", quirk.issue),
+            ("costs", quirk.cost),
+            ("file", f"bridge/quirks/{at.path.replace('.', '/')}.py"),
+        ]
+        for name, fact in facts:
+            if fact:
+                echo(f"  {name + ':':10}{fact}")
         echo("")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.errors import UsageError
+from bridge.limits import MEANINGS
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -16,8 +17,8 @@ Limit = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=N",
-        help="Raise what a model may cost; may be repeated. The message that refuses one says "
-        "which limit it is.",
+        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
+        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
     ),
 ]
 
@@ -56,6 +57,19 @@ def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
             raise UsageError(f"--limit {text}: is not NAME=N; write for example nodes=1000000")
         limits[name.strip()] = int(number)
     return limits
+
+
+def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
+    """Ranks by output name, from texts like `y=2`. Raises UsageError for other texts."""
+    ranks: dict[str, int] = {}
+    for text in texts or ():
+        name, _, rank = text.rpartition("=")
+        if not name or not re.fullmatch(r"\d{1,3}", rank):
+            raise UsageError(f"--output-rank {text}: is not NAME=RANK; write for example y=2")
+        if name in ranks:
+            raise UsageError(f'--output-rank {text}: "{name}" is given twice')
+        ranks[name] = int(rank)
+    return ranks or None
 
 
 def parse_dimension(dim: str, option: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
 from bridge.ir_format.names import join_names
+from bridge.ir_format.origin import dump as dump_origin
 from bridge.ir_format.rt_info import write_rt_info
 from bridge.ir_format.symbols import dump as dump_symbols
 from bridge.ir_format.text import attribute
@@ -44,7 +45,8 @@ def _net(model: Model, file: File) -> str:
         writer.result(value, layer_name, join_names(output_names), extras)
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
-    metadata = {**model.metadata, **dump_symbols(ends)}
+    origin = dump_origin(model, file.bodies, file.named, file.numbered)
+    metadata = {**model.metadata, **origin, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(
         [

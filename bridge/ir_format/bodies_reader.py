@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.document import Xml
 from bridge.ir_format.layers import Layer, number, read_layers
+from bridge.ir_format.text import Xml
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
@@ -61,7 +61,7 @@ def read_if(
     where = f"{where} / {layer}"
     if not inputs:
         raise InvalidModelError(f"{where}: has no condition")
-    node = Node("If", [_boolean(builder, inputs[0])], [], {}, (), layer.name)
+    node = Node("If", [_boolean(builder, inputs[0])], [], {}, (), layer.given)
     maps = {branch: _read_maps(layer, f"{branch}_port_map", where) for branch in ("then", "else")}
     indices: dict[Value, int] = {}
     entries = [entry for found in maps.values() for entry in found.inputs.values()]
@@ -95,7 +95,7 @@ def read_loop(
 ) -> Sequence[Value]:
     """Appends a Loop: IR's Loop has trip count and condition, its TensorIterator has neither."""
     where = f"{where} / {layer}"
-    node = Node("Loop", _heads(builder, layer, inputs, where), [], {}, (), layer.name)
+    node = Node("Loop", _heads(builder, layer, inputs, where), [], {}, (), layer.given)
     maps = _read_maps(layer, "port_map", where)
     numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0], where)
     repeats = _repeated_outputs(maps.outputs, numbers)
@@ -248,17 +248,20 @@ def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
 def _in_result_order(
     layer: Layer, uses: list[tuple[int, OutputPort]], where: str
 ) -> list[tuple[int, OutputPort]]:
-    """Uses of body results in the file's order of the Result layers."""
+    """Uses of body results in the file's order of the Result layers. One that nothing uses keeps
+    what it is given from being removed, and stays."""
     order: dict[int, int] = {}
     for xml in layer.xml.iterfind("body/layers/layer"):
         if xml.get("type") == "Result":
             order[number(xml, "id", where)] = len(order)
-    for id, _ in uses:
+    used = {id for id, _ in uses}
+    for id in used:
         if id not in order:
             raise InvalidModelError(
                 f"{where}: its port map names layer {id}, no Result of the body"
             )
-    return sorted(uses, key=lambda use: order[use[0]])
+    spare = [(id, Yield(None)) for id in order if id not in used]
+    return sorted([*uses, *spare], key=lambda use: order[use[0]])
 
 
 def _read_body(
@@ -280,6 +283,7 @@ def _read_body(
     budget().graph(reader.depth, where)
     layers = read_layers(xml, where, reader.notes)
     graph = Graph()
+    reader.bodies.append(graph)
     body = Body(graph)
     parameters = [inner for inner in layers if inner.type == "Parameter"]
     values = _enter_body(body, node, parameters, ports, outer, where)
@@ -316,7 +320,7 @@ def _enter_body(
         constant = outer[layer.id].constant if isinstance(port, Invariant) else None
         value = parameter(layer, where)
         if constant is not None:
-            values[layer.id] = builder.tensor(constant, value.names, layer.name)
+            values[layer.id] = builder.tensor(constant, value.names, layer.given)
             continue
         body.add_entry(value, port)
         values[layer.id] = _enter(builder, node, value, port)
@@ -354,7 +358,7 @@ def _append(
     repeats = repeats or {}
     outputs = values_of_ports(layer.outputs)
     own = [value for index, value in enumerate(outputs) if index not in repeats]
-    builder.node(node.op, node.inputs, own, {}, bodies, layer.name, extras_of(layer, layer.data))
+    builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer, layer.data))
     for index, first in repeats.items():
         builder.node("Identity", [outputs[first]], [outputs[index]])
     return outputs

@@ -14,14 +14,19 @@ from bridge.neutral.types import BOOL, I64, TensorType
 
 _BODY_INDENT = "\t\t\t"
 
+_DEEPEST_INDENT = 60
+"""Tabs before the layers of a body, at most: with one more per body, a file would grow with the
+square of its depth."""
+
 
 class _BodyWriter:
     """A body while it is written. Each output has a Result of its own: of one that two outputs
     shared, OpenVINO could not tell which state gives its value after no iteration."""
 
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
-        indent = outer.indent + _BODY_INDENT
+        indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
         self.tag = tag
+        outer.file.bodies.append(body.graph)
         self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
@@ -43,6 +48,7 @@ class _BodyWriter:
         """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
         plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
         read = {value for node in body.graph.nodes for value in node.inputs}
+        read.update(value for value, exit in body.exits() if exit == Yield(None))
         for value, port in body.entries():
             if not isinstance(port, Carried) or value in read:
                 continue

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from bridge.errors import InvalidModelError
+from bridge.ir_format.text import Xml
 from bridge.limits import budget
 
 PIECE = 1 << 20
@@ -20,9 +21,6 @@ LONGEST = 1 << 26
 
 STRANGERS = 1000
 """Elements of a `<net>` that no IR has, from which on the file is none."""
-
-Xml = Any
-"""An element: `xml.etree.ElementTree.Element`."""
 
 
 def read_document(path: Path, take: Callable[[Xml, Xml], None]) -> Xml:
@@ -120,35 +118,3 @@ class _Reading:
 
 class _PrologEnds(Exception):
     pass
-
-
-_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-_VALUE = str.maketrans({
-    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;",
-    "\r": "&#13;",
-})  # fmt: skip
-
-
-def inner_xml(element: Xml) -> str:
-    """The elements inside an element, as text."""
-    return "".join(map(as_text, element))
-
-
-def as_text(element: Xml) -> str:
-    """An element as text, however deep."""
-    parts: list[str] = []
-    stack: list[Any] = [element]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            parts.append(item)
-            continue
-        values = "".join(f' {k}="{v.translate(_VALUE)}"' for k, v in item.attrib.items())
-        tail = (item.tail or "").translate(_TEXT) if item is not element else ""
-        if not len(item) and not item.text:
-            parts.append(f"<{item.tag}{values}/>{tail}")
-            continue
-        parts.append(f"<{item.tag}{values}>{(item.text or '').translate(_TEXT)}")
-        stack.append(f"</{item.tag}>{tail}")
-        stack.extend(reversed(item))
-    return "".join(parts)

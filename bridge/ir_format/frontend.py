@@ -10,19 +10,22 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import Xml, read_document
+from bridge.ir_format.document import read_document
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
+from bridge.ir_format.origin import Origin
+from bridge.ir_format.origin import load as load_origin
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
+from bridge.ir_format.text import Xml
 from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
 from bridge.ir_format.weights import WeightsReader
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import meet
-from bridge.operators import Refused, reader
+from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.spelling import unspell
 from bridge.operators.validity import contradiction, impropriety
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
@@ -59,11 +62,13 @@ def read(xml: Path, weights: Path | None = None) -> Model:
             + (f". {older}" if version < VERSIONS[0] else "")
         )
     where = net.get("name") or xml.stem
-    reader = Reader(version, WeightsReader(weights or xml.with_suffix(".bin"), stamps))
+    entries, metadata = read_rt_info(net)
+    origin = load_origin(metadata)
+    weights_reader = WeightsReader(weights or xml.with_suffix(".bin"), stamps)
+    reader = Reader(version, weights_reader, origin)
     layers = arrange(layers, edges, where, reader.notes)
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
-    entries, metadata = read_rt_info(net)
     symbols = load_symbols(metadata)
     for value in parameters.values():
         restore_symbols(value, value.name, symbols)
@@ -74,7 +79,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     graph.output_names = _output_names(graph, [by_id[id] for id in results], by_id, version)
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
         restore_symbols(value, name, symbols)
-    return Model(
+    model = Model(
         graph,
         "ir",
         metadata=metadata,
@@ -88,6 +93,8 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         files=stamps,
         notes=reader.notes,
     )
+    origin.give(model, reader.bodies)
+    return model
 
 
 def _drop_what_is_read(xml: Xml) -> None:
@@ -122,12 +129,15 @@ def _output_names(
 
 
 class Reader:
-    """What the graphs of one file have in common: the IR version, the weights, how many graphs lie
-    around the one that is being read, and what a report should tell of how they were read."""
+    """What the graphs of one file have in common: the IR version, the weights, what the model was
+    before, its bodies in order, how many graphs lie around the one that is being read, and what a
+    report should tell of how they were read."""
 
-    def __init__(self, version: int, weights: WeightsReader) -> None:
+    def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
         self.weights = weights
+        self.origin = origin
+        self.bodies: list[Graph] = []
         self.depth = 0
         self.notes: list[str] = []
 
@@ -141,6 +151,7 @@ class Reader:
         for layer in layers:
             if layer.type == "Parameter":
                 continue
+            layer.given = self.origin.given(layer.name, layer.type, layer.id)
             inputs = []
             for id, index in layer.sources:
                 made = values.get(id, ())
@@ -164,11 +175,11 @@ class Reader:
         self, nodes: list[Node], layer: Layer, inputs: list[Value], where: str
     ) -> Sequence[Value]:
         """Appends the nodes of one layer; the values of its outputs."""
-        builder = Builder(nodes, layer.name)
+        builder = Builder(nodes, layer.given)
         if layer.type == "Const":
             tensor = self.weights.tensor(layer, where)
             names = [name for port in layer.outputs[:1] for name in port.names]
-            value = builder.tensor(tensor, names, layer.name)
+            value = builder.tensor(tensor, names, layer.given)
             assert value.producer is not None
             value.producer.extras = extras_of(layer)
             return [value]
@@ -190,7 +201,7 @@ class Reader:
             outputs = values_of_ports(layer.outputs)
             try:
                 unspell(
-                    builder, operator, spelling, inputs, attributes, outputs, layer.name,
+                    builder, operator, spelling, inputs, attributes, outputs, layer.given,
                     extras_of(layer, further),
                 )  # fmt: skip
             except KeyError as error:
@@ -225,7 +236,7 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
         return None
     node = Node(
         layer.type, list(inputs), values_of_ports(layer.outputs), _Attributes(layer, where), (),
-        layer.name,
+        layer.given,
     )  # fmt: skip
     start = len(builder.nodes)
     try:
@@ -235,6 +246,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
         raise
     except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: {error}") from error
+    except BREAKS as error:
+        raise InvalidModelError(f"{where} / {layer}: {unforeseen(error)}") from error
     if made is None:
         return None
     values: list[Value] = []
@@ -308,7 +321,7 @@ def _raw(
     nodes.append(
         Node(
             f"{layer.version}::{layer.type}", list(inputs), outputs, dict(layer.data), (),
-            layer.name, extras,
+            layer.given, extras,
         )
     )  # fmt: skip
     return outputs

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_shape, format_static, format_value
-from bridge.ir_format.names import UniqueNames, clean, join_names
+from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
 from bridge.ir_format.text import attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
@@ -24,10 +24,15 @@ TARGET = Target("ir")
 @dataclass
 class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
-    unknown element type came from IR (`dynamic_types`), its port stays dynamic."""
+    unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
+    written, in order; `numbered` says how far layers of one name are numbered, and `named` are
+    those that were given a name as if it had been made."""
 
     weights: WeightsWriter
     dynamic_types: bool
+    bodies: list[Graph] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    numbered: dict[str, int] = field(default_factory=dict)
     findings: list[Unsupported] = field(default_factory=list)
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
@@ -61,7 +66,7 @@ class GraphWriter:
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
         self._next_id = 0
-        self._names = UniqueNames(node.name for node in graph.nodes)
+        self._names = UniqueNames((node.name for node in graph.nodes), file.numbered)
         self._names_of: dict[Node, str] = {}
 
     def claim_names(self, asked: Sequence[str] = ()) -> list[str]:
@@ -172,7 +177,7 @@ class GraphWriter:
         for spelled in self._spelled:
             node = spelled.node
             if node.op != "Constant" and node.name:
-                self._names_of[node] = self._names.take(node.name, "")
+                self._names_of[node] = self._given(node.name)
         for spelled in self._spelled:
             node = spelled.node
             if node.op == "Constant":
@@ -192,7 +197,18 @@ class GraphWriter:
     def identify(self, node: Node, type: str) -> tuple[int, str]:
         """The id and the name of a node's layer."""
         id = self._take_id()
-        return id, self._names_of.get(node) or self._names.take("", f"{type}_{id}")
+        return id, self._named(self._names_of.get(node, ""), f"{type}_{id}")
+
+    def _given(self, name: str) -> str:
+        """The name of a layer that was given one."""
+        taken = self._names.take(name, "")
+        if is_numbered(taken) and taken == name:
+            self.file.named.append(name)
+        return taken
+
+    def _named(self, given: str, otherwise: str) -> str:
+        """The name of a layer, which was given one or was not."""
+        return given or self._names.take("", otherwise)
 
     def constant(self, tensor: Tensor, value: Value, node: Node | None = None) -> None:
         """Appends a Const that makes `value`."""
@@ -207,7 +223,8 @@ class GraphWriter:
             "size": str(size),
         }
         id = self._take_id()
-        name = self._names.take(node.name if node is not None else "", f"Const_{id}")
+        given = self._given(node.name) if node is not None and node.name else ""
+        name = self._named(given, f"Const_{id}")
         extras = node.extras if node is not None else None
         self.layer(id, name, "Const", "opset1", data, [], [value], extras, node=node)
 
@@ -247,7 +264,8 @@ class GraphWriter:
             lines.append(f"{tab}<input>\n")
             for index, value in enumerate(inputs):
                 self._edge(value, id, index)
-                lines.append(self._port(index, value, "", info.get(("input", index))))
+                own = info.get(("input", index)) if info else None
+                lines.append(self._port(index, value, "", own))
             lines.append(f"{tab}</input>\n")
         if outputs:
             lines.append(f"{tab}<output>\n")
@@ -256,7 +274,7 @@ class GraphWriter:
                 self._ports[value] = id, port
                 names = self.tensor_names.get(value)
                 text = f" names={attribute(join_names(names))}" if names else ""
-                own = info.get(("output", port - len(inputs)))
+                own = info.get(("output", port - len(inputs))) if info else None
                 lines.append(self._port(port, value, text, own))
             lines.append(f"{tab}</output>\n")
         lines.extend(after)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
-from bridge.ir_format.document import Xml, inner_xml
 from bridge.ir_format.names import split_names
+from bridge.ir_format.text import Xml, inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
@@ -32,7 +33,8 @@ class Port:
 
 @dataclass(slots=True)
 class Layer:
-    """A layer. `sources[i]` is the layer and the output index that feed input `i`."""
+    """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
+    name that somebody gave it, "" where it has one only because every layer has."""
 
     id: int
     name: str
@@ -44,6 +46,7 @@ class Layer:
     outputs: list[Port] = field(default_factory=list)
     sources: list[tuple[int, int]] = field(default_factory=list)
     rt_info: str = ""
+    given: str = ""
 
     def __str__(self) -> str:
         return f'{self.type} "{self.name}"'
@@ -100,7 +103,8 @@ def read_layer(xml: Xml, where: str) -> Layer:
         number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
         xml,
     )  # fmt: skip
-    for child in xml:
+    layer.given = layer.name
+    for child in _first_of_each(xml):
         match child.tag:
             case "data":
                 layer.data = dict(child.attrib)
@@ -111,6 +115,15 @@ def read_layer(xml: Xml, where: str) -> Layer:
             case "rt_info":
                 layer.rt_info = inner_xml(child)
     return layer
+
+
+def _first_of_each(xml: Xml) -> Iterator[Xml]:
+    """The first child of each tag, as OpenVINO reads them."""
+    seen: set[str] = set()
+    for child in xml:
+        if child.tag not in seen:
+            seen.add(child.tag)
+            yield child
 
 
 def _type(text: str, version: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _SEPARATOR = re.compile(r"(?<!\\),")
-_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def split_names(text: str) -> list[str]:
@@ -18,6 +18,10 @@ def split_names(text: str) -> list[str]:
 def join_names(names: Iterable[str]) -> str:
     """The attribute that lists names. OpenVINO escapes commas but no backslashes, so a name that
     ends in a backslash can only stand last; where several do, only the first of them is kept."""
+    names = list(names)
+    joined = ",".join(names)
+    if "\\" not in joined and joined.count(",") < max(len(names), 1):
+        return joined
     plain = [name for name in names if not name.endswith("\\")]
     awkward = [name for name in names if name.endswith("\\")]
     return ",".join(name.replace(",", "\\,") for name in plain + awkward[:1])
@@ -25,16 +29,33 @@ def join_names(names: Iterable[str]) -> str:
 
 def clean(name: str) -> str:
     """A name without the characters that XML cannot hold."""
-    return _FORBIDDEN.sub("\ufffd", name)
+    return name if name.isprintable() else _FORBIDDEN.sub("\ufffd", name)
+
+
+_NUMBERED = re.compile(r"(.+)_([1-9][0-9]{0,8})", re.DOTALL)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a name is one that numbering could have made."""
+    return _NUMBERED.fullmatch(name) is not None
+
+
+def unnumbered(name: str) -> tuple[str, int]:
+    """A name without its number, and that; 0 where it has none."""
+    found = _NUMBERED.fullmatch(name)
+    return (found[1], int(found[2])) if found is not None else (name, 0)
 
 
 class UniqueNames:
     """Gives every layer of a graph a name of its own. Names that are `given` are not handed out
-    to layers that have none."""
+    to layers that have none. `numbered` learns how far the layers are numbered that were given the
+    same name."""
 
-    def __init__(self, given: Iterable[str]) -> None:
+    def __init__(self, given: Iterable[str], numbered: dict[str, int] | None = None) -> None:
         self._reserved = {clean(name) for name in given}
         self._used: set[str] = set()
+        self._numbered = numbered if numbered is not None else {}
+        self._last: dict[str, int] = {}
 
     def take(self, wanted: str, otherwise: str) -> str:
         """`wanted` where it is free, else it or `otherwise` with a number behind it."""
@@ -43,9 +64,12 @@ class UniqueNames:
             self._used.add(wanted)
             return wanted
         base = name = wanted or clean(otherwise)
-        number = 0
+        number = self._last.get(base, 0)
         while name in self._used or name in self._reserved:
             number += 1
             name = f"{base}_{number}"
+        self._last[base] = number
+        if wanted and number:
+            self._numbered[base] = max(number, self._numbered.get(base, 0))
         self._used.add(name)
         return name

@@ -6,8 +6,7 @@ which OpenVINO reads and keeps like any other entry.
 
 from __future__ import annotations
 
-from bridge.ir_format.document import Xml, as_text
-from bridge.ir_format.text import attribute
+from bridge.ir_format.text import Xml, as_text, attribute
 
 
 def read_rt_info(net: Xml) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from bridge.ir_format.names import clean
+
+Xml = Any
+"""An element: `xml.etree.ElementTree.Element`."""
 
 _SPECIAL = re.compile(r"[^ !#-%'-;=?-~]")
 _ESCAPES = {
     ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;",
     ord("\t"): "&#9;", ord("\n"): "&#10;", ord("\r"): "&#13;",
 }  # fmt: skip
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_VALUE = str.maketrans({
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;",
+    "\r": "&#13;",
+})  # fmt: skip
 
 
 def attribute(value: str) -> str:
@@ -18,3 +27,28 @@ def attribute(value: str) -> str:
     if _SPECIAL.search(value) is None:
         return f'"{value}"'
     return f'"{clean(value).translate(_ESCAPES)}"'
+
+
+def inner_xml(element: Xml) -> str:
+    """The elements inside an element, as text."""
+    return "".join(map(as_text, element))
+
+
+def as_text(element: Xml) -> str:
+    """An element as text, however deep."""
+    parts: list[str] = []
+    stack: list[Any] = [element]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        values = "".join(f' {k}="{v.translate(_VALUE)}"' for k, v in item.attrib.items())
+        tail = (item.tail or "").translate(_TEXT) if item is not element else ""
+        if not len(item) and not item.text:
+            parts.append(f"<{item.tag}{values}/>{tail}")
+            continue
+        parts.append(f"<{item.tag}{values}>{(item.text or '').translate(_TEXT)}")
+        stack.append(f"</{item.tag}>{tail}")
+        stack.extend(reversed(item))
+    return "".join(parts)

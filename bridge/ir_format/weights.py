@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from bridge.errors import InvalidModelError
 from bridge.files import Stamp, bytes_in, stamp_of
 from bridge.ir_format.attributes import parse_element
-from bridge.ir_format.layers import Layer
 from bridge.ir_format.strings import pack_strings, unpack_strings
 from bridge.limits import budget
 from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 from bridge.operators.ir_texts import integer, split_list
+
+if TYPE_CHECKING:
+    from bridge.ir_format.layers import Layer
 
 ALIGNMENT = 64
 """Where a tensor of at least as many bytes begins; a smaller one begins at a multiple of 8."""

@@ -32,16 +32,23 @@ class EdgeExtras(NodeExtras, total=False):
     name: str
 
 
+class Note(TypedDict, total=False):
+    """What a part of an ONNX model says beyond the computation."""
+
+    doc_string: str
+    metadata_props: dict[str, str]
+
+
 class OnnxExtras(TypedDict, total=False):
-    """Of an ONNX model. `notes` is a GraphProto with the doc_strings and metadata_props of the
-    graph and its boundary, and nothing else."""
+    """Of an ONNX model. `notes` are those of its inputs and outputs by name, and that of the graph
+    itself under ""."""
 
     producer_name: str
     producer_version: str
     domain: str
     model_version: int
     doc_string: str
-    notes: object
+    notes: dict[str, Note]
 
 
 class IrExtras(TypedDict, total=False):

@@ -184,6 +184,12 @@ class Graph:
                     stack.append(body.graph)
 
 
+def names_of_outputs(graph: Graph) -> list[str]:
+    """The names by which the outside asks for the outputs of a top-level graph."""
+    names = graph.output_names or [""] * len(graph.outputs)
+    return [name or value.name for name, value in zip(names, graph.outputs, strict=True)]
+
+
 @dataclass(slots=True)
 class Body:
     """A nested graph and its ports: `inputs[i]` says where `graph.inputs[i]` comes from,

@@ -1,7 +1,8 @@
-"""The record, in a model's metadata, of the sequences and optionals at its boundary.
+"""The record, in a model's metadata, of the sequences, optionals and tensors of open rank at its
+boundary.
 
-IR has tensors alone; the record says which of them stand for what, so that they can be packed and
-unpacked (`bridge/boundary.py`) and the way back to ONNX can restore them.
+IR has tensors of known rank alone; the record says which of them stand for what, so that they can
+be packed and unpacked (`bridge/boundary.py`) and the way back to ONNX can restore them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ CONSTANTS = "constant_inputs"
 
 @dataclass
 class Port:
-    """One sequence or optional. `kind`: "ragged" (`.data` and `.shapes`), "elements" (`.0` to
-    `.count-1`) or "tensor" (an optional tensor, under its own name). `element` is the element
-    type's name, `shape` that of a tensor or of each element: sizes, symbols, and None for any
-    size; None as a whole where ranks differ. Where the elements of a ragged sequence differ in
-    rank (`mixed`), it is as long as the longest, and the rows of `.shapes` of the others end in
-    -1s."""
+    """One sequence, optional or tensor of open rank. `kind`: "ragged" (`.data` and `.shapes`),
+    "elements" (`.0` to `.count-1`), "tensor" (an optional tensor, under its own name) or "open" (a
+    tensor whose rank is known at run time alone: `.data`, its elements in their order, and
+    `.shape`). `element` is the element type's name, `shape` that of a tensor or of each element:
+    sizes, symbols, and None for any size; None as a whole where ranks differ. Where the elements of
+    a ragged sequence differ in rank (`mixed`), it is as long as the longest, and the rows of
+    `.shapes` of the others end in -1s."""
 
     kind: str
     element: str
@@ -53,6 +55,8 @@ class Port:
         own = [f"{name}.present"] if self.optional else []
         if self.kind == "tensor":
             return [*own, name]
+        if self.kind == "open":
+            return [*own, f"{name}.data", f"{name}.shape"]
         if self.kind == "ragged":
             return [*own, f"{name}.data", f"{name}.shapes"]
         return [*own, *(f"{name}.{i}" for i in range(self.count))]
@@ -98,7 +102,7 @@ class Record:
 
 
 _WHAT = "sequences"
-_KINDS = ("ragged", "elements", "tensor")
+_KINDS = ("ragged", "elements", "tensor", "open")
 _MOST_ELEMENTS = 1 << 20
 
 

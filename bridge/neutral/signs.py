@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Value
+from collections.abc import Iterator
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Invariant, Yield
 from bridge.vocabulary import has_trait
 
 
@@ -18,9 +21,25 @@ def is_not_negative(value: Value | None, depth: int = 8) -> bool:
         return False
     if has_trait(producer.op, "not_negative"):
         return True
+    if producer.op == "If":
+        place = producer.outputs.index(value)
+        return all(is_not_negative(v, depth - 1) for v in _given(producer, place))
     parts = (is_not_negative(v, depth - 1) for v in producer.inputs)
     if producer.op == "Max":
         return any(parts)
     if has_trait(producer.op, "not_negative_of_all"):
         return all(parts)
     return has_trait(producer.op, "elements_of_first") and next(parts)
+
+
+def _given(node: Node, place: int) -> Iterator[Value | None]:
+    """What the branches of an If give for an output; what they hand through, as it is outside."""
+    for body in node.bodies:
+        captured = {
+            value: node.inputs[port.input]
+            for value, port in body.entries()
+            if isinstance(port, Invariant)
+        }
+        for value, exit in body.exits():
+            if exit == Yield(place):
+                yield captured.get(value, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import ExitStack
 from types import TracebackType
@@ -17,7 +18,8 @@ _PIECE = 1 << 26
 
 class RangeCopier:
     """Appends ranges of files to `target`, a file opened for writing; every file it reads from
-    stays open until the copier is closed. Large ranges are copied by the kernel where it can."""
+    stays open until the copier is closed. Large ranges are copied by the kernel where it can, their
+    holes as holes."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
@@ -64,19 +66,40 @@ class RangeCopier:
         if not hasattr(os, "copy_file_range"):
             return 0
         self._target.flush()
+        file, target = source.fileno(), self._target.fileno()
+        sparse = _is_sparse(file)
+        begin = os.lseek(target, 0, os.SEEK_CUR)
         copied = 0
-        try:
-            while copied < range.length:
-                count = os.copy_file_range(
-                    source.fileno(),
-                    self._target.fileno(),
-                    min(range.length - copied, _PIECE),
-                    range.offset + copied,
-                )
-                if not count:
-                    break
-                copied += count
-        except OSError:
-            pass
-        self._target.seek(0, os.SEEK_END)
+        while copied < range.length:
+            place, left = range.offset + copied, range.length - copied
+            hole, data = _parts(file, place) if sparse else (0, left)
+            if hole:
+                copied += min(hole, left)
+                os.ftruncate(target, begin + copied)
+                os.lseek(target, begin + copied, os.SEEK_SET)
+                continue
+            try:
+                count = os.copy_file_range(file, target, min(left, data, _PIECE), place)
+            except OSError:
+                break
+            if not count:
+                break
+            copied += count
+        self._target.seek(begin + copied)
         return copied
+
+
+def _is_sparse(file: int) -> bool:
+    """Whether a file may have holes: it takes less room than it has bytes."""
+    status = os.fstat(file)
+    return status.st_blocks * 512 < status.st_size and hasattr(os, "SEEK_DATA")
+
+
+def _parts(file: int, place: int) -> tuple[int, int]:
+    """The sizes of the hole that begins at a place of a file and of the data behind it."""
+    end = os.fstat(file).st_size
+    try:
+        begin = os.lseek(file, place, os.SEEK_DATA)
+        return begin - place, os.lseek(file, begin, os.SEEK_HOLE) - begin
+    except OSError as error:
+        return max(end - place, 0) if error.errno == errno.ENXIO else 0, _PIECE

@@ -25,23 +25,23 @@ def verify(graph: Graph, where: str = "graph") -> None:
     _graph(graph, where, set())
 
 
-def _fail(where: str, what: str) -> NoReturn:
-    raise VerificationError(f"{where}: {what}")
+def _fail(where: str, what: str, node: Node | None = None) -> NoReturn:
+    at = where if node is None else f"{where} / {node!r}"
+    raise VerificationError(f"{at}: {what}")
 
 
 def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
     _inputs(graph, where, everywhere)
     seen = set(graph.inputs)
     for node in graph.nodes:
-        at = f"{where} / {node!r}"
         for taken in node.inputs:
             if taken is not None and taken not in seen:
-                _fail(at, f"uses {taken}, which nothing before it in its graph makes")
-        _outputs(node, at, everywhere)
+                _fail(where, f"uses {taken}, which nothing before it in its graph makes", node)
+        _outputs(node, where, everywhere)
         seen.update(node.outputs)
-        _node(node, at)
+        _node(node, where)
         for index, body in enumerate(node.bodies):
-            _graph(body.graph, f"{at} / body {index}", everywhere)
+            _graph(body.graph, f"{where} / {node!r} / body {index}", everywhere)
     for value in graph.outputs:
         if value not in seen:
             _fail(where, f"its output {value} is not made in it")
@@ -58,68 +58,68 @@ def _inputs(graph: Graph, where: str, everywhere: set[Value]) -> None:
         everywhere.add(value)
 
 
-def _outputs(node: Node, at: str, everywhere: set[Value]) -> None:
+def _outputs(node: Node, where: str, everywhere: set[Value]) -> None:
     for value in node.outputs:
         if value in everywhere:
-            _fail(at, f"makes {value}, which is made already")
+            _fail(where, f"makes {value}, which is made already", node)
         if value.producer is not node:
-            _fail(at, f"is not the producer of its output {value}")
+            _fail(where, f"is not the producer of its output {value}", node)
         everywhere.add(value)
 
 
-def _node(node: Node, at: str) -> None:
+def _node(node: Node, where: str) -> None:
     if node.op == "Constant":
-        _constant(node, at)
+        _constant(node, where)
         return
     if fault := fault_of(node.op, node.attributes):
-        _fail(at, fault)
+        _fail(where, fault, node)
     if node.op == "If":
-        _if(node, at)
+        _if(node, where)
     elif node.op == "Loop":
-        _loop(node, at)
+        _loop(node, where)
     elif node.bodies:
-        _fail(at, "has bodies, but only If and Loop may")
+        _fail(where, "has bodies, but only If and Loop may", node)
 
 
-def _constant(node: Node, at: str) -> None:
+def _constant(node: Node, where: str) -> None:
     tensor = node.attributes.get("value")
     if not isinstance(tensor, Tensor):
-        _fail(at, "is a Constant without a value")
+        _fail(where, "is a Constant without a value", node)
     type = node.outputs[0].type
     if type != TensorType(tensor.element, tensor.shape):
-        _fail(at, f"its output is {type}, its value {tensor}")
+        _fail(where, f"its output is {type}, its value {tensor}", node)
 
 
-def _ports(node: Node, body: Body, at: str) -> None:
+def _ports(node: Node, body: Body, where: str) -> None:
     if len(body.inputs) != len(body.graph.inputs):
-        _fail(at, f"{len(body.inputs)} ports for {len(body.graph.inputs)} body inputs")
+        _fail(where, f"{len(body.inputs)} ports for {len(body.graph.inputs)} body inputs", node)
     if len(body.outputs) != len(body.graph.outputs):
-        _fail(at, f"{len(body.outputs)} ports for {len(body.graph.outputs)} body outputs")
+        _fail(where, f"{len(body.outputs)} ports for {len(body.graph.outputs)} body outputs", node)
     for port in body.inputs:
         index = None if isinstance(port, Iteration) else port.input
         if index is not None and not (index < len(node.inputs) and node.inputs[index] is not None):
-            _fail(at, f"{port} names an input that is not there")
+            _fail(where, f"{port} names an input that is not there", node)
         if isinstance(port, Carried) and port.output >= len(body.outputs):
-            _fail(at, f"{port} names an output that is not there")
+            _fail(where, f"{port} names an output that is not there", node)
     taken: set[int] = set()
     for exit in body.outputs:
         index = exit.output if isinstance(exit, Yield | Stacked) else None
         if index is None:
             continue
         if index >= len(node.outputs) or index in taken:
-            _fail(at, f"{exit} names an output that is not there, or is given already")
+            _fail(where, f"{exit} names an output that is not there, or is given already", node)
         taken.add(index)
     if len(taken) != len(node.outputs):
-        _fail(at, "some of its outputs come from no body output")
+        _fail(where, "some of its outputs come from no body output", node)
 
 
-def _if(node: Node, at: str) -> None:
+def _if(node: Node, where: str) -> None:
     if len(node.bodies) != 2 or not node.inputs or node.inputs[0] is None:
-        _fail(at, "needs a condition and two bodies")
+        _fail(where, "needs a condition and two bodies", node)
     for body in node.bodies:
-        _ports(node, body, at)
+        _ports(node, body, where)
         if not all(isinstance(p, Yield) and p.output is not None for p in body.outputs):
-            _fail(at, "a branch may only yield")
+            _fail(where, "a branch may only yield", node)
     types: dict[int, Value] = {}
     for body in node.bodies:
         for value, port in body.exits():
@@ -128,16 +128,16 @@ def _if(node: Node, at: str) -> None:
             try:
                 join(other.type, value.type)
             except TypeError:
-                _fail(at, f"output {port.output} is {other.type} or {value.type}")
+                _fail(where, f"output {port.output} is {other.type} or {value.type}", node)
 
 
-def _loop(node: Node, at: str) -> None:
+def _loop(node: Node, where: str) -> None:
     if len(node.bodies) != 1 or len(node.inputs) < 2:
-        _fail(at, "needs a trip count and a condition (or None for each) and one body")
+        _fail(where, "needs a trip count and a condition (or None for each) and one body", node)
     (body,) = node.bodies
-    _ports(node, body, at)
+    _ports(node, body, where)
     if sum(isinstance(p, Condition) for p in body.outputs) > 1:
-        _fail(at, "has more than one condition")
+        _fail(where, "has more than one condition", node)
 
 
 def fingerprint(node: Node) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ import onnx.helper
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Target
+from bridge.neutral.extras import Note, OnnxExtras
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
@@ -19,7 +20,7 @@ from bridge.onnx_format.attributes import write_attribute
 from bridge.onnx_format.loops import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
 from bridge.onnx_format.node import write_node
-from bridge.onnx_format.signature import signature
+from bridge.onnx_format.signature import leave_out_defaults, signature
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
@@ -94,7 +95,7 @@ class Writer:
         self.target = Target("onnx", opset)
         self.external = external
         self.names = Names()
-        self.used: set[Value] = set()
+        self.used: dict[Value, int] = {}
         self.domains: dict[str, int] = {}
         self.shared: dict[int, str] = {}
         self.stream = stream
@@ -104,8 +105,9 @@ class Writer:
     def model(self) -> onnx.ModelProto:
         """The ModelProto."""
         proto = onnx.ModelProto()
-        info: Mapping[str, object] = self.source.extras.get("onnx", {})
-        proto.producer_name = "bridge"
+        info: OnnxExtras = self.source.extras.get("onnx", {})
+        if self.source.opset is None:
+            proto.producer_name = "bridge"
         for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if key in info:
                 setattr(proto, key, info[key])
@@ -116,9 +118,7 @@ class Writer:
         self._graph(graph, proto.graph, None)
         for name, tensor in shared:
             self._initializer(proto.graph, name, tensor)
-        notes = info.get("notes")
-        if isinstance(notes, onnx.GraphProto):
-            _write_notes(notes, proto.graph)
+        _write_notes(info.get("notes", {}), proto.graph)
         proto.opset_import.add(domain="", version=self.target.opset)
         for domain in sorted(self.domains):
             proto.opset_import.add(domain=domain, version=self.domains[domain])
@@ -174,7 +174,7 @@ class Writer:
             name = self.shared.get(id(tensor))
             if name is not None:
                 return name
-        self.used.add(value)
+        self.used.setdefault(value, len(self.used))
         return self.names.of[value]
 
     def _graph(self, graph: Graph, proto: onnx.GraphProto, body: Body | None) -> list[str]:
@@ -200,15 +200,19 @@ class Writer:
         for value in node.outputs:
             type = onnx.TypeProto()
             write_type(value.type, type)
-            if value.names and type.WhichOneof("value") and value not in graph.outputs:
+            if type.WhichOneof("value") and value not in graph.outputs:
                 proto.value_info.add(name=self.names.of[value], type=type)
 
     def initializers(self, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the constants of a graph that something in it uses."""
-        for node in graph.nodes:
-            if node.op == "Constant" and node.outputs[0] in self.used:
-                name = self.names.of[node.outputs[0]]
-                self._initializer(proto, name, node.attributes["value"])
+        """Writes the constants of a graph that something in it uses: in the order of the file
+        where that was ONNX, else in that in which they are used, since where an IR has them says
+        nothing."""
+        constants = {n.outputs[0]: n for n in graph.nodes if n.op == "Constant"}
+        used = [value for value in constants if value in self.used]
+        if self.source.format != "onnx":
+            used.sort(key=self.used.__getitem__)
+        for value in used:
+            self._initializer(proto, self.names.of[value], constants[value].attributes["value"])
 
     def _boundary(self, graph: Graph, proto: onnx.GraphProto) -> None:
         for value in graph.inputs:
@@ -242,6 +246,11 @@ class Writer:
         node.output.append(name)
         return name
 
+    def _copied(self, value: Value, otherwise: str) -> str:
+        """A name for a copy of a value: one that it has and nothing is called by."""
+        free = (name for name in value.names[1:] if not self.names.is_taken(name))
+        return next(free, value.name or otherwise)
+
     def _initializer(self, proto: onnx.GraphProto, name: str, tensor: Tensor) -> None:
         if self.external is not None and self.external.takes(tensor):
             self.external.reference(tensor, proto.initializer.add(name=name))
@@ -269,10 +278,14 @@ class Writer:
         spelling, why = choose(node, self.target)
         if spelling is not None:
             write_node(node, spelling, self.name_of, proto)
+            version = int(spelling.version) if spelling.domain else self.target.opset
+            leave_out_defaults(proto, version)
             if spelling.domain:
-                self.domains[spelling.domain] = self.source.opsets.get(
-                    spelling.domain, int(spelling.version)
-                )
+                known = self.source.opsets.get(spelling.domain, 0)
+                if known == 0 or self.source.format != "onnx":
+                    written = self.domains.get(spelling.domain, 0)
+                    known = max(int(spelling.version), written, known)
+                self.domains[spelling.domain] = known
         elif self.source.format == "onnx" and "::" in node.op:
             self._unknown(node, proto)
         else:
@@ -345,7 +358,7 @@ class Writer:
             if isinstance(port, Invariant):
                 outer = node.inputs[port.input]
                 assert outer is not None
-                self.used.add(outer)
+                self.used.setdefault(outer, len(self.used))
         self.names.enter(body, node.inputs)
         proto.name = body.graph.name or "body"
         given = []
@@ -363,7 +376,7 @@ class Writer:
                 name = self.name_of(value)
                 seen.add(value)
             else:
-                name = self.identity(value, proto, value.name or f"output_{index}")
+                name = self.identity(value, proto, self._copied(value, f"output_{index}"))
                 given.append(name)
             info = proto.output.add()
             info.name = name
@@ -373,16 +386,15 @@ class Writer:
         self.where.pop()
 
 
-def _write_notes(notes: onnx.GraphProto, graph: onnx.GraphProto) -> None:
+def _write_notes(notes: Mapping[str, Note], graph: onnx.GraphProto) -> None:
     """Writes what the source said of the graph, its inputs and outputs beside the computation."""
-    if notes.doc_string:
-        graph.doc_string = notes.doc_string
-    graph.metadata_props.extend(notes.metadata_props)
-    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
-        by_name = {info.name: info for info in infos}
-        for note in kept:
-            if note.name in by_name:
-                by_name[note.name].MergeFrom(note)
+    parts = [("", graph), *((info.name, info) for info in (*graph.input, *graph.output))]
+    for name, part in parts:
+        note = notes.get(name, {})
+        if note.get("doc_string"):
+            part.doc_string = note["doc_string"]
+        for key, text in note.get("metadata_props", {}).items():
+            part.metadata_props.add(key=key, value=text)
 
 
 def check_opset(opset: int) -> None:

@@ -14,7 +14,7 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
-from bridge.neutral.extras import NodeExtras
+from bridge.neutral.extras import NodeExtras, Note
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
@@ -358,16 +358,17 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
 
 
-def _notes(graph: onnx.GraphProto) -> onnx.GraphProto:
-    """What a graph, its inputs and outputs say beyond the computation, and nothing else."""
-    notes = onnx.GraphProto(doc_string=graph.doc_string, metadata_props=graph.metadata_props)
-    for kept, infos in ((notes.input, graph.input), (notes.output, graph.output)):
-        for info in infos:
-            if info.doc_string or info.metadata_props:
-                kept.add(
-                    name=info.name, doc_string=info.doc_string, metadata_props=info.metadata_props
-                )
-    return notes
+def _notes(graph: onnx.GraphProto) -> dict[str, Note]:
+    """What a graph, its inputs and outputs say beyond the computation, by name ("": the graph)."""
+    parts = [("", graph), *((info.name, info) for info in (*graph.input, *graph.output))]
+    return {
+        name: {
+            "doc_string": part.doc_string,
+            "metadata_props": {entry.key: entry.value for entry in part.metadata_props},
+        }
+        for name, part in parts
+        if part.doc_string or part.metadata_props
+    }
 
 
 def _holds_graph(proto: onnx.NodeProto) -> bool:

@@ -17,7 +17,7 @@ _Option = onnx.defs.OpSchema.FormalParameterOption
 class Signature:
     """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
     types of attributes (by the number that `AttributeProto.type` has) with those that must be
-    given."""
+    given and, as bytes of an AttributeProto, what others are where they are not."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
@@ -25,6 +25,7 @@ class Signature:
     optional_outputs: frozenset[int]
     attributes: dict[str, int]
     required_attributes: frozenset[str]
+    defaults: frozenset[bytes]
 
 
 @cache
@@ -43,7 +44,23 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
         frozenset(i for i, p in enumerate(schema.outputs) if p.option == _Option.Optional),
         {name: int(a.type.value) for name, a in schema.attributes.items()},
         frozenset(name for name, a in schema.attributes.items() if a.required),
+        frozenset(
+            a.default_value.SerializeToString()
+            for a in schema.attributes.values()
+            if a.default_value.name
+        ),
     )
+
+
+def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
+    """Removes the attributes of a node that say what the standard takes for granted."""
+    declared = signature(proto.op_type, version, proto.domain)
+    if declared is None or not declared.defaults:
+        return
+    kept = [a for a in proto.attribute if a.SerializeToString() not in declared.defaults]
+    if len(kept) < len(proto.attribute):
+        del proto.attribute[:]
+        proto.attribute.extend(kept)
 
 
 def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:

@@ -6,7 +6,7 @@ relies on strings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import onnx
@@ -19,12 +19,12 @@ _A = onnx.AttributeProto
 def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.ModelProto, int]:
     """The model, with escapes for what is no UTF-8 in its texts, and how many nodes it has in all
     its graphs and functions. Only its `own` messages are changed, others copied before."""
-    count, whole = 0, True
+    count = 0
+    kinds: set[type] = {str}
     for message in _messages(proto, grafts):
-        if isinstance(message, onnx.NodeProto):
-            count += 1
-        whole = whole and all(isinstance(text, str) for text in _texts(message))
-    if whole:
+        count += type(message) is onnx.NodeProto
+        kinds.update(map(type, _TEXTS[type(message)](message)))
+    if kinds == {str}:
         return proto, count
     if not own:
         copied = onnx.ModelProto()
@@ -69,37 +69,31 @@ def _nodes(nodes: Iterable[onnx.NodeProto], graphs: list[onnx.GraphProto]) -> It
                 yield attribute.t
 
 
-def _texts(message: Any) -> Iterator[Any]:  # noqa: C901 (one case for each kind of message)
-    """The texts of a message itself."""
-    match message:
-        case onnx.NodeProto():
-            yield from (message.op_type, message.name, message.domain, message.overload)
-            yield message.doc_string
-            yield from message.input
-            yield from message.output
-        case onnx.AttributeProto():
-            yield from (message.name, message.ref_attr_name)
-        case onnx.ValueInfoProto():
-            yield from (message.name, message.doc_string)
-            type = message.type
-            while (kind := type.WhichOneof("value")) in ("sequence_type", "optional_type"):
-                type = getattr(type, kind).elem_type
-            for dim in type.tensor_type.shape.dim:
-                yield dim.dim_param
-        case onnx.TensorProto():
-            yield from (message.name, *(e.value for e in message.external_data))
-        case onnx.StringStringEntryProto():
-            yield from (message.key, message.value)
-        case onnx.OperatorSetIdProto():
-            yield message.domain
-        case onnx.GraphProto():
-            yield from (message.name, message.doc_string)
-        case onnx.FunctionProto():
-            yield from (message.name, message.domain, message.overload)
-            yield from (*message.input, *message.output, *message.attribute)
-        case onnx.ModelProto():
-            yield from (message.producer_name, message.producer_version, message.domain)
-            yield message.doc_string
+def _info_texts(info: onnx.ValueInfoProto) -> Iterator[Any]:
+    yield from (info.name, info.doc_string)
+    type = info.type
+    while (kind := type.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        type = getattr(type, kind).elem_type
+    for dim in type.tensor_type.shape.dim:
+        yield dim.dim_param
+
+
+_TEXTS: dict[type, Callable[[Any], Iterable[Any]]] = {
+    onnx.NodeProto: lambda m: (
+        m.op_type, m.name, m.domain, m.overload, m.doc_string, *m.input, *m.output
+    ),
+    onnx.AttributeProto: lambda m: (m.name, m.ref_attr_name),
+    onnx.ValueInfoProto: _info_texts,
+    onnx.TensorProto: lambda m: (m.name, *(e.value for e in m.external_data)),
+    onnx.StringStringEntryProto: lambda m: (m.key, m.value),
+    onnx.OperatorSetIdProto: lambda m: (m.domain,),
+    onnx.GraphProto: lambda m: (m.name, m.doc_string),
+    onnx.FunctionProto: lambda m: (
+        m.name, m.domain, m.overload, *m.input, *m.output, *m.attribute
+    ),
+    onnx.ModelProto: lambda m: (m.producer_name, m.producer_version, m.domain, m.doc_string),
+}  # fmt: skip
+"""The texts of a message itself, by its type."""
 
 
 def _repair(message: Any) -> None:

@@ -43,6 +43,13 @@ class Refused(Exception):
     """Raised by a rule for a node that the target cannot express: why, and what would help."""
 
 
+BREAKS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+"""How a node that nobody has looked over breaks a rule: what the rule takes for granted of its
+inputs and attributes is not so."""
+
+
 _expansions: dict[tuple[str, str], Rule] = {}
 _readers: dict[tuple[str, str], list[Reader]] = {}
 
@@ -82,6 +89,12 @@ def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Call
         return rule
 
     return register
+
+
+def unforeseen(error: Exception) -> str:
+    """What is said of a node that broke a rule (BREAKS)."""
+    text = f", {error}" if str(error) else ""
+    return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
 
 
 @cache

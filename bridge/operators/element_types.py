@@ -87,7 +87,7 @@ def integer_types(b: Builder, node: Node) -> Result:
     row = operator(node.op)
     if row is None or not row.integers:
         return None
-    places = {row.input_index(name): kind for name, kind in row.integers.items()}
+    places = {row.places[name]: kind for name, kind in row.integers.items()}
     elements = {_element(node, i) for i in places if node.input(i) is not None}
     if "i64" not in places.values() and elements <= {I32}:
         return None

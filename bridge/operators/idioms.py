@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import I64, I64_MAX, Element, size_of
+from bridge.neutral.types import I64, I64_MAX, Element, format_shape, size_of
 from bridge.operators import Refused
 
 UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
@@ -129,9 +129,13 @@ def zeros(b: Builder, like: Value, *dims: int | Value) -> Value:
 
 
 def size(b: Builder, x: Value, axis: int) -> Value:
-    """The size of one axis of `x`, an i64 scalar."""
-    if x.shape is not None and isinstance(x.shape[axis], int):
-        return b.constant(x.shape[axis])
+    """The size of one axis of `x`, an i64 scalar; Refused where there is no such axis."""
+    if x.shape is not None:
+        if not -len(x.shape) <= axis < len(x.shape):
+            raise Refused(f"one of its inputs, {format_shape(x.shape)}, has no axis {axis}")
+        known = x.shape[axis]
+        if isinstance(known, int):
+            return b.constant(known)
     return b.op("Gather", b.op("Shape", x), b.constant(axis), b.constant(0))
 
 

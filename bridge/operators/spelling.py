@@ -62,9 +62,8 @@ def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
     for name in spelling.absent:
         if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
-    for index, declared in enumerate(row.inputs):
-        value = node.input(index)
-        if value is not None and (why := _input_obstacle(value, declared.rstrip("?*"), spelling)):
+    for name, value in zip(row.places, node.inputs, strict=False):
+        if value is not None and (why := _input_obstacle(value, name, spelling)):
             return why
     for name, spelled in spelling.attributes.items():
         value = node.attributes.get(name)
@@ -78,7 +77,7 @@ def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
     if name in spelling.as_attributes:
         if values_of(value) is None:
             return f"its input {name} must be a constant in {spelling.type}"
-    elif not any(name == i.rstrip("?*") for i in spelling.inputs):
+    elif name not in spelling.places:
         return f"{spelling.type} has no input {name}"
     allowed = spelling.elements.get(name)
     if allowed and value.element is not None and value.element.name not in allowed:
@@ -100,7 +99,7 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
         if value is not None:
             _put(attributes, spelled, value)
     for name, spelled in spelling.as_attributes.items():
-        array = values_of(node.input(row.input_index(name)))
+        array = values_of(node.input(row.places[name]))
         if array is not None:
             _put(attributes, spelled, _as_attribute(array, spelled.type))
     return inputs, attributes
@@ -109,8 +108,8 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
 def _inputs(node: Node, row: Operator, spelling: Spelling) -> list[Value | None]:
     """The node's inputs in the order of the spelling."""
     inputs: list[Value | None] = []
-    for declared in spelling.inputs:
-        index = row.input_index(declared.rstrip("?*"))
+    for declared, name in zip(spelling.inputs, spelling.places, strict=True):
+        index = row.places[name]
         if declared.endswith("*"):
             inputs.extend(node.inputs[index:])
         else:
@@ -160,9 +159,7 @@ def unspell(
         if value is not None:
             neutral[key] = value
     own: list[Value | None] = []
-    by_name = {declared.rstrip("?*"): i for i, declared in enumerate(spelling.inputs)}
-    for declared in row.inputs:
-        key = declared.rstrip("?*")
+    for declared, key in zip(row.inputs, row.places, strict=True):
         if key in spelling.as_attributes:
             spelled = spelling.as_attributes[key]
             value = _take(attributes, spelled)
@@ -171,8 +168,8 @@ def unspell(
             else:
                 element = _ELEMENT_OF_TYPE[spelled.type]
                 own.append(builder.constant(np.array(value, element.dtype)))
-        elif key in by_name:
-            at = by_name[key]
+        elif key in spelling.places:
+            at = spelling.places[key]
             if declared.endswith("*"):
                 own.extend(inputs[at:])
             else:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from bridge.neutral.attributes import fault_of
-from bridge.neutral.builder import integers
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Stacked
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
@@ -31,7 +33,16 @@ def impropriety(node: Node) -> str:
     for index, name in enumerate(row.inputs):
         if node.input(index) is None and name[-1] not in "?*":
             return f"it lacks its input {name}"
+    if row.inputs and row.inputs[-1].endswith("*") and None in node.inputs[len(row.inputs) - 1 :]:
+        return "it lacks one of its inputs"
+    one_of = ONE_OF.get(node.op, ())
+    if one_of and all(node.input(index) is None for index in one_of):
+        return f"it lacks its input {' or '.join(row.inputs[i].rstrip('?') for i in one_of)}"
     return ""
+
+
+ONE_OF = {"Resize": (2, 3)}
+"""Inputs of which each may be absent, but not all."""
 
 
 def contradiction(node: Node) -> str:
@@ -77,6 +88,49 @@ def _outside(value: Value | None, axes: Sequence[int], more: int = 0) -> Iterato
             yield f"{format_shape(shape)} has no axis {axis}"
 
 
+def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
+    """The check of the rank of an input."""
+    wanted = str(least) if least == most else f"{least} or more"
+
+    def check(node: Node) -> Iterator[str]:
+        shape = _shape(node.input(index))
+        if shape is not None and not least <= len(shape) <= most:
+            yield f"its input {index} is {format_shape(shape)}, not of rank {wanted}"
+
+    return check
+
+
+def _not_negative(index: int) -> Check:
+    """The check of an input that holds sizes or repeats."""
+
+    def check(node: Node) -> Iterator[str]:
+        known = integers(node.input(index))
+        if known is not None and min(known, default=0) < 0:
+            yield f"its input {index} is {list(known)}"
+
+    return check
+
+
+def _interpolation(node: Node) -> Iterator[str]:
+    """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
+    shape = _shape(node.input(0))
+    wanted: tuple[int, ...]
+    if node.op == "Resize":
+        axes, wanted, factors = node.attributes.get("axes"), (2, 3), node.input(2)
+    else:
+        axes, wanted, factors = integers(node.input(2)), (1,), node.input(1)
+        if node.attributes.get("shape_calculation_mode") == "sizes":
+            factors = None
+    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    for index in wanted:
+        length = _shape(node.input(index))
+        if length is not None and count is not None and length != () and _differ(length[0], count):
+            yield f"its input {index} is {format_shape(length)}, for {count} axes"
+    numbers = values_of(factors)
+    if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
+        yield f"its scales are {numbers.tolist()}"
+
+
 def _single(*indices: int) -> Check:
     """The check that inputs have one element."""
 
@@ -91,6 +145,8 @@ def _single(*indices: int) -> Check:
 
 def _elementwise(node: Node) -> Iterator[str]:
     """Multidirectional broadcasting (ONNX, Broadcasting) of one type."""
+    if len({_shape(value) for value in node.inputs}) == 1:
+        return
     sizes: dict[int, int] = {}
     for value in node.inputs:
         for place, dim in enumerate(reversed(_shape(value) or ())):
@@ -196,30 +252,34 @@ def _unsqueeze(node: Node) -> Iterator[str]:
 
 
 def _recurrent(node: Node) -> Iterator[str]:
-    """X [time, batch, input], W and R [directions, gates, ...], B [directions, ...], initial
-    states [directions, batch, hidden] (ONNX, LSTM)."""
-    x, w = (_shape(value) for value in node.inputs[:2])
-    if x is None or w is None:
-        return
-    if len(x) != 3 or len(w) != 3:
-        yield f"{_shapes(node)} are not of rank 3"
-        return
-    if _differ(x[2], w[2]):
-        yield f"{_shapes(node)} differ in input size"
+    """X [time, batch, input], W and R [directions, gates * hidden, ...], B [directions, ...],
+    lengths [batch], initial states [directions, batch, hidden], P [directions, 3 * hidden] (ONNX,
+    LSTM); in layout 1 the batch comes first."""
+    hidden = node.attributes.get("hidden_size") or 0
+    if hidden < 0:
+        yield f"its hidden size is {hidden}"
+    shapes = [_shape(value) for value in node.inputs]
+    for index, (shape, rank) in enumerate(zip(shapes, (3, 3, 3, 2, 1, 3, 3, 2), strict=False)):
+        if shape is not None and len(shape) != rank:
+            yield f"its input {index} is {format_shape(shape)}, not of rank {rank}"
+            return
     directions = 2 if node.attributes.get("direction") == "bidirectional" else 1
-    for index in (1, 2, 3, 5, 6):
-        shape = _shape(node.input(index))
-        if shape and _differ(shape[0], directions):
+    batch_first = node.attributes.get("layout", 0) == 1
+    for index, place in ((1, 0), (2, 0), (3, 0), (5, batch_first), (6, batch_first), (7, 0)):
+        shape = shapes[index] if index < len(shapes) else None
+        if shape is not None and _differ(shape[place], directions):
             yield f"its input {index} is {format_shape(shape)}, for {directions} directions"
-    r, hidden = _shape(node.input(2)), node.attributes.get("hidden_size") or 0
+    x, w, r, b = (*shapes, None)[:4]
+    if x is not None and w is not None and _differ(x[2], w[2]):
+        yield f"{_shapes(node)} differ in input size"
     if (
-        r is not None
-        and len(r) == 3
+        w is not None
+        and r is not None
         and (_differ(r[1], w[1]) or (hidden and _differ(r[2], hidden)))
     ):
         yield f"{_shapes(node)} differ in hidden size"
-    if hidden < 0:
-        yield f"its hidden size is {hidden}"
+    if w is not None and b is not None and isinstance(w[1], int) and _differ(b[1], 2 * w[1]):
+        yield f"{_shapes(node)} differ in the size of the bias"
 
 
 def _top(node: Node) -> Iterator[str]:
@@ -249,7 +309,9 @@ def _quantization(node: Node) -> Iterator[str]:
         return
     axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
     if len(scale) == 1 and not block:
-        if -len(x) <= axis < len(x) and _differ(x[axis], scale[0]):
+        if not -len(x) <= axis < len(x):
+            yield f"{format_shape(x)} has no axis {axis}"
+        elif _differ(x[axis], scale[0]):
             yield f"axis {axis} of {format_shape(x)} has other scales, {format_shape(scale)}"
     elif not block:
         pairs = zip(reversed(x), reversed(scale), strict=False)
@@ -276,6 +338,15 @@ def _pad(node: Node) -> Iterator[str]:
     count = axes[0] if axes else len(shape)
     if isinstance(count, int) and _differ(pads[0], 2 * count):
         yield f"it has {pads[0]} pads for {count} axes of {format_shape(shape)}"
+        return
+    known, axes_ = integers(node.input(1)), integers(node.input(3))
+    if known is None or (axes and axes_ is None):
+        return
+    places = [axis % len(shape) for axis in axes_] if axes_ else range(len(shape))
+    for place, begin, end in zip(places, known, known[len(known) // 2 :], strict=False):
+        size = shape[place]
+        if isinstance(size, int) and size + begin + end < 0:
+            yield f"axis {place} of {format_shape(shape)} is padded by {begin} and {end}"
 
 
 def _one_condition(node: Node) -> Iterator[str]:
@@ -329,6 +400,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
+    "Expand": (_rank(1, 1, 1),),
+    "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
@@ -339,22 +412,25 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Loop": (_one_condition, _parts),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
+    "ConstantOfShape": (_rank(1, 1), _not_negative(0)),
+    "EyeLike": (_rank(2, 2),),
     "Flatten": (_axis_attribute("axis", 1),),
-    "Gather": (_axis_input(2), _single(2)),
+    "Gather": (_rank(1), _axis_input(2), _single(2)),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
-    "Interpolate": (_axis_input(2),),
+    "Interpolate": (_axis_input(2), _interpolation),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2),),
-    "Reshape": (_reshape,),
-    "Resize": (_axis_attribute("axes"),),
+    "Reshape": (_rank(1, 1, 1), _reshape),
+    "Resize": (_axis_attribute("axes"), _interpolation),
     "Roll": (_axis_input(2),),
     "Slice": (_axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),
     "Split": (_axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),
     "Transpose": (_transpose,),
+    "Trilu": (_rank(2),),
     "Unsqueeze": (_unsqueeze,),
 }

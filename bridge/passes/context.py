@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
 from bridge.report import Report
@@ -15,7 +16,9 @@ class Context:
     `report` takes what users should know. `keep_branches` turns off the pruning of branches that
     could not run; `compress_to_fp16` stores f32 constants of an IR as f16; `quirks` says which
     workarounds of engines' faults are applied, "default" or "none". `debug` has passes check
-    themselves. `named` are the inputs that the user gave a shape.
+    themselves. `named` are the inputs that the user gave a shape, `output_ranks` the ranks that the
+    user gave outputs, by name. `disbelieved` takes the ranks that the file declares of outputs, by
+    name, though data decide.
     """
 
     target: Target
@@ -25,3 +28,5 @@ class Context:
     quirks: str = "default"
     debug: bool = False
     named: frozenset[str] = frozenset()
+    output_ranks: Mapping[str, int] = field(default_factory=dict)
+    disbelieved: dict[str, int] = field(default_factory=dict)

@@ -54,6 +54,9 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
         assert node.inputs[0] is not None
         substitution.replace(node.outputs[0], node.inputs[0])
         return
+    elif node.op == "Identity" and node.inputs[0] is not None and node.inputs[0].constant:
+        substitution.replace(node.outputs[0], node.inputs[0])
+        return
     for body in node.bodies:
         fold_graph(body.graph)
     if node.bodies:
@@ -85,7 +88,12 @@ def _known_in_branches(node: Node) -> None:
 
 
 def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
-    """Makes `value` a Constant where all its elements are known."""
+    """Makes `value` a Constant where all its elements are known, or it has none."""
+    if value.element is not None and is_static(value.shape) and 0 in (value.shape or ()):
+        nothing = np.empty(value.shape, value.element.dtype)
+        tensor = Tensor(value.element, value.shape, nothing)
+        out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
+        return True
     known = value.content
     if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
         return False

@@ -8,6 +8,8 @@ fails gives what it gives without an iteration, unless it is known to run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
@@ -33,14 +35,31 @@ def prune_impossible(model: Model, context: Context) -> None:
         raise UnsupportedError(str(context.target), findings)
 
 
+def refuse_impossible(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with the nodes that fail, but for those in branches: those stay as
+    they are."""
+    findings = list(_outside_branches(model.graph, "graph"))
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
+
+
+def _outside_branches(graph: Graph, where: str) -> Iterator[Unsupported]:
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        if why := contradiction(node):
+            yield Unsupported(node.op, here, why)
+        if node.op == "Loop":
+            yield from _outside_branches(node.body.graph, f"{here} / body")
+
+
 def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
     findings: list[Unsupported] = []
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
         substitution.apply(node)
-        here = f"{where} / {node!r}"
         if node.op == "If":
+            here = f"{where} / {node!r}"
             both = [
                 _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
             ]
@@ -52,6 +71,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
                 continue
             findings += [finding for each in both for finding in each]
         if node.op == "Loop":
+            here = f"{where} / {node!r}"
             found = _graph(node.body.graph, f"{here} / body", report)
             made: list[Node] = []
             idle = None
@@ -66,7 +86,7 @@ def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
             findings += found
         why = contradiction(node)
         if why:
-            findings.append(Unsupported(node.op, here, why))
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
         nodes.append(node)
     graph.nodes = nodes
     substitution.finish(graph)

@@ -8,20 +8,26 @@ taken, in ONNX too; it is pruned and the other takes the place of the If.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from bridge.errors import UsageError
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Yield
+from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.inference.dims import length_of
+from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import Substitution
+from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
+from bridge.passes.declared_ranks import forget_ranks_of_data
 from bridge.passes.fold import infer_and_fold, inline_branch
-from bridge.passes.sink import sink_consumers
 from bridge.report import Report
 from bridge.vocabulary import has_trait, operator
 
 MOST_SWEEPS = 50
+
+_TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
+"""Operators whose output has the shape that this input holds."""
 
 Relation = tuple[Value, Value, int]
 """(a, b, k): the rank of a is that of b plus k."""
@@ -34,40 +40,75 @@ class _Impossible(Exception):
 def settle_ranks(model: Model, context: Context) -> None:
     """Prunes, in place, branches that no consumer could take; notes each in the report.
 
-    Ranks that the file declares decide only where the operators leave a choice.
+    Ranks that the file declares decide only where the operators leave a choice and the condition
+    depends on shapes alone; those that data decide are forgotten (`Context.disbelieved`). Raises
+    UsageError for `output_ranks` of no output.
     """
-    report = context.report
-    if any(_differs(node) for node in model.graph.walk() if node.op == "If"):
-        _settle(model, report)
-    report.notes += [
+    graph = model.graph
+    names = names_of_outputs(graph)
+    for name in context.output_ranks:
+        if name not in names:
+            known = ", ".join(sorted(names))
+            raise UsageError(f'there is no output "{name}"; the outputs are {known}')
+    if not has_open_rank(graph):
+        return
+    remove_dead_nodes(graph)
+    infer_and_fold(graph)
+    declared = [value.rank for value in graph.outputs]
+    forget_ranks_of_data(graph)
+    for trust in () if context.keep_branches else (False, True):
+        while _prune_once(graph, context, trust):
+            infer_and_fold(graph)
+    for value, name, rank in zip(graph.outputs, names, declared, strict=True):
+        if rank is not None and value.rank is None:
+            context.disbelieved[name] = rank
+
+
+def has_open_rank(graph: Graph) -> bool:
+    """Whether some value may have several ranks."""
+    return any(map(_may_differ, graph.walk()))
+
+
+def _may_differ(node: Node) -> bool:
+    if node.bodies:
+        return _differs(node) if node.op == "If" else _changes_rank(node)
+    return opens_rank(node, node.inputs)
+
+
+def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
+    """Whether the rank of what a node gives depends on what these inputs hold."""
+    if not node.outputs or node.outputs[0].rank is not None:
+        return False
+    if node.op == "Squeeze":
+        (data, *axes) = inputs
+        return not any(axes) and data is not None and data.shape is not None
+    place = _TARGETS.get(node.op)
+    shape = None if place is None else inputs[place]
+    return shape is not None and shape.rank == 1 and length_of(shape) is None
+
+
+def note_open_ranks(model: Model, context: Context) -> None:
+    """Notes what is left of values whose rank is not known."""
+    context.report.notes += [
         f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
         "model"
         for node in model.graph.walk()
         if node.op == "Loop" and _changes_rank(node)
     ]
-
-
-def _settle(model: Model, report: Report) -> None:
-    remove_dead_nodes(model.graph)
-    for trust in (False, True):
-        while _prune_once(model, report, trust):
-            infer_and_fold(model.graph)
-        if not any(_differs(node) for node in model.graph.walk() if node.op == "If"):
-            return
-        while sink_consumers(model.graph):
-            infer_and_fold(model.graph)
-    for value, name in zip(model.graph.outputs, model.graph.output_names, strict=False):
-        if value.rank is None and value.producer is not None and value.producer.op == "If":
-            report.notes.append(
-                f'the rank of the output "{name}" depends on {value.producer!r}: '
+    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
+        made = value.producer
+        if isinstance(value.type, TensorType) and value.rank is None and made and made.op == "If":
+            context.report.notes.append(
+                f'the rank of the output "{name}" depends on {made!r}: '
                 "OpenVINO's CPU plugin does not run such a model"
             )
 
 
 def _changes_rank(loop: Node) -> bool:
-    (body,) = loop.bodies
-    for value, port in body.entries():
-        initial = loop.inputs[port.input] if isinstance(port, Carried) and port.input else None
+    for value, port in loop.body.entries():
+        if not isinstance(port, Carried) or isinstance(loop.body.exit_of(port)[1], Condition):
+            continue
+        initial = loop.inputs[port.input] if port.input else None
         if initial is not None and value.rank is None and initial.rank is not None:
             return True
     return False
@@ -78,39 +119,56 @@ def _differs(node: Node) -> bool:
     for body in node.bodies:
         for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
+            if not isinstance(value.type, TensorType):
+                continue
             if ranks.setdefault(port.output, value.rank) != value.rank or value.rank is None:
                 return True
     return False
 
 
-def _prune_once(model: Model, report: Report, trust: bool) -> bool:
-    solver = _Solver(trust)
+def _prune_once(graph: Graph, context: Context, trust: bool) -> bool:
+    named = zip(graph.outputs, names_of_outputs(graph), strict=True)
+    wanted = {v: context.output_ranks[name] for v, name in named if name in context.output_ranks}
+    solver = _Solver(wanted, _declared(graph) if trust else set())
     try:
-        solver.solve(model.graph)
+        solver.solve(graph)
     except _Impossible:
         # The model fails whatever it is given; that is not for this pass to hide.
         return False
     if not solver.dead:
         return False
-    _inline(model.graph, solver.dead, report, "graph")
+    why = "that no consumer of {} takes"
+    if wanted:
+        why += ", or that is not the one asked for"
+    if trust:
+        why = "other than {} is declared with, and its condition depends on shapes alone"
+    _inline(graph, solver.dead, context.report, "graph", why)
     return True
 
 
-def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str) -> None:
+def _declared(graph: Graph) -> set[Value]:
+    """What is handed out of a graph, of which the file declares the rank."""
+    bodies = (body.graph for node in graph.walk() for body in node.bodies)
+    return {value for each in (graph, *bodies) for value in each.outputs if value.rank is not None}
+
+
+def _inline(
+    graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str, why: str
+) -> None:
+    """Puts the branches that are left in the place of their Ifs; `why` the others went, in words
+    about the outputs of an If."""
     substitution = Substitution()
     nodes: list[Node] = []
     for node in graph.nodes:
         branches = [i for i in range(len(node.bodies)) if (node, i) not in dead]
         for index, body in enumerate(node.bodies):
             if index in branches:
-                _inline(body.graph, dead, report, f"{where} / {node!r}")
+                _inline(body.graph, dead, report, f"{where} / {node!r}", why)
         if node.op == "If" and len(branches) == 1:
             substitution.apply(node)
             gone = BRANCHES[1 - branches[0]]
             names = ", ".join(v.name for v in node.outputs)
-            report.pruned.append(
-                f"{where} / {node!r}: its {gone} gives a rank that no consumer of {names} takes"
-            )
+            report.pruned.append(f"{where} / {node!r}: its {gone} gives a rank {why.format(names)}")
             inline_branch(node, node.bodies[branches[0]], nodes, substitution)
         else:
             substitution.apply(node)
@@ -120,10 +178,12 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, where: st
 
 
 class _Solver:
-    """Narrows the sets of possible ranks until nothing changes. No entry means any rank."""
+    """Narrows the sets of possible ranks until nothing changes. No entry means any rank. `wanted`
+    are ranks that a user gives, `believed` the outputs of Ifs whose declared rank is believed."""
 
-    def __init__(self, trust: bool) -> None:
-        self.trust = trust
+    def __init__(self, wanted: dict[Value, int], believed: set[Value]) -> None:
+        self.wanted = wanted
+        self.believed = believed
         self.sets: dict[Value, frozenset[int]] = {}
         self.dead: set[tuple[Node, int]] = set()
         self.changed = False
@@ -131,6 +191,8 @@ class _Solver:
     def solve(self, graph: Graph) -> None:
         for _ in range(MOST_SWEEPS):
             self.changed = False
+            for value, rank in self.wanted.items():
+                self.narrow(value, frozenset((rank,)))
             self.forward(graph)
             self.backward(graph)
             if not self.changed:
@@ -141,7 +203,7 @@ class _Solver:
         if known is not None:
             return known
         from_if = value.producer is not None and value.producer.op == "If"
-        if value.rank is not None and (self.trust or not from_if):
+        if value.rank is not None and (not from_if or value in self.believed):
             return frozenset((value.rank,))
         return None
 
@@ -171,12 +233,26 @@ class _Solver:
                 self._relate(node)
 
     def _relate(self, node: Node) -> None:
-        for a, b, k in _relations(node):
+        for a, b, k in relations(node):
             below, above = self.of(b), self.of(a)
             self.narrow(a, None if below is None else frozenset(r + k for r in below))
             self.narrow(b, None if above is None else frozenset(r - k for r in above if r >= k))
-        for value, rank in _demands(node):
+        for value, rank in demands(node):
             self.narrow(value, frozenset((rank,)))
+        if has_trait(node.op, "broadcasts"):
+            self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])
+
+    def _broadcast(self, inputs: Sequence[Value], out: Value) -> None:
+        """The result has the largest rank of the inputs."""
+        known = [self.of(value) for value in inputs]
+        ranks = [each for each in known if each is not None]
+        if ranks and len(ranks) == len(known):
+            least = max(map(min, ranks))
+            self.narrow(out, frozenset(r for each in ranks for r in each if r >= least))
+        above = self.of(out)
+        if above is not None:
+            for value in inputs:
+                self.narrow(value, frozenset(range(max(above) + 1)))
 
     def _live(self, node: Node) -> Iterator[int]:
         for index in range(len(node.bodies)):
@@ -257,13 +333,17 @@ class _Solver:
             self.narrow(outer, ranks)
 
 
-def _relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for each kind)
+def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for each kind)
+    """How the ranks of a node's inputs and outputs go together."""
     first = node.inputs[0] if node.inputs else None
     if first is None:
         return
     out = node.outputs[0]
     if has_trait(node.op, "keeps_rank"):
         yield out, first, 0
+    elif node.op == "TopK":
+        for value in node.outputs:
+            yield value, first, 0
     elif node.op in ("Conv", "ConvTranspose"):
         weights = node.inputs[1]
         assert weights is not None
@@ -274,13 +354,19 @@ def _relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for 
         if axes is not None:
             yield out, first, len(axes) if node.op == "Unsqueeze" else -len(axes)
     elif node.op == "Concat":
-        for value in node.inputs:
-            if value is not None:
-                yield out, value, 0
+        for part in node.inputs:
+            if part is not None:
+                yield out, part, 0
     elif node.op == "Gather":
         indices = node.inputs[1]
-        if indices is not None and indices.rank is not None and not node.attributes["batch_dims"]:
+        if indices is None or node.attributes["batch_dims"]:
+            return
+        if indices.rank is not None:
             yield out, first, indices.rank - 1
+        elif first.rank is not None:
+            yield out, indices, first.rank - 1
+    elif node.op in ("GatherND", "ScatterND"):
+        yield from _picked(node)
     elif node.op in ("GatherElements", "ScatterElements"):
         indices = node.inputs[1]
         assert indices is not None
@@ -294,12 +380,47 @@ def _relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for 
             yield out, first, -len(axes)
 
 
-def _demands(node: Node) -> Iterator[tuple[Value, int]]:
+def _picked(node: Node) -> Iterator[Relation]:
+    """GatherND and ScatterND: what each row of the indices picks has as many axes fewer as the row
+    has numbers."""
+    data, indices = node.inputs[:2]
+    assert data is not None and indices is not None
+    row = indices.shape[-1] if indices.shape else None
+    if not isinstance(row, int):
+        return
+    fewer = len(indices.dims) - 1 - row
+    if node.op == "GatherND":
+        yield node.outputs[0], data, fewer - node.attributes["batch_dims"]
+    elif node.inputs[2] is not None:
+        yield node.inputs[2], data, fewer
+        yield node.outputs[0], data, 0
+
+
+def demands(node: Node) -> Iterator[tuple[Value, int]]:
+    """Inputs of a node with the one rank that they can have."""
     row = operator(node.op)
     for value, rank in zip(node.inputs, row.ranks if row else (), strict=False):
         if value is not None:
             yield value, rank
-    if node.op == "Transpose":
-        order = integers(node.input(1))
-        if order is not None and node.inputs[0] is not None:
-            yield node.inputs[0], len(order)
+    axes = _number_of_axes(node)
+    if axes is not None and node.inputs[0] is not None:
+        yield node.inputs[0], axes
+    if node.op == "Einsum" and "..." not in node.attributes["equation"]:
+        terms = node.attributes["equation"].partition("->")[0].replace(" ", "").split(",")
+        for value, term in zip(node.inputs, terms, strict=False):
+            if value is not None:
+                yield value, len(term)
+
+
+def _number_of_axes(node: Node) -> int | None:
+    """The rank of the first input, where another input has an entry for each of its axes."""
+    match node.op:
+        case "Transpose" | "Tile":
+            return length_of(node.input(1))
+        case "Pad" if node.input(3) is None:
+            length = length_of(node.input(1))
+            return None if length is None else length // 2
+        case "Resize" if node.attributes["axes"] is None:
+            lengths = (length_of(node.input(place)) for place in (2, 3))
+            return next((length for length in lengths if length), None)
+    return None

@@ -43,6 +43,8 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.range_of_nothing", "Range"),
+    _at("openvino_cpu.product_over_nothing", "MatMul"),
     _at("openvino_cpu.axes_of_interpolation", "Interpolate"),
     _at("openvino_cpu.slice_before_gather_elements", "GatherElements"),
     _at("openvino_cpu.slice_of_computed_axes", "Slice"),
@@ -50,6 +52,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.computed_pad_value", "ir::Pad"),
     _at("openvino_cpu.padding_of_unknown_size", "MaxPool"),
     _at("openvino_cpu.bias_of_lrn", "LRN"),
+    _at("openvino_cpu.matrix_times_stack", "MatMul"),
     _at("openvino_cpu.maximum_of_minus_infinity", "Equal"),
     _at("openvino_cpu.infinite_bf16", "Equal"),
     _at("openvino_cpu.logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr"),
@@ -58,10 +61,12 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
     _at("openvino_cpu.division_behind_reduction", "Div"),
+    _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_without_iterations", "Loop"),
+    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),

@@ -96,6 +96,8 @@ def rewriting(*ops: str, by: Rewrite) -> Callable[[Graph, Context], None]:
 
 
 def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -> None:
+    if not any(node.op in ops or node.bodies for node in place.graph.nodes):
+        return
     substitution = Substitution()
     nodes: list[Node] = []
     for node in place.graph.nodes:

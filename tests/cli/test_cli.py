@@ -18,8 +18,10 @@ import onnx.parser
 import pytest
 
 import bridge.operators as operators_package
+import bridge.quirks as quirks_package
 from bridge.neutral.inference import _contents, _inferences
 from bridge.operators import _expansions, _readers, load_all
+from bridge.operators.elementwise.broadcasting import BROADCASTING
 from bridge.passes.sequences.operators import _table
 from bridge.show.coverage import coverage
 from bridge.show.function_bodies import FUNCTION_BODIES
@@ -264,6 +266,19 @@ def test_ops() -> None:
     assert (unknown.code, "Nonesuch" in unknown.err) == (2, True)
 
 
+def test_ops_quirks() -> None:
+    listed = bridge("ops", "--quirks").out.split("\n\n")
+    quirks = [at.quirk for at in (*quirks_package.FOR_IR, *quirks_package.FOR_ONNX)]
+    assert len(listed) - 1 == len(quirks)
+    for quirk in quirks:
+        (told,) = (text for text in listed if quirk.symptom in text)
+        assert f"{quirk.engine} {quirk.releases}" in told
+        assert quirk.issue in told and quirk.cost in told
+        (file,) = (line.split()[-1] for line in told.splitlines() if "file:" in line)
+        assert (Path(__file__).parents[2] / file).exists()
+    assert bridge("ops", "--quirks", "Relu").code == 2
+
+
 def test_rule_index_is_what_the_rules_register() -> None:
     load_all()
     assert rule_index().expanded | rule_index().refused == set(_expansions)
@@ -291,6 +306,15 @@ def test_what_is_registered_stands_in_the_family_of_its_row() -> None:
     for (format, type), readers in _readers.items():
         for reader in readers:
             assert _family_of_module(reader.rule) in families_of_type(format, type), type
+
+
+def test_every_type_that_broadcasts_has_the_reader_for_other_kinds() -> None:
+    assert {
+        spelling.type: operator.name
+        for operator in operators().values()
+        for spelling in operator.ir
+        if "auto_broadcast" in spelling.fixed
+    } == BROADCASTING
 
 
 def test_every_folder_of_operators_is_a_family() -> None:

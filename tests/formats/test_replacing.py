@@ -19,7 +19,10 @@ import pytest
 import bridge
 from bridge.neutral.storage import RangeCopier
 
-STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.chown"}
+STEPS = {
+    "open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.chown", "os.link",
+    "os.setxattr", "os.symlink", "os.truncate", "os.utime",
+}  # fmt: skip
 
 
 def model(path: Path, number: float, size: int = 1000) -> Path:

@@ -138,6 +138,55 @@ FAILING = [
     ),
     ("Split", "n = Constant<value_ints = [2,3]>() y, z = Split<axis = 1>(x, n)", "parts of [2, 3]"),
     ("Unsqueeze", "a = Constant<value_ints = [4]>() y = Unsqueeze(x, a)", "no axis 4"),
+    ("Reshape", "s = Constant<value_int = 12>() y = Reshape(x, s)", "[], not of rank 1"),
+    ("Tile", "s = Constant<value_int = 2>() y = Tile(x, s)", "[], not of rank 1"),
+    (
+        "ConstantOfShape",
+        "s = Constant<value = int64[1,1] {2}>() y = ConstantOfShape(s)",
+        "[1,1], not of rank 1",
+    ),
+    (
+        "Resize",
+        "s = Constant<value_floats = [1.0,2.0,2.0]>() y = Resize(x, , s)",
+        "[3], for 2 axes",
+    ),
+    ("Tile", "s = Constant<value_ints = [2,-1]>() y = Tile(x, s)", "its input 1 is [2, -1]"),
+    (
+        "ConstantOfShape",
+        "s = Constant<value_ints = [-3]>() y = ConstantOfShape(s)",
+        "its input 0 is [-3]",
+    ),
+    ("Expand", "s = Constant<value_int = 6>() y = Expand(x, s)", "[], not of rank 1"),
+    ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
+    ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
+    (
+        "Gather",
+        "f = ReduceSum<keepdims = 0>(x) i = Constant<value_int = 0>() y = Gather(f, i)",
+        "[], not of rank 1 or more",
+    ),
+    (
+        "Pad",
+        "p = Constant<value_ints = [0,-4,0,-3]>() y = Pad(x, p)",
+        "axis 1 of [2,6] is padded by -4 and -3",
+    ),
+    (
+        "QuantizeLinear",
+        "s = Constant<value_floats = [1.0,1.0]>() z = Constant<value = uint8[2] {0,0}>() "
+        "q = QuantizeLinear<axis = 9>(x, s, z) y = Cast<to = 1>(q)",
+        "no axis 9",
+    ),
+    (
+        "Resize",
+        "s = Constant<value_floats = [1.0,-2.0]>() y = Resize(x, , s)",
+        "its scales are [1.0, -2.0]",
+    ),
+    (
+        "RNN",
+        "a = Constant<value_ints = [0]>() v = Unsqueeze(x, a) "
+        "w = Constant<value = float[1,1,6] {1,1,1,1,1,1}>() r = Constant<value = float[1,1] {1}>() "
+        "y = RNN<hidden_size = 1>(v, w, r)",
+        "its input 2 is [1,1], not of rank 3",
+    ),
 ]
 
 
@@ -176,6 +225,11 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
 def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
     report = bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
     assert not report.pruned
+    model = model_of("y = Neg(x)")
+    model.graph.node.add(op_type="MatMul", input=["x", "x"], output=["z"])
+    model.graph.output.add(name="z").type.tensor_type.elem_type = 1
+    with pytest.raises(bridge.UnsupportedError, match=r"MatMul .x1.: .* cannot be multiplied"):
+        bridge.convert(model, tmp_path / "m.xml", keep_branches=True)
 
 
 # An operator of IR alone, the shapes of its inputs or their integers, its attributes, and why.

@@ -1,168 +1,102 @@
-"""Faults of the engines that the other tests step around; a test fails once its fault is gone.
-
-Some are those of the kernels for one kind of processor; on others their tests are plain tests.
-"""
+"""Each quirk has a canary: a model that the engine computes wrongly, or not at all, where that
+quirk is left out. When the engine is mended its canary passes, and the test, strict, fails: the
+quirk's file can go."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
-import openvino
 import pytest
 from onnx import parser
-from openvino import opset13 as ops
 
-from tests.support.processor import FEATURES
-from tests.support.running import OnnxRuntime
+import bridge
+from bridge import quirks
+from bridge.neutral.graph import Graph, Model
+from bridge.neutral.verify import fingerprint
+from bridge.passes.context import Context
+from bridge.pipeline import TO_IR
+from tests.quirks.canaries import CANARIES, Canary
+from tests.support.alone import run_alone
+from tests.support.graphs import HEADER, context, read
+from tests.support.model_files import ONNX_FILES, load_onnx
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
-
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 reuses an If's output too early", strict=True)
-def test_output_of_if_lives_until_it_is_read() -> None:
-    x = ops.parameter([-1, 3], np.float32, "x")
-    other = ops.parameter([-1], np.float32, "other")
-    flag = ops.parameter([], np.bool_, "flag")
-    then_in, else_in = (ops.parameter([-1, 3], np.float32) for _ in range(2))
-    then_body = openvino.Model([ops.result(ops.tanh(then_in))], [then_in], "then")
-    else_body = openvino.Model([ops.result(else_in)], [else_in], "else")
-    chosen = ops.if_op(flag.output(0))
-    chosen.set_then_body(then_body)
-    chosen.set_else_body(else_body)
-    chosen.set_input(x.output(0), then_in, else_in)
-    value = chosen.set_output(then_body.results[0], else_body.results[0])
-    first = ops.softmax(value, 1)
-    second = ops.softmax(ops.cum_sum(other, ops.constant(0)), 0)
-    model = openvino.Model([ops.result(first), ops.result(second)], [x, other, flag], "model")
-    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
-    expected = np.exp(rows) / np.exp(rows).sum(1, keepdims=True)
-    for size in (6, 60, 600):
-        got = compiled([rows, np.ones(size, np.float32), np.array(False)])[0]
-        np.testing.assert_allclose(got, expected, 1e-4)
+QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_ONNX)}
 
 
-def run_openvino(outputs: list[openvino.Output], inputs: list, arrays: list[np.ndarray]) -> list:
-    model = openvino.Model(outputs, inputs, "model")
-    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    return [value.copy() for value in compiled(arrays).values()]
+def test_one_canary_for_each_quirk() -> None:
+    assert sorted(CANARIES) == sorted(QUIRKS)
+    folder = Path(quirks.__file__).parent
+    files = {f"{p.parent.name}.{p.stem}" for p in folder.glob("*/*.py") if p.stem != "__init__"}
+    assert set(QUIRKS) == files
 
 
-@pytest.mark.xfail(
-    FEATURES["avx512"], reason="OpenVINO CPU 2026.4 takes NaN to be greater", strict=True
-)
-def test_nan_is_not_greater() -> None:
-    x = ops.parameter([2], np.float32)
-    greater = ops.greater(x, ops.constant(np.float32(1)))
-    (got,) = run_openvino([greater.output(0)], [x], [np.array([np.nan, 2], np.float32)])
-    np.testing.assert_array_equal(got, [False, True])
+def run(canary: Canary, path: Path) -> list[np.ndarray]:
+    runs = [list(feed.values()) for feed in (canary.before, canary.feed) if feed is not None]
+    if canary.ends:
+        return run_alone(path, runs)
+    engine = OpenVino(path)
+    return [engine.run(inputs) for inputs in runs][-1]
 
 
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 starts ReduceMax with a finite number", strict=True)
-def test_maximum_of_minus_infinity() -> None:
-    x = ops.parameter([2], np.float32)
-    most = ops.reduce_max(x, ops.constant(np.array([0])))
-    (got,) = run_openvino([most.output(0)], [x], [np.full(2, -np.inf, np.float32)])
-    assert got == -np.inf
+def compare(canary: Canary, path: Path) -> None:
+    """Holds the engine to what the model means."""
+    model = parser.parse_model(f"{HEADER} g {canary.model}")
+    bridge.convert(model, path, debug=True)
+    expected = canary.expected
+    if expected is None:
+        expected = OnnxRuntime(model).run(canary.feed)
+    assert_close(run(canary, path), expected)
 
 
-@pytest.mark.xfail(
-    not FEATURES["bf16"], reason="OpenVINO CPU 2026.4 makes infinities of bf16 finite", strict=True
-)
-def test_infinity_of_a_bf16_constant() -> None:
-    x = ops.parameter([1], np.float32)
-    infinity = ops.convert(ops.constant(np.float32(-np.inf)), "bf16")
-    equal = ops.equal(ops.convert(x, "bf16"), infinity)
-    (got,) = run_openvino([equal.output(0)], [x], [np.full(1, -np.inf, np.float32)])
-    assert got
+@pytest.mark.parametrize("path", CANARIES)
+def test_with_the_quirk(path: str, tmp_path: Path) -> None:
+    compare(CANARIES[path], tmp_path / "model.xml")
 
 
-PIXELS, WEIGHTS = np.full((1, 4, 1, 1), 255, np.uint8), np.full((1, 4, 1, 1), 127, np.int8)
+def marked(path: str) -> object:
+    canary, quirk = CANARIES[path], QUIRKS[path]
+    reason = f"{quirk.engine} {quirk.releases}: {quirk.symptom}"
+    mark = pytest.mark.xfail(reason=reason, raises=(AssertionError, RuntimeError), strict=True)
+    if not canary.seen:
+        mark = pytest.mark.skip(reason=f"the fault is that of {canary.on}")
+    return pytest.param(path, marks=mark)
 
 
-@pytest.mark.xfail(
-    not FEATURES["vnni"], reason="OpenVINO CPU 2026.4 adds products in 16 bits", strict=True
-)
-def test_large_products_in_openvino() -> None:
-    x = ops.parameter([1, 4, 1, 1], np.float32)
-    bounds = [ops.constant(np.float32(bound)) for bound in (0, 255, 0, 255)]
-    quantised = ops.fake_quantize(x, *bounds, 256)
-    scaled = ops.multiply(
-        ops.convert(ops.constant(WEIGHTS), np.float32),
-        ops.constant(np.ones((1, 1, 1, 1), np.float32)),
-    )
-    y = ops.convolution(quantised, scaled, [1, 1], [0, 0], [0, 0], [1, 1])
-    (got,) = run_openvino([y.output(0)], [x], [PIXELS.astype(np.float32)])
-    assert got == 4 * 255 * 127
+@pytest.mark.parametrize("path", [marked(path) for path in CANARIES])
+def test_without_the_quirk(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = CANARIES[path]
+    left_out = {path, *canary.hidden_by}
+    rest = tuple(at for at in quirks.FOR_IR if at.path not in left_out)
+    monkeypatch.setattr(quirks, "FOR_IR", rest)
+    compare(canary, tmp_path / "model.xml")
 
 
-@pytest.mark.xfail(
-    not FEATURES["vnni"], reason="onnxruntime 1.31 adds products in 16 bits", strict=True
-)
-def test_large_products_in_onnxruntime() -> None:
-    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-    products (uint8[1,4] x, int8[4,1] w) => (int32[1,1] y) { y = MatMulInteger(x, w) }""")
-    feed = {"x": PIXELS.reshape(1, 4), "w": WEIGHTS.reshape(4, 1)}
-    assert OnnxRuntime(model).run(feed)[0] == 4 * 255 * 127
+def worked_round(model: Model, told: Context) -> Model:
+    """The model as it is when the quirks have run."""
+    for step in TO_IR:
+        if step.when(model, told):
+            step.run(model, told)
+        if step.run is quirks.work_round:
+            break
+    return model
 
 
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 adds in a slice's memory", strict=True)
-def test_sum_of_slices() -> None:
-    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-    sums (float[4,1,3] x, float[1,3] start) => (float[1,3] total, float[4,1,3] all) {
-      total, all = Scan<num_scan_inputs = 1, body = step (float[1,3] h, float[1,3] part)
-          => (float[1,3] next, float[1,3] copy) { next = Add(part, h) copy = Identity(next) }
-      >(start, x)
-    }""")
-    compiled = openvino.Core().compile_model(
-        openvino.Core().read_model(model.SerializeToString()), "CPU"
-    )
-    rows = np.arange(12, dtype=np.float32).reshape(4, 1, 3)
-    got = compiled([rows, np.zeros((1, 3), np.float32)])[1]
-    np.testing.assert_array_equal(got, rows.cumsum(0))
+def nodes(graph: Graph) -> tuple[object, ...]:
+    return (*map(fingerprint, graph.nodes), *map(id, graph.outputs))
 
 
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 drops the Abs of a computed vector", strict=True)
-def test_absolute_value_of_a_computed_vector() -> None:
-    x = ops.parameter([2, -1], np.float32)
-    less = ops.subtract(ops.shape_of(x), ops.constant(np.array([5])))
-    (got,) = run_openvino([ops.absolute(less).output(0)], [x], [np.zeros((2, 3), np.float32)])
-    np.testing.assert_array_equal(got, [3, 2])
-
-
-@pytest.mark.xfail(reason="OpenVINO 2026.4 takes stacks of no iteration for vectors", strict=True)
-def test_rank_of_a_stack_under_a_false_condition() -> None:
-    x, part = ops.parameter([1, 2], np.float32), ops.parameter([1, 2], np.float32)
-    body = openvino.Model([ops.constant(True), ops.negative(part)], [part], "body")
-    loop = ops.loop(ops.constant(3), ops.constant(False))
-    loop.set_function(body)
-    loop.set_special_body_ports([-1, 0])
-    loop.set_invariant_input(part, x.output(0))
-    stack = loop.get_concatenated_slices(body.results[1].output(0), 0, 1, 1, -1, 0)
-    assert stack.get_partial_shape().rank == 2
-
-
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 forgets slices that only count", strict=True)
-def test_slices_that_only_count() -> None:
-    x, row = ops.parameter([3], np.float32), ops.parameter([1, 2], np.float32)
-    slice, same = ops.parameter([1], np.float32), ops.parameter([1, 2], np.float32)
-    body = openvino.Model([ops.sin(same)], [slice, same], "body")
-    iterator = ops.tensor_iterator()
-    iterator.set_body(body)
-    iterator.set_sliced_input(slice, x.output(0), 0, 1, 1, -1, 0)
-    iterator.set_invariant_input(same, row.output(0))
-    stack = iterator.get_concatenated_slices(body.results[0].output(0), 0, 1, 1, -1, 0)
-    arrays = [np.zeros(3, np.float32), np.ones((1, 2), np.float32)]
-    assert run_openvino([stack], [x, row], arrays)[0].shape == (3, 2)
-
-
-@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 ignores lengths where X is dynamic", strict=True)
-def test_lengths_of_a_dynamic_sequence() -> None:
-    x, lengths = ops.parameter([-1, 4, 2], np.float32), ops.parameter([-1], np.int32)
-    start = ops.parameter([-1, 1, 3], np.float32)
-    weights = [ops.constant(np.ones(s, np.float32)) for s in ((1, 3, 2), (1, 3, 3), (1, 3))]
-    node = ops.rnn_sequence(x, start, lengths, *weights, 3, "forward", ["tanh"])
-    arrays = [
-        np.ones((1, 4, 2), np.float32),
-        np.zeros((1, 1, 3), np.float32),
-        np.array([2], np.int32),
-    ]
-    got = run_openvino([node.output(0)], [x, start, lengths], arrays)[0]
-    np.testing.assert_array_equal(got[0, 0, 2:], 0)
+@pytest.mark.parametrize("name", [*CANARIES, *(path.stem for path in ONNX_FILES)])
+def test_a_second_time_nothing_is_found(name: str) -> None:
+    if name in CANARIES:
+        source = read(f"g {CANARIES[name].model}")
+    else:
+        (path,) = (path for path in ONNX_FILES if path.stem == name)
+        source = bridge.load(load_onnx(path))
+    told = context("ir")
+    model = worked_round(source, told)
+    before, kept = nodes(model.graph), list(model.graph.walk())
+    quirks.work_round(model, told)
+    assert nodes(model.graph) == before
+    assert len(kept) == len(list(model.graph.walk()))

@@ -23,7 +23,7 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     for index, (old, port) in enumerate(body.entries()):
         if isinstance(port, Sliced) and port.keepdims != keepdims:
             port = body.inputs[index] = replace(port, keepdims=keepdims)
-            part = graph.inputs[index] = Value(names=[f"{name}.part" for name in old.names[:1]])
+            part = graph.inputs[index] = Value(names=list(map(_other_name, old.names[:1])))
             enter(outer, part, port)
             part.declared = part.type
             inner.node(entering, [part, inner.constant([port.axis])], [old])
@@ -36,3 +36,8 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
             body.outputs[index] = replace(exit, keepdims=keepdims)
             graph.outputs[index] = inner.op(leaving, value, inner.constant([exit.axis]))
             draft.changed = True
+
+
+def _other_name(name: str) -> str:
+    """The name of a part with its axis, from that of one without, or the other way round."""
+    return name.removesuffix(".part") if name.endswith(".part") else f"{name}.part"

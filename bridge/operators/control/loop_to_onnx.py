@@ -106,6 +106,20 @@ def _part(b: Builder, whole: Value, number: Value, port: Sliced) -> Value:
     return b.op("Slice", whole, low, high, b.constant([port.axis]))
 
 
+def single_parts(b: Builder, draft: Draft) -> None:
+    """What IR joins from parts of one element is stacked: the axis goes inside."""
+    inner = draft.inside(b)
+    for index, (value, exit) in enumerate(draft.body.exits()):
+        if not isinstance(exit, Stacked) or not exit.keepdims or not value.shape:
+            continue
+        axis = exit.axis % len(value.shape)
+        if value.shape[axis] != 1 or exit.part_size != 1:
+            continue
+        draft.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
+        draft.body.graph.outputs[index] = inner.op("Squeeze", value, inner.constant([axis]))
+        draft.changed = True
+
+
 def joined_stacks(b: Builder, draft: Draft) -> None:
     """ONNX's Loop stacks on a new first axis; what IR joins along another, or backwards, is
     brought into place behind the Loop."""
@@ -158,7 +172,9 @@ Step = Callable[[Builder, Draft], None]
 SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
 """What is done, in this order, to a Loop that Scan can say."""
 
-LOOP: tuple[Step, ...] = (counted_slices, slices_in_body, carried_exits, joined_stacks)
+LOOP: tuple[Step, ...] = (
+    counted_slices, slices_in_body, carried_exits, single_parts, joined_stacks,
+)  # fmt: skip
 """What is done, in this order, to any other."""
 
 

@@ -7,7 +7,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, reads
 from bridge.operators.idioms import unsqueeze
 from bridge.operators.ir_texts import parse_bool
-from bridge.vocabulary import Operator, operators_of
 
 
 def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
@@ -34,15 +33,21 @@ def onnx_broadcast(b: Builder, node: Node) -> Result:
     return b.op(node.op, wide, aligned(b, wide, narrow, node.attributes["axis"]))
 
 
-_BROADCASTING: dict[str, Operator] = {
-    spelling.type: operator
-    for operator in operators_of("elementwise").values()
-    for spelling in operator.ir
-    if "auto_broadcast" in spelling.fixed
-}
+BROADCASTING = {
+    "Add": "Add", "BitwiseAnd": "BitwiseAnd", "BitwiseLeftShift": "BitwiseLeftShift",
+    "BitwiseOr": "BitwiseOr", "BitwiseRightShift": "BitwiseRightShift",
+    "BitwiseXor": "BitwiseXor", "Divide": "Div", "Equal": "Equal", "FloorMod": "Mod",
+    "Greater": "Greater", "GreaterEqual": "GreaterOrEqual", "Less": "Less",
+    "LessEqual": "LessOrEqual", "LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor",
+    "Maximum": "Max", "Minimum": "Min", "Mod": "ir::Mod", "Multiply": "Mul",
+    "NotEqual": "NotEqual", "Power": "Pow", "Select": "Where",
+    "SquaredDifference": "SquaredDifference", "Subtract": "Sub", "Xor": "Xor",
+}  # fmt: skip
+"""IR's types whose rows are for numpy's `auto_broadcast`, and their neutral names. (The rows say
+the same, but to ask them would parse them all.)"""
 
 
-@reads(*_BROADCASTING, format="ir")
+@reads(*BROADCASTING, format="ir")
 def auto_broadcast(b: Builder, node: Node) -> Result:
     """IR's `auto_broadcast`: `none` is numpy's rule for shapes that are equal; with `pdpd` the
     other inputs start at axis 0 of the first data input (as OpenVINO reads it from a file)."""
@@ -51,12 +56,12 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
         return None
     if mode not in ("none", "explicit", "pdpd"):
         raise ValueError(f'auto_broadcast "{mode}" is none of numpy, none, explicit and pdpd')
-    operator = _BROADCASTING[node.op]
+    op = BROADCASTING[node.op]
     inputs = [value for value in node.inputs if value is not None]
     if mode == "pdpd":
-        wide = inputs[1 if operator.name == "Where" else 0]
+        wide = inputs[1 if op == "Where" else 0]
         inputs = [value if value is wide else aligned(b, wide, value, 0) for value in inputs]
     attributes = {}
-    if operator.name == "Div":
+    if op == "Div":
         attributes["floor"] = parse_bool(node.attributes.get("m_pythondiv", "true"))
-    return b.op(operator.name, *inputs, **attributes)
+    return b.op(op, *inputs, **attributes)

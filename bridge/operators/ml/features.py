@@ -133,7 +133,7 @@ def label_encoder(b: Builder, node: Node) -> Result:
     """The value beside the key that equals the element, the default where there is none."""
     (x,) = node.inputs
     assert x is not None
-    keys, values, default = _mapping(node)
+    keys, values, default = mapping(node)
     if x.element is STRING or keys is None or values is None:
         raise Refused(STRINGS)
     element = unsqueeze(b, x, -1)
@@ -148,8 +148,8 @@ def label_encoder(b: Builder, node: Node) -> Result:
     return b.op("Where", missing, b.constant(default), found)
 
 
-def _mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
-    """Keys, values, and the default; None for keys or values that are strings."""
+def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """Keys, values, and the default of a LabelEncoder; None for keys or values that are strings."""
     attributes = node.attributes
 
     def listed(prefix: str) -> np.ndarray | None:
@@ -182,5 +182,5 @@ def category_mapper(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
 def maps(b: Builder, node: Node) -> Result:
-    """Refused: IR has no maps."""
-    raise Refused("OpenVINO IR has no maps; export the model without them (zipmap=False)")
+    """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
+    raise Refused("a map of it is no output of the model; IR has no maps (zipmap=False)")

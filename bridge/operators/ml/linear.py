@@ -11,6 +11,7 @@ from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat
+from bridge.operators.ml.coupling import class_probabilities
 from bridge.operators.ml.scores import (
     as_float,
     chosen,
@@ -115,14 +116,13 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
 
 @expands("ai.onnx.ml::SVMClassifier", target="ir")
 def svm_classifier(b: Builder, node: Node) -> Result:
-    """Votes of the one-against-one machines, or the scores of linear ones."""
+    """The winner of the one-against-one machines with their scores or the probabilities of all
+    classes, or the scores of linear ones."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     per_class = attributes.get("vectors_per_class")
-    if attributes.get("prob_a"):
-        raise Refused("its class probabilities are found by iteration; export it without them")
     x = cast(b, x, F32)
     rho = numbers(node, "rho")
     name = attributes["post_transform"]
@@ -143,6 +143,10 @@ def svm_classifier(b: Builder, node: Node) -> Result:
         b.op("MatMul", won, b.constant(votes_if, F32)),
         b.op("MatMul", lost, b.constant(votes_else, F32)),
     )
+    if attributes.get("prob_a"):
+        a, c = numbers(node, "prob_a"), numbers(node, "prob_b")
+        scores = class_probabilities(b, scores, a, c, len(per_class))
+        return [chosen(b, votes, labels), transformed(b, scores, name)]
     if len(labels) != 2:
         return [chosen(b, votes, labels), transformed(b, scores, name)]
     if min(attributes["coefficients"]) >= 0:

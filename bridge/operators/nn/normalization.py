@@ -23,7 +23,7 @@ from bridge.neutral.types import (
 from bridge.operators import Refused, Result, expands, reads
 from bridge.operators.idioms import as_i64, cast, expand, given, ranks, reshape, size
 from bridge.operators.ir_texts import parse_bool
-from bridge.vocabulary import operators_of
+from bridge.vocabulary import operator
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
@@ -56,7 +56,9 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     if len({v.element for v in (data, *parameters)}) > 1:
         wide = [cast(b, v, F32) for v in (data, *parameters)]
         return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
-    if attributes == {**operators_of("nn")["BatchNormalization"].defaults, **plain}:
+    row = operator(node.op)
+    assert row is not None
+    if attributes == {**row.defaults, **plain}:
         return None
     return b.op("BatchNormalization", data, *parameters, **plain)
 
@@ -193,7 +195,7 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Div", y, b.op("Add", b.op("Sqrt", variance), epsilon))
 
 
-@reads("GroupNormalization", format="onnx", until=20)
+@reads("GroupNormalization", format="onnx", since=18, until=20)
 def read_group_normalization(b: Builder, node: Node) -> Result:
     """Operator set 18 has a scale and a bias for each group, 21 for each channel."""
     data, scale, bias = node.inputs

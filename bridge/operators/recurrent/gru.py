@@ -5,7 +5,9 @@ With `linear_before_reset`, IR's B keeps the two biases of the gate h apart: [z,
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, expands
 from bridge.operators.idioms import concat, cut, split, unsqueeze, zeros
@@ -53,6 +55,10 @@ def _apart(b: Builder, layer: Layer, bias: Value | None, x: Value) -> Value:
     hidden = layer.hidden
     if bias is None:
         return zeros(b, x, len(layer.directions), 4 * hidden)
+    values = values_of(bias)
+    if values is not None:
+        gates, own = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
+        return b.constant(np.concatenate([gates.sum(1), own[:, 0], own[:, 1]], -1))
     both_w, own_w, both_r, own_r = split(b, bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
     return concat(b, 1, b.op("Add", both_w, both_r), own_w, own_r)
 
@@ -115,6 +121,13 @@ def _onnx_bias(b: Builder, node: Node, bias: Value | None) -> Value | None:
     if bias is None or not node.attributes["linear_before_reset"]:
         return doubled_bias(b, bias)
     hidden = node.attributes["hidden_size"]
+    values = values_of(bias)
+    if values is not None:
+        if not values.any():
+            return None
+        ends = [2 * hidden, 3 * hidden]
+        both, own_w, own_r = np.split(values, ends, -1)
+        return b.constant(np.concatenate([both, own_w, np.zeros_like(both), own_r], -1))
     of_w, of_r = split(b, bias, -1, 3 * hidden, hidden)
     shared = cut(b, of_w, -1, 0, 2 * hidden)
     return concat(b, -1, of_w, zeros(b, shared, b.op("Shape", shared)), of_r)

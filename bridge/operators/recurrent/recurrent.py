@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.idioms import (
@@ -196,11 +196,12 @@ def from_sequence(
     **attributes: bool,
 ) -> list[Value]:
     """An IR sequence as ONNX's `op`; `weights` are W, R and B as ONNX wants them. Gives the
-    outputs in IR's layout."""
+    outputs in IR's layout. Lengths that are the whole one, and states that are zeros, are what ONNX
+    takes for granted."""
     direction = node.attributes["direction"]
     count = 2 if direction == "bidirectional" else 1
     time_major = transpose(b, x, 1, 0, 2)
-    if time_major.shape is not None and set(integers(lengths) or ()) == {time_major.shape[0]}:
+    if _is_whole_length(lengths, x):
         lengths = None
     y, *last = b.ops(
         op,
@@ -208,12 +209,47 @@ def from_sequence(
         time_major,
         *weights,
         None if lengths is None else cast(b, lengths, I32),
-        *(transpose(b, s, 1, 0, 2) for s in states),
+        *(None if _is_zero(s) else transpose(b, s, 1, 0, 2) for s in states),
         direction=direction,
         **onnx_attributes(node, op, count),
         **attributes,
     )
     return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+
+
+def _is_whole_length(lengths: Value | None, x: Value) -> bool:
+    """Whether lengths are all the size of axis 1 of `x`, known or computed."""
+    if x.shape is not None and set(integers(lengths) or ()) == {x.shape[1]}:
+        return True
+    value = _behind(lengths, "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze")
+    node = value.producer if value is not None else None
+    if node is None or node.op != "Gather":
+        return False
+    shape, index = _behind(node.inputs[0], "Cast"), integers(node.inputs[1])
+    asked = shape.producer if shape is not None else None
+    if asked is None or asked.op != "Shape" or asked.attributes["start"] or index is None:
+        return False
+    if asked.inputs[0] is x:
+        return index == (1,)
+    turned = x.producer
+    if turned is None or turned.op != "Transpose" or turned.inputs[0] is not asked.inputs[0]:
+        return False
+    order = integers(turned.inputs[1])
+    return order is not None and (order[1],) == index
+
+
+def _is_zero(state: Value) -> bool:
+    """Whether a state is zeros, of whatever shape it computes."""
+    value = _behind(state, "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
+    known = values_of(value)
+    return known is not None and not known.any()
+
+
+def _behind(value: Value | None, *ops: str) -> Value | None:
+    """What a value is made of by operators that take data first and leave its elements."""
+    while value is not None and value.producer is not None and value.producer.op in ops:
+        value = value.producer.inputs[0]
+    return value
 
 
 def from_cell(
@@ -242,8 +278,10 @@ def from_cell(
     return [squeeze(b, s, 0) for s in last]
 
 
-_FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
-"""How many activations a direction has."""
+_FUNCTIONS = {
+    "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"],
+}  # fmt: skip
+"""The activations that a direction has where none are given."""
 
 
 def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
@@ -256,12 +294,12 @@ def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
     # Files have those of a backward direction behind those of the forward one; the first are for
     # both.
     activations = []
-    for name in attributes["activations"][: _FUNCTIONS[op]]:
+    for name in attributes["activations"][: len(_FUNCTIONS[op])]:
         if name.lower() not in names:
             raise Refused(f"ONNX has no activation {name} in this operator")
         activations.append(names[name.lower()])
     result: dict[str, object] = {"hidden_size": attributes["hidden_size"]}
-    if activations:
+    if activations and activations != _FUNCTIONS[op]:
         result["activations"] = tuple(activations) * directions
     for key, name in (("activations_alpha", "activation_alpha"),
                       ("activations_beta", "activation_beta")):  # fmt: skip
@@ -273,10 +311,13 @@ def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
 
 
 def doubled_bias(b: Builder, bias: Value | None) -> Value | None:
-    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R."""
+    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R; None for zeros
+    alone."""
     if bias is None:
         return None
     values = values_of(bias)
+    if values is not None and not values.any():
+        return None
     if values is not None:
         return b.constant(np.concatenate([values, np.zeros_like(values)], -1))
     return b.op("Concat", bias, zeros(b, bias, b.op("Shape", bias)), axis=-1)
@@ -443,7 +484,9 @@ _ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {
 
 
 def dim_of(node: Node, index: int, axis: int) -> Dim:
+    """One dimension of an input."""
     shape = first(node, index).shape
+    require(shape is None or axis < len(shape))
     return ANY if shape is None else shape[axis]
 
 

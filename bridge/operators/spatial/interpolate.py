@@ -11,6 +11,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.inference.dims import (
+    content_of,
     dim_sum,
     known_axes,
     length_of,
@@ -108,7 +109,9 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
     assert x.shape is not None
-    native = _onnx_takes(mode, rank, axes) and coordinates is not None
+    moving = _moving(x, axes, wanted, by_scales)
+    native = _onnx_takes(mode, rank, axes) or _onnx_takes(mode, rank, moving)
+    native = native and coordinates is not None
     if native and by_scales:
         native = not vanishing_scale(x.shape, axes, wanted)
     if not native or _antialias(attributes, rank):
@@ -146,6 +149,20 @@ def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
     if mode != "nearest":
         nearest = "round_prefer_floor"
     return mode, coordinates, nearest
+
+
+def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[int]:
+    """The axes of which it is not known that their size stays."""
+    scales = values_of(wanted) if by_scales else None
+    out = None if by_scales else content_of(wanted)
+    return [
+        axis
+        for index, axis in enumerate(axes)
+        if not (
+            (scales is not None and scales.reshape(-1)[index] == 1)
+            or (out is not None and out[index] is not None and out[index] == x.dims[axis])
+        )
+    ]
 
 
 def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     content_of,
     length_of,
@@ -29,7 +29,7 @@ NEAREST_IN_IR = (I8, U8, I32, I64)
 """Integer types that Interpolate takes."""
 
 
-@reads("Resize", format="onnx", until=10)
+@reads("Resize", format="onnx", since=10, until=10)
 def read_resize_10(b: Builder, node: Node) -> Value:
     """Resize-10 has no attribute but the mode; it works as Upsample does, and takes the next
     element, not the one before, where it shrinks an axis (`simple`, in IR's words)."""
@@ -325,11 +325,13 @@ def infer_resize(node: Node) -> list[Type]:
     dims: tuple[Dim, ...] = data.shape
     if _given(node.input(2)):
         scales = values_of(node.inputs[2])
+        require(scales is None or len(scales) == len(axes))
         for index, axis in enumerate(axes):
             dim = ANY if scales is None else scaled(data.shape[axis], float(scales[index]))
             dims = with_dim(dims, axis, dim)
         return [TensorType(data.element, dims)]
     sizes = shape_in(node.input(3))
+    require(sizes is None or len(sizes) == len(axes))
     stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
     for index, axis in enumerate(axes):
         dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)

@@ -1,5 +1,5 @@
-"""One body of an If or a Loop while its sequences and optionals are lowered: its new inputs and
-outputs, each with the port that it will have."""
+"""One body of an If or a Loop while its sequences, optionals and tensors of open rank are lowered:
+its new inputs and outputs, each with the port that it will have."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.inference.control import enter, widen
+from bridge.neutral.graph import BRANCHES, Body, Node, Value
+from bridge.neutral.inference.control import enter, part_type, widen
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -20,20 +20,29 @@ from bridge.neutral.ports import (
     Stacked,
     Yield,
 )
-from bridge.neutral.types import OptionalType, SequenceType
+from bridge.neutral.types import ANY, OptionalType, SequenceType, meet
+from bridge.operators import Refused
+from bridge.operators.control.idle import surely_runs
+from bridge.passes.sequences.branches import Exit
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
     Maybe,
+    Open,
     Ragged,
     Uniform,
     common,
     converted,
+    either,
+    known_types,
     leaf_types,
     leaves,
+    ranks_of_item,
     rebuilt,
     same_structure,
+    shapes_of,
 )
+from bridge.passes.sequences.open_rank import sliced, to_rank
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
@@ -49,8 +58,12 @@ def part_names(form: Form) -> Iterator[str]:
     match form:
         case Value():
             yield "value"
+        case Open():
+            yield from ("data", "shape")
         case Elements():
-            yield from (str(i) for i in range(len(form.items)))
+            for index, item in enumerate(form.items):
+                own = tuple(part_names(item)) if isinstance(item, Open) else ()
+                yield from (f"{index}.{part}" for part in own) if own else (str(index),)
         case Ragged():
             yield from ("data", "shapes")
         case Uniform():
@@ -77,13 +90,18 @@ class Inputs:
 
 
 class OpenBody:
-    """A body while it is lowered. `lowering` walks through it, `outer` through the graph around."""
+    """A body while it is lowered. `lowering` walks through it, `outer` through the graph around;
+    `role` is what it is to its node."""
 
-    def __init__(self, outer: Lowering, lowering: Lowering, node: Node, body: Body) -> None:
+    def __init__(
+        self, outer: Lowering, lowering: Lowering, node: Node, body: Body, role: str
+    ) -> None:
         self.outer = outer
         self.lowering = lowering
         self.node = node
         self.body = body
+        self.role = role
+        outer.branches.enter(node, body)
         self.entries: list[tuple[Value, InputPort, Value | None]] = []
         self.states: list[Form | None] = []
 
@@ -93,6 +111,9 @@ class OpenBody:
             self._enter(value, port)
 
     def _enter(self, value: Value, port: InputPort) -> None:
+        if isinstance(port, Sliced):
+            self._enter_part(value, port)
+            return
         outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
         if outer_value is None:
             self.entries.append((value, port, None))
@@ -114,7 +135,50 @@ class OpenBody:
             made.content = leaf.content
             self.entries.append((made, port, leaf))
             inner.append(made)
-        self.lowering.forms[value] = rebuilt(form, iter(inner))
+        entered = rebuilt(form, iter(inner))
+        if isinstance(entered, Open):
+            self.lowering.bind(value, self._here(entered, outer_value))
+        else:
+            self.lowering.forms[value] = entered
+
+    def _here(self, form: Open, value: Value) -> Open:
+        """A captured tensor, of those shapes alone that it can have in this branch."""
+        condition = self.node.condition
+        if self.node.op != "If" or condition is None:
+            return form
+        truth = self.role == BRANCHES[0]
+        shapes = self.outer.branches.shapes_where(value, condition, truth)
+        return form if shapes is None else replace(form, shapes=shapes)
+
+    def results(self) -> list[Exit]:
+        """What a branch gives for each output, with the shapes that a tensor may have."""
+        exits: dict[int | None, Exit] = {}
+        for value, port in self.body.exits():
+            form = self.lowering.form(value)
+            shapes = shapes_of(form) if isinstance(form, Value | Open) else None
+            exits[port.output if isinstance(port, Yield) else None] = Exit(value, shapes)
+        return [exits[index] for index in range(len(self.node.outputs))]
+
+    def _enter_part(self, value: Value, port: Sliced) -> None:
+        """Gives the body a part of a tensor."""
+        source = self.node.inputs[port.input]
+        assert source is not None
+        whole = self.outer.form(source)
+        if isinstance(whole, Value):
+            self.entries.append((value, port, whole))
+            value.type = meet(part_type(whole.type, port), value.declared)
+            return
+        if not isinstance(whole, Open):
+            raise Refused("it slices a sequence or an optional")
+        parts = self.outer.parts.get((source, port))
+        if parts is None:
+            parts = self.outer.parts[source, port] = sliced(self.outer.builder, whole, port)
+        part = Value(part_type(parts.data.type, port), list(value.names))
+        shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
+        self.entries += [(part, port, parts.data), (shape, Invariant(0), parts.shape)]
+        b = self.lowering.builder
+        data = b.op("Reshape", part, b.constant([-1]))
+        self.lowering.forms[value] = Open(data, shape, parts.shapes)
 
     def enter_loop(self, states: list[Form | None]) -> None:
         """Gives a Loop's body what it captures, and its states in the forms tried."""
@@ -142,8 +206,9 @@ class OpenBody:
                 return self.lowering.form(value)
         raise AssertionError(f"no branch output {index}")
 
-    def next_states(self) -> list[Form | None]:
-        """What the states must be able to hold after an iteration."""
+    def next_states(self, bounded: bool) -> list[Form | None]:
+        """What the states must be able to hold after an iteration. A rank that is still open to
+        more than before has no bound where `bounded` is false."""
         result: list[Form | None] = []
         for port, state in zip(self.body.inputs, self.states, strict=True):
             if not isinstance(port, Carried) or state is None:
@@ -152,12 +217,12 @@ class OpenBody:
             value = self.body.graph.outputs[port.output]
             again = self.lowering.form(value)
             merged = common(state, again, value.name)
-            if isinstance(merged, Value) and isinstance(again, Value) and merged is state:
-                merged = _widened(state, again)
+            if isinstance(state, Value | Open) and isinstance(again, Value | Open):
+                merged = _widened(state, again, bounded)
             elif isinstance(merged, Elements) and isinstance(again, Elements):
                 assert isinstance(state, Elements)
                 pairs = zip(state.items, again.items, strict=True)
-                merged = Elements(tuple(_widened(a, b) for a, b in pairs), state.item)
+                merged = Elements(tuple(_widened(a, b, bounded) for a, b in pairs), state.item)
             result.append(merged)
         return result
 
@@ -201,12 +266,15 @@ class OpenBody:
         by_output: list[Form] = []
         for index, (value, exit) in enumerate(self.body.exits()):
             form: Form | None = self.lowering.form(value)
+            if isinstance(exit, Condition) and isinstance(form, Open):
+                form = to_rank(b, form, 0)
+            own = form
             if index in carried:
                 form = converted(b, form, carried[index], value.name)
             assert form is not None
             by_output.append(form)
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                targets[exit.output] = form
+                targets[exit.output] = self._behind(exit, form, own)
         first: dict[int, int] = {}
         count = 0
         for index, target in enumerate(targets):
@@ -223,6 +291,16 @@ class OpenBody:
         entries = self._loop_entries(inputs, place)
         body = self._close(outputs, ports, entries)
         return body, [t for t in targets if t is not None]
+
+    def _behind(self, exit: Yield | Stacked, form: Form, own: Form | None) -> Form:
+        """What a Loop gives of what its body gives: a state that has the structure `form` is what
+        an iteration gives, `own`, where the Loop is known to run, and not what it starts as."""
+        if not isinstance(form, Open) or not isinstance(own, Value | Open):
+            return form
+        if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
+            raise Refused("it stacks values of open rank along an axis that is not the first")
+        runs = surely_runs(self.node, self.node.inputs[:2])
+        return replace(form, shapes=shapes_of(own)) if runs else form
 
     def _loop_entries(self, inputs: Inputs, place: dict[int, int]) -> list[tuple[Value, InputPort]]:
         starts: dict[int, Iterator[Value]] = {}
@@ -249,10 +327,8 @@ class OpenBody:
                         inputs.values.append(start)
                         entries.append((value, Carried(len(inputs.values) - 1, at)))
                 case Sliced():
-                    whole = self.node.inputs[port.input]
-                    assert whole is not None
-                    index = inputs.index(self.outer.substitution.of(whole))
-                    entries.append((value, replace(port, input=index)))
+                    assert outer is not None
+                    entries.append((value, replace(port, input=inputs.index(outer))))
                 case Iteration():
                     entries.append((value, port))
         return entries
@@ -262,13 +338,25 @@ def same_form(a: Form | None, b: Form | None) -> bool:
     """Whether two forms have one structure, and leaves of the same types."""
     if a is None or b is None:
         return a is b
-    return same_structure(a, b) and leaf_types(a) == leaf_types(b)
+    return same_structure(a, b) and known_types(a) == known_types(b)
 
 
-def _widened(state: Value, again: Value) -> Value:
-    """A value of the type that a state has before and after an iteration."""
-    type = widen(state.type, again.type)
-    return state if type == state.type else Value(type, state.names)
+def _widened(state: Value | Open, again: Value | Open, bounded: bool) -> Value | Open:
+    """A tensor that may be what a state is before and after an iteration."""
+    wide = either(state, again)
+    if isinstance(wide, Value):
+        assert isinstance(state, Value) and isinstance(again, Value)
+        type = widen(state.type, again.type)
+        return state if type == state.type else Value(type, state.names)
+    ranks = ranks_of_item(state)
+    if wide.shapes is None or not (bounded or ranks_of_item(wide) == ranks):
+        return replace(wide, shapes=None)
+    known = {len(shape): shape for shape in shapes_of(state) or ()}
+    shapes = (
+        tuple(d if d == o else ANY for d, o in zip(s, known.get(len(s), s), strict=True))
+        for s in wide.shapes
+    )
+    return replace(wide, shapes=tuple(shapes))
 
 
 def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
@@ -277,7 +365,7 @@ def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
             return Yield(None if exit.output is None else first[exit.output] + offset)
         case Stacked():
             return Stacked(
-                first[exit.output], exit.axis, exit.start, exit.stride, exit.end,
+                first[exit.output] + offset, exit.axis, exit.start, exit.stride, exit.end,
                 exit.part_size, exit.keepdims,
             )  # fmt: skip
     return exit

@@ -1,15 +1,16 @@
-"""Sequences and optionals at the boundary of a model in IR.
+"""Sequences, optionals and tensors of open rank at the boundary of a model in IR.
 
 A sequence input `s` is the pair of inputs `s.data` and `s.shapes`; a sequence output is `s.0` ...
 `s.N-1` where its length is known, else `s.data` and `s.shapes`; an optional is `o.present` and its
-payload under `o` (or `o.data`, `o.shapes`). What was there is recorded in the model's metadata.
+payload under `o` (or `o.data`, `o.shapes`); an output of open rank is `y.data` and `y.shape`. What
+was there is recorded in the model's metadata.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from bridge.neutral.graph import Graph, Model, Value
+from bridge.errors import UsageError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
 from bridge.neutral.record import KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
@@ -22,21 +23,25 @@ from bridge.neutral.types import (
     innermost,
 )
 from bridge.operators import Refused
+from bridge.passes.context import Context
 from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.forms import (
     Elements,
     Form,
     Maybe,
+    Open,
     Ragged,
     Sequence,
     converted,
     element_of,
     leaves,
     ranks_of,
+    ranks_of_item,
     to_ragged,
     undetermined,
 )
 from bridge.passes.sequences.lower import Lowering
+from bridge.passes.sequences.open_rank import to_rank
 
 
 def enter_model(model: Model, lowering: Lowering) -> Record:
@@ -97,14 +102,45 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def leave_model(model: Model, lowering: Lowering, boundary: Record) -> None:
-    """Replaces compound outputs by tensors, and records all in the model's metadata."""
+def check_output_ranks(graph: Graph, context: Context) -> None:
+    """Raises UsageError for `output_ranks` other than those of the outputs."""
+    for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
+
+
+def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Value | Open:
+    """An output in the rank that a user gives."""
+    rank = context.output_ranks.get(name)
+    ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
+    if rank is None:
+        declared = context.disbelieved.get(name)
+        instead = "" if declared is None else f" (rank {declared}, as declared, is not believed)"
+        context.report.notes.append(
+            f'data decide whether the output "{name}" has rank {ranks}{instead}: it is '
+            f'"{name}.data", its elements, and "{name}.shape", of which bridge.unpack makes it; '
+            f"--output-rank {name}=N decides for rank N"
+        )
+        return form
+    if form.shapes is not None and rank not in ranks_of_item(form):
+        raise UsageError(f'the output "{name}" has rank {ranks}, not {rank}')
+    return to_rank(b, form, rank)
+
+
+def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Context) -> None:
+    """Replaces compound outputs by tensors, and records all in the model's metadata. Raises
+    UsageError for `output_ranks` other than those of the outputs."""
     graph = model.graph
-    names = graph.output_names or [v.name for v in graph.outputs]
+    names = names_of_outputs(graph)
     outputs: list[Value] = []
     output_names: list[str] = []
     for value, name in zip(graph.outputs, names, strict=True):
         form = lowering.form(value)
+        if isinstance(form, Open):
+            form = _of_wanted_rank(lowering.builder, form, name, context)
+        elif not isinstance(form, Value) and name in context.output_ranks:
+            raise UsageError(f'the output "{name}" is no tensor, so it has no rank')
         if isinstance(form, Value):
             outputs.append(form)
             output_names.append(name)
@@ -114,6 +150,7 @@ def leave_model(model: Model, lowering: Lowering, boundary: Record) -> None:
         outputs += leaves(form)
         output_names += parts
     graph.outputs, graph.output_names = outputs, output_names
+    check_output_ranks(graph, context)
     if boundary.inputs or boundary.outputs:
         boundary.input_order = _order(graph, boundary)
         model.metadata[KEY] = boundary.dumps()
@@ -133,7 +170,10 @@ def _output_form(
     lowering: Lowering, form: Form, name: str, declared: Type
 ) -> tuple[Form, Port, list[str]]:
     b = lowering.builder
-    if isinstance(form, Elements) and form.items:
+    if isinstance(form, Open):
+        port = Port("open", str(form.element), None)
+        return form, port, port.parts(name)
+    if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
         shape = _shape(declared, _common_rank(form))
         port = Port("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
@@ -149,6 +189,9 @@ def _output_form(
         port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
+    if isinstance(payload, Open):
+        port = Port("open", str(payload.element), None, optional=True)
+        return form, port, port.parts(name)
     if not isinstance(payload, Value):
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
     tensor = payload.tensor
@@ -172,5 +215,5 @@ def _settled(lowering: Lowering, form: Sequence, name: str) -> Ragged:
 
 
 def _common_rank(form: Elements) -> int | None:
-    ranks: set[Any] = {value.rank for value in form.items}
+    ranks = ranks_of(form)
     return ranks.pop() if len(ranks) == 1 else None

@@ -6,14 +6,26 @@ correspond, so an If, a Loop or a graph boundary carries a form by carrying its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, BOOL, I64, Element, Shape, TensorType, is_static
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    I64,
+    Dim,
+    Element,
+    Shape,
+    TensorType,
+    interval,
+    is_static,
+    join_shape,
+)
 from bridge.operators import Refused
 
 
@@ -25,7 +37,7 @@ class Fails(Refused):
 class Elements:
     """A sequence whose length is known: its elements, and what is known of each one's type."""
 
-    items: tuple[Value, ...]
+    items: tuple[Value | Open, ...]
     item: TensorType
 
 
@@ -57,6 +69,22 @@ Sequence = Elements | Ragged | Uniform
 
 
 @dataclass(frozen=True)
+class Open:
+    """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
+    `shape`, i64 [rank]. `shapes` are the shapes that it may have, one for each rank, by rank; None
+    where nothing bounds the rank."""
+
+    data: Value
+    shape: Value
+    shapes: tuple[tuple[Dim, ...], ...] | None
+
+    @property
+    def element(self) -> Element:
+        """The element type."""
+        return element_of_item(self.data)
+
+
+@dataclass(frozen=True)
 class Maybe:
     """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
     where nothing says what it would be)."""
@@ -65,7 +93,7 @@ class Maybe:
     payload: Form | None
 
 
-Form = Value | Elements | Ragged | Uniform | Maybe
+Form = Value | Open | Elements | Ragged | Uniform | Maybe
 
 
 def leaves(form: Form | None) -> Iterator[Value]:
@@ -73,8 +101,12 @@ def leaves(form: Form | None) -> Iterator[Value]:
     match form:
         case Value():
             yield form
+        case Open():
+            yield form.data
+            yield form.shape
         case Elements():
-            yield from form.items
+            for item in form.items:
+                yield from leaves(item)
         case Ragged():
             yield form.data
             yield form.shapes
@@ -88,8 +120,11 @@ def leaves(form: Form | None) -> Iterator[Value]:
 def rebuilt(form: Form, values: Iterator[Value]) -> Form:
     """The form with other leaves, in the order of `leaves`."""
     match form:
+        case Open():
+            return Open(next(values), next(values), form.shapes)
         case Elements():
-            return Elements(tuple(next(values) for _ in form.items), form.item)
+            items = tuple(cast("Value | Open", rebuilt(item, values)) for item in form.items)
+            return Elements(items, form.item)
         case Ragged():
             return Ragged(next(values), next(values), form.element, form.rank, form.mixed)
         case Uniform():
@@ -105,9 +140,12 @@ def same_structure(a: Form | None, b: Form | None) -> bool:
     match a, b:
         case Value(), Value():
             return True
+        case Open(), Open():
+            return True
         case Elements(), Elements():
             return len(a.items) == len(b.items) and all(
-                x.rank == y.rank for x, y in zip(a.items, b.items, strict=True)
+                same_structure(x, y) and ranks_of_item(x) == ranks_of_item(y)
+                for x, y in zip(a.items, b.items, strict=True)
             )
         case Ragged(), Ragged():
             return (a.rank, a.mixed) == (b.rank, b.mixed)
@@ -123,8 +161,8 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
     if a is None or b is None:
         return b if a is None else a
     match a, b:
-        case Value(), Value():
-            return a
+        case Value() | Open(), Value() | Open():
+            return either(a, b)
         case Maybe(), Maybe():
             return Maybe(a.present, common(a.payload, b.payload, name))
         case Maybe(), _:
@@ -132,7 +170,8 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
         case _, Maybe():
             return Maybe(b.present, common(a, b.payload, name))
         case Elements(), Elements() if same_structure(a, b):
-            return a
+            pairs = zip(a.items, b.items, strict=True)
+            return Elements(tuple(either(x, y) for x, y in pairs), a.item)
         case Elements() | Ragged() | Uniform(), Elements() | Ragged() | Uniform():
             any_value = next(iter(leaves(a)), next(iter(leaves(b)), Value()))
             shape = only_shape(a, b)
@@ -149,10 +188,14 @@ def element_of(form: Sequence) -> Element:
     """The element type of a sequence's tensors."""
     if not isinstance(form, Elements):
         return form.element
-    element = form.items[0].element if form.items else form.item.element
-    if element is None:
-        raise Refused("the element type of a sequence is not known")
-    return element
+    return element_of_item(form.items[0] if form.items else form.item)
+
+
+def element_of_item(item: Value | Open | TensorType) -> Element:
+    """The element type of a tensor."""
+    if item.element is None:
+        raise Refused("the element type of a tensor is not known")
+    return item.element
 
 
 def only_shape(*forms: Sequence) -> tuple[int, ...] | None:
@@ -162,8 +205,10 @@ def only_shape(*forms: Sequence) -> tuple[int, ...] | None:
     for form in forms:
         if isinstance(form, Uniform):
             shapes.add(form.shape)
+        elif isinstance(form, Ragged):
+            shapes.add(None)
         else:
-            shapes |= {None} if isinstance(form, Ragged) else {v.shape for v in form.items}
+            shapes |= {v.shape if isinstance(v, Value) else None for v in form.items}
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None or 0 in shape or not is_static(shape):
         return None
@@ -176,12 +221,61 @@ def ranks_of(form: Sequence) -> set[int]:
         return {len(form.shape)}
     if isinstance(form, Ragged):
         return set() if form.rank is None else {form.rank}
-    ranks = {value.rank for value in form.items}
-    if None in ranks:
-        return set()
-    if not ranks and form.item.rank is not None:
+    if not form.items and form.item.rank is not None:
         return {form.item.rank}
-    return {rank for rank in ranks if rank is not None}
+    ranks: set[int] = set()
+    for item in form.items:
+        own = ranks_of_item(item)
+        if not own:
+            return set()
+        ranks |= own
+    return ranks
+
+
+def ranks_of_item(item: Value | Open) -> set[int]:
+    """The ranks that a tensor may have; none where nothing bounds them."""
+    if isinstance(item, Open):
+        return {len(shape) for shape in item.shapes or ()}
+    return set() if item.rank is None else {item.rank}
+
+
+def shapes_of(item: Value | Open) -> tuple[tuple[Dim, ...], ...] | None:
+    """The shapes that a tensor may have, one for each rank, by rank; None where nothing bounds the
+    rank."""
+    if isinstance(item, Open):
+        return item.shapes
+    return None if item.shape is None else (item.shape,)
+
+
+def joined(shapes: Iterable[tuple[Dim, ...]]) -> tuple[tuple[Dim, ...], ...]:
+    """What is known of a shape that is one of these: a shape for each rank, by rank."""
+    by_rank: dict[int, tuple[Dim, ...]] = {}
+    for shape in shapes:
+        known = join_shape(by_rank.get(len(shape), shape), shape)
+        assert known is not None
+        by_rank[len(shape)] = known
+    return tuple(by_rank[rank] for rank in sorted(by_rank))
+
+
+def either(a: Value | Open, b: Value | Open) -> Value | Open:
+    """A form that can hold both tensors: of open rank where they differ in rank (its leaves are of
+    no use)."""
+    one, other = shapes_of(a), shapes_of(b)
+    plain = isinstance(a, Value) and isinstance(b, Value)
+    if plain and (one is None or other is None or len(one[0]) == len(other[0])):
+        return a
+    shapes = None if one is None or other is None else joined((*one, *other))
+    leaf = next(leaves(a))
+    return Open(leaf, leaf, shapes)
+
+
+def to_open(b: Builder, item: Value | Open, like: Open | None = None) -> Open:
+    """The tensor as a pair, of the shapes that `like` may have, where that is given."""
+    if isinstance(item, Open):
+        return item if like is None else replace(item, shapes=like.shapes)
+    data = item if item.rank == 1 else b.op("Reshape", item, b.constant([-1]))
+    shapes = shapes_of(item) if like is None else like.shapes
+    return Open(data, b.op("Shape", item), shapes)
 
 
 def to_uniform(b: Builder, form: Elements | Uniform, like: Uniform) -> Uniform:
@@ -191,7 +285,7 @@ def to_uniform(b: Builder, form: Elements | Uniform, like: Uniform) -> Uniform:
     if not form.items:
         none = b.constant(np.zeros((0, *like.shape), like.element.dtype))
         return Uniform(none, like.element, like.shape)
-    lines = [b.op("Unsqueeze", item, b.constant([0])) for item in form.items]
+    lines = [b.op("Unsqueeze", item, b.constant([0])) for item in leaves(form)]
     return Uniform(b.op("Concat", *lines, axis=0), like.element, like.shape)
 
 
@@ -215,7 +309,7 @@ def to_ragged(b: Builder, form: Sequence, name: str, like: Ragged | None = None)
         return Ragged(data, shapes, element, rank, mixed)
     if rank is None or not ranks:
         raise Refused(undetermined(name))
-    flat = [b.op("Reshape", item, b.constant([-1])) for item in form.items]
+    flat = [elements(b, item) for item in form.items]
     if rank == 0:
         shapes = b.constant(np.zeros((len(flat), 0), np.int64))
     else:
@@ -231,8 +325,17 @@ def _flattened(b: Builder, form: Uniform) -> Ragged:
     return Ragged(b.op("Reshape", form.data, b.constant([-1])), shapes, form.element, rank)
 
 
-def row(b: Builder, item: Value, rank: int) -> Value:
+def elements(b: Builder, item: Value | Open) -> Value:
+    """The elements of a tensor in their order, 1-D."""
+    return item.data if isinstance(item, Open) else b.op("Reshape", item, b.constant([-1]))
+
+
+def row(b: Builder, item: Value | Open, rank: int) -> Value:
     """The shape of an element as a row, i64 [1, rank]."""
+    if isinstance(item, Open):
+        filled = b.op("Concat", item.shape, b.constant([-1] * rank), axis=0)
+        shape = b.op("Slice", filled, b.constant([0]), b.constant([rank]), b.constant([0]))
+        return b.op("Reshape", shape, b.constant([1, rank]))
     missing = rank - (item.rank or 0)
     shape = b.op("Shape", item)
     if missing:
@@ -262,31 +365,40 @@ def undetermined(name: str) -> str:
 
 def converted(b: Builder, form: Form | None, like: Form | None, name: str) -> Form | None:
     """The form in the structure of `like`."""
+    if form is None or like is None:
+        return None if like is None else empty(b, like)
     match like:
-        case None:
-            return None
         case Ragged():
-            if form is None:
-                return empty(b, like)
             assert isinstance(form, Sequence)
             return to_ragged(b, form, name, like)
         case Uniform():
-            if form is None:
-                return empty(b, like)
             assert isinstance(form, Elements | Uniform)
             return to_uniform(b, form, like)
         case Maybe():
             if not isinstance(form, Maybe):
                 form = Maybe(b.constant(True), form)
             return Maybe(form.present, converted(b, form.payload, like.payload, name))
-    return empty(b, like) if form is None else form
+        case Open():
+            assert isinstance(form, Value | Open)
+            return to_open(b, form, like)
+        case Elements():
+            assert isinstance(form, Elements)
+            pairs = zip(form.items, like.items, strict=True)
+            items = (converted(b, item, other, name) for item, other in pairs)
+            return Elements(tuple(cast("Value | Open", item) for item in items), form.item)
+    return form
 
 
 def empty(b: Builder, like: Form) -> Form:
     """A dummy of the structure of `like`, for an optional that is absent."""
     match like:
+        case Open():
+            data = b.constant(np.zeros(1, like.element.dtype))
+            rank = len(like.shapes[0]) if like.shapes else 0
+            return Open(data, b.constant(np.ones(rank, np.int64)), like.shapes)
         case Elements():
-            return Elements(tuple(_zeros(b, v) for v in like.items), like.item)
+            items = tuple(cast("Value | Open", empty(b, item)) for item in like.items)
+            return Elements(items, like.item)
         case Ragged():
             data = b.constant(np.zeros(0, like.element.dtype))
             shapes = b.constant(np.zeros((0, like.rank or 0), np.int64))
@@ -313,6 +425,12 @@ def _zeros(b: Builder, like: Value) -> Value:
 def leaf_types(form: Form) -> list[TensorType]:
     """The types by which the leaves of a form enter a body."""
     match form:
+        case Open():
+            ranks = sorted(ranks_of_item(form))
+            rank = interval(ranks[0], ranks[-1]) if ranks else ANY
+            return [TensorType(form.element, (ANY,)), TensorType(I64, (rank,))]
+        case Elements():
+            return [type for item in form.items for type in leaf_types(item)]
         case Ragged():
             rows = (ANY, ANY if form.rank is None else form.rank)
             return [TensorType(form.element, (ANY,)), TensorType(I64, rows)]
@@ -322,3 +440,17 @@ def leaf_types(form: Form) -> list[TensorType]:
             own = [TensorType(BOOL, ())]
             return own if form.payload is None else own + leaf_types(form.payload)
     return [value.tensor for value in leaves(form)]
+
+
+def known_types(form: Form) -> list[TensorType]:
+    """The types of the leaves, and all shapes of tensors of open rank: what a Loop's state must
+    keep."""
+    match form:
+        case Open():
+            shapes = (TensorType(form.element, shape) for shape in form.shapes or ())
+            return [*leaf_types(form), *shapes]
+        case Elements():
+            return [type for item in form.items for type in known_types(item)]
+        case Maybe() if form.payload is not None:
+            return [*leaf_types(form), *known_types(form.payload)]
+    return leaf_types(form)

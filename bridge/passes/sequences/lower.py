@@ -1,6 +1,9 @@
-"""The walk through graphs and bodies that rewrites sequences and optionals on their forms."""
+"""The walk through graphs and bodies that rewrites sequences, optionals and tensors of open rank on
+their forms."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
@@ -8,7 +11,7 @@ from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.ports import Carried, Stacked
+from bridge.neutral.ports import Carried, Sliced, Stacked
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import OptionalType, SequenceType
 from bridge.operators import Refused
@@ -21,24 +24,39 @@ from bridge.passes.sequences.bodies import (
     part_names,
     same_form,
 )
-from bridge.passes.sequences.forms import Fails, Form, Maybe, common, leaves, rebuilt
+from bridge.passes.sequences.branches import Branches
+from bridge.passes.sequences.forms import Fails, Form, Maybe, Open, common, leaves, rebuilt
+from bridge.passes.sequences.open_operators import has_open_rank, lower_open
+from bridge.passes.sequences.open_rank import stacked, to_rank
 from bridge.passes.sequences.operators import lowering
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
 
+ROUNDS_OF_RANKS = 3
+"""Those of them in which a state may take further ranks; one that still does has no bound."""
+
 
 class Lowering:
     """Lowers one graph, which stands at `where`. `forms` holds the forms of its compound values,
-    `pruned` tells of each branch and body that is left out because it would fail."""
+    `parts` what its Loops slice, `branches` what is known of the Ifs of the whole model. `pruned`
+    tells of each branch and body that is left out because it would fail."""
 
-    def __init__(self, graph: Graph, target: Target, where: str = "graph") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        where: str = "graph",
+        branches: Branches | None = None,
+    ) -> None:
         self.source = graph
         self.nodes: list[Node] = []
         self.target = target
         self.where = where
         self.builder = Builder(self.nodes, target=target)
         self.forms: dict[Value, Form] = {}
+        self.parts: dict[tuple[Value, Sliced], Open] = {}
+        self.branches = Branches() if branches is None else branches
         self.pruned: list[str] = []
         self.substitution = Substitution()
         self.current: Node | None = None
@@ -79,10 +97,19 @@ class Lowering:
             self._loop(node)
             return
         lower = lowering(node.op)
+        forms = [None if v is None else self.form(v) for v in node.inputs]
         if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
-            given = [None if v is None else self.form(v) for v in node.inputs]
-            self._bind(node.outputs[0], lower(self.builder, node, given))
+            made = [lower(self.builder, node, forms)]
+        elif has_open_rank(node, forms):
+            made = lower_open(self.builder, node, forms)
+        else:
+            self._keep(node)
             return
+        for value, form in zip(node.outputs, made, strict=False):
+            self.bind(value, form)
+
+    def _keep(self, node: Node) -> None:
+        """A node that takes plain tensors alone."""
         for value in node.inputs:
             if value is not None and value in self.forms:
                 raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
@@ -90,8 +117,9 @@ class Lowering:
         infer(node)
         self.nodes.append(node)
 
-    def _bind(self, value: Value, form: Form) -> None:
-        """Makes `form` what an output of the old graph is."""
+    def bind(self, value: Value, form: Form) -> None:
+        """Makes `form` what a value of the old graph is."""
+        form = self._of_known_rank(form)
         if isinstance(form, Value):
             if form in self.source.inputs:
                 form = self.builder.op("Identity", form)
@@ -103,6 +131,12 @@ class Lowering:
         else:
             self.forms[value] = form
 
+    def _of_known_rank(self, form: Form) -> Form:
+        """A tensor of open rank as a plain one, where it can have one rank alone."""
+        if isinstance(form, Open) and form.shapes is not None and len(form.shapes) == 1:
+            return to_rank(self.builder, form, len(form.shapes[0]))
+        return form
+
     def _own(self, value: Value) -> Value:
         """The value, or a copy where it has a name or a place of its own already."""
         if value.producer is None or value.names:
@@ -112,10 +146,11 @@ class Lowering:
     def _open(self, node: Node, role: str, index: int, copy: bool = False) -> OpenBody:
         """A body of a node, to be lowered."""
         body = clone_body(node.bodies[index]) if copy else node.bodies[index]
-        inner = Lowering(body.graph, self.target, f"{self.where} / {node!r} / {role}")
+        where = f"{self.where} / {node!r} / {role}"
+        inner = Lowering(body.graph, self.target, where, self.branches)
         inner.builder.name = node.name
         self.inner = inner
-        return OpenBody(self, inner, node, body)
+        return OpenBody(self, inner, node, body, role)
 
     def _if(self, node: Node) -> None:
         condition = integers(self._head(node, 0))
@@ -157,6 +192,7 @@ class Lowering:
 
     def _merge(self, node: Node, branches: list[OpenBody]) -> None:
         """An If whose branches give forms of one structure."""
+        self.branches.leave(node, [branch.results() for branch in branches])
         targets: list[Form] = []
         for index, value in enumerate(node.outputs):
             forms = [branch.output(index) for branch in branches]
@@ -172,9 +208,10 @@ class Lowering:
         self._bind_outputs(node, targets, made.outputs)
 
     def _head(self, node: Node, index: int) -> Value | None:
-        """A condition or trip count."""
+        """A condition or trip count, which has one element whatever its rank."""
         value = node.input(index)
-        return None if value is None else self.substitution.of(value)
+        form = None if value is None else self.form(value)
+        return to_rank(self.builder, form, 0) if isinstance(form, Open) else cast("Value", form)
 
     def _bind_outputs(self, node: Node, targets: list[Form], values: list[Value]) -> None:
         parts = iter(values)
@@ -183,6 +220,7 @@ class Lowering:
             if isinstance(form, Maybe) and not isinstance(old.type, OptionalType):
                 # A state may enter as an optional and leave as what it holds.
                 form = form.payload or form
+            form = self._of_known_rank(form)
             if isinstance(form, Value):
                 self.substitution.replace(old, form)
             else:
@@ -215,14 +253,18 @@ class Lowering:
             "Loop", inputs.values, count, {}, (body,), node.name, node.extras
         )  # fmt: skip
         self._bind_outputs(node, targets, made.outputs)
+        for port in node.body.outputs:
+            form = self.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
+            if isinstance(port, Stacked) and isinstance(form, Open):
+                self.forms[node.outputs[port.output]] = stacked(self.builder, form)
 
     def _attempt(self, node: Node, states: list[Form | None]) -> OpenBody:
         """A Loop's body, lowered with states in forms that they keep."""
-        for _ in range(MOST_ROUNDS):
+        for round in range(MOST_ROUNDS):
             attempt = self._open(node, "body", 0, copy=True)
             attempt.enter_loop(states)
             attempt.lowering.run()
-            again = attempt.next_states()
+            again = attempt.next_states(bounded=round < ROUNDS_OF_RANKS)
             if all(same_form(a, b) for a, b in zip(states, again, strict=True)):
                 return attempt
             states = again
@@ -249,7 +291,7 @@ class Lowering:
         for value, form in zip(node.outputs, results, strict=True):
             if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
                 form = form.payload or form
-            self._bind(value, form)
+            self.bind(value, form)
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:

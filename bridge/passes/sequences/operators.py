@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
@@ -14,6 +15,7 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
+    format_shape,
 )
 from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
@@ -23,14 +25,17 @@ from bridge.passes.sequences.forms import (
     Fails,
     Form,
     Maybe,
+    Open,
     Ragged,
     Sequence,
     Uniform,
     element_of,
+    leaves,
     only_shape,
     to_ragged,
     to_uniform,
 )
+from bridge.passes.sequences.open_operators import lower_open
 
 LONGEST = 64
 """Parts up to which a split of known sizes gives single values instead of a ragged pair."""
@@ -65,9 +70,16 @@ def _sequence(form: Form | None, node: Node) -> Sequence:
 
 
 def _tensor(form: Form | None) -> Value:
+    item = _item(form)
+    if isinstance(item, Value):
+        return item
+    raise Refused("its input may have several ranks where one is expected")
+
+
+def _item(form: Form | None) -> Value | Open:
     while isinstance(form, Maybe):
         form = form.payload
-    if isinstance(form, Value):
+    if isinstance(form, Value | Open):
         return form
     raise Refused("its input is a sequence where a tensor is expected")
 
@@ -80,7 +92,7 @@ def _name(node: Node) -> str:
 
 @lowers("SequenceConstruct")
 def construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    items = tuple(_tensor(form) for form in forms)
+    items = tuple(_item(form) for form in forms)
     return Elements(items, TensorType(items[0].element if items else None))
 
 
@@ -103,7 +115,7 @@ def _movable(b: Builder, form: Sequence, node: Node) -> Ragged | Uniform:
         return form
     shape = only_shape(form)
     if isinstance(form, Elements) and shape is not None:
-        return to_uniform(b, form, Uniform(form.items[0], element_of(form), shape))
+        return to_uniform(b, form, Uniform(next(leaves(form)), element_of(form), shape))
     return to_ragged(b, form, _name(node))
 
 
@@ -130,7 +142,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
 
 @lowers("SequenceInsert")
 def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    form, value = _sequence(forms[0], node), _tensor(forms[1])
+    form, value = _sequence(forms[0], node), _item(forms[1])
     index = _tensor(forms[2]) if len(forms) > 2 and forms[2] is not None else None
     if isinstance(form, Elements):
         place = (
@@ -142,7 +154,7 @@ def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
             items = (*form.items[:place], value, *form.items[place:])
             return Elements(items, form.item)
     form = _movable(b, form, node)
-    if isinstance(form, Uniform) and form.shape == value.shape:
+    if isinstance(form, Uniform) and isinstance(value, Value) and form.shape == value.shape:
         return uniform.insert(b, form, value, index)
     return ragged.insert(b, to_ragged(b, form, _name(node)), value, index)
 
@@ -175,8 +187,16 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
         raise Fails("an empty sequence has nothing to concatenate")
     items = form.items
     if new:
-        items = tuple(b.op("Unsqueeze", item, b.constant([axis])) for item in items)
-    return b.op("Concat", *items, axis=axis)
+        items = tuple(_applied(b, "Unsqueeze", item, b.constant([axis])) for item in items)
+    return _applied(b, "Concat", *items, axis=axis)
+
+
+def _applied(b: Builder, op: str, *forms: Value | Open, **attributes: Any) -> Value | Open:
+    """An operator on tensors some of which may be of open rank."""
+    values = [form for form in forms if isinstance(form, Value)]
+    if len(values) == len(forms):
+        return b.op(op, *values, **attributes)
+    return _item(lower_open(b, Node(op, [], [Value()], attributes), forms)[0])
 
 
 @lowers("SplitToSequence")
@@ -188,7 +208,10 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
             f'the rank of "{value.name}", which is split into a sequence, is not known; give the '
             "inputs' shapes with --input-shape"
         )
-    axis = node.attributes["axis"] % value.rank
+    axis = node.attributes["axis"]
+    if not -value.rank <= axis < value.rank:
+        raise Fails(f"{format_shape(value.shape)} has no axis {axis}")
+    axis %= value.rank
     keepdims = not drops_axis(node)
     counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:

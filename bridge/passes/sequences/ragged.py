@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
-from bridge.neutral.types import I64, I64_MAX, TensorType
+from bridge.neutral.types import ANY, I64, I64_MAX, TensorType, interval
 from bridge.operators import Refused
-from bridge.passes.sequences.forms import Ragged, row, to_ragged, undetermined
+from bridge.passes.sequences.forms import (
+    Open,
+    Ragged,
+    elements,
+    leaves,
+    ranks_of_item,
+    row,
+    to_ragged,
+    undetermined,
+)
+from bridge.passes.sequences.open_rank import as_long_as, shapes_as_long_as
 
 
 def scalar(b: Builder, value: Value) -> Value:
@@ -62,20 +74,21 @@ def _cut(b: Builder, value: Value, start: Value, end: Value) -> Value:
     return b.op("Slice", value, start, end, b.constant([0]))
 
 
-def at(b: Builder, form: Ragged, index: Value) -> Value:
+def at(b: Builder, form: Ragged, index: Value) -> Value | Open:
     """Element `index`."""
-    if form.mixed:
-        raise Refused(
-            "the elements of the sequence differ in rank, and OpenVINO runs no tensor of unknown "
-            "rank; a constant position would do"
-        )
     where = position(b, index, length(b, form))
     shape = b.op("Gather", form.shapes, where, b.constant(0))
+    if form.mixed:
+        own = b.op("Not", b.op("Less", shape, b.constant(0)))
+        shape = b.op("Compress", shape, own, axis=0)
     start = _entries_before(b, form, where)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=True)
     if form.rank == 0:
         count = b.constant([1])
     piece = _cut(b, form.data, start, b.op("Add", start, count))
+    if form.mixed:
+        shapes = shapes_as_long_as(ANY if form.rank is None else interval(0, form.rank))
+        return Open(piece, as_long_as(shape, shapes), shapes)
     if form.rank == 0:
         shape = b.constant(np.zeros(0, np.int64))
     result = b.op("Reshape", piece, shape, allowzero=True)
@@ -84,18 +97,20 @@ def at(b: Builder, form: Ragged, index: Value) -> Value:
     return result
 
 
-def insert(b: Builder, form: Ragged, value: Value, index: Value | None) -> Ragged:
+def insert(b: Builder, form: Ragged, value: Value | Open, index: Value | None) -> Ragged:
     """The sequence with `value` before position `index`, or at its end."""
-    if value.rank is None:
+    ranks = ranks_of_item(value)
+    name = next(leaves(value)).name
+    if not ranks:
         raise Refused(
-            f'the rank of "{value.name}", which goes into a sequence, is not known; give the '
+            f'the rank of "{name}", which goes into a sequence, is not known; give the '
             "inputs' shapes with --input-shape"
         )
-    rank = value.rank if form.rank is None else max(value.rank, form.rank)
-    mixed = form.mixed or value.rank != (rank if form.rank is None else form.rank)
-    form = to_ragged(b, form, value.name, Ragged(value, value, form.element, rank, mixed))
+    ranks |= set() if form.rank is None else {form.rank}
+    rank, mixed = max(ranks), form.mixed or len(ranks) > 1
+    form = to_ragged(b, form, name, replace(form, rank=rank, mixed=mixed))
     shapes = form.shapes
-    flat = b.op("Reshape", value, b.constant([-1]))
+    flat = elements(b, value)
     line_of = row(b, value, rank)
     if index is None:
         data = b.op("Concat", form.data, flat, axis=0)

@@ -40,7 +40,7 @@ def restore_boundary(model: Model, context: Context) -> None:
 
 def _type(port: Port) -> Type:
     tensor: Type = TensorType(ELEMENTS[port.element], _shape(port))
-    type = tensor if port.kind == "tensor" else SequenceType(tensor)
+    type = tensor if port.kind in ("tensor", "open") else SequenceType(tensor)
     return OptionalType(type) if port.optional else type
 
 
@@ -68,8 +68,10 @@ def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
         b.name = name
         made[name] = whole = Value(_type(port), [name])
         _take_apart(b, whole, port, parts)
-    order = boundary.input_order
-    graph.inputs = [made[name] if name in made else given[name] for name in order]
+    for name in boundary.input_order:
+        if name not in made and name not in given:
+            raise _missing(name)
+    graph.inputs = [made.get(name) or given[name] for name in boundary.input_order]
 
 
 def _become(b: Builder, old: Value, new: Value) -> None:
@@ -161,13 +163,13 @@ def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
 
 def _put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
     if not port.optional:
-        return _sequence(b, port, parts)
+        return _whole(b, port, parts)
     present, *parts = parts
     inputs: list[Value | None] = [present, *parts]
     inside = [Value(value.type, [f"{value.name}.inside"]) for value in parts]
     there = Graph(inside, name="present")
     inner = Builder(there.nodes, b.name)
-    value = inside[0] if port.kind == "tensor" else _sequence(inner, port, inside)
+    value = _whole(inner, port, inside)
     there.outputs = [inner.op("Optional", value)]
     absent = Graph(name="absent")
     type = _type(port)
@@ -176,6 +178,18 @@ def _put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
     ports = [Invariant(i + 1) for i in range(len(parts))]
     bodies = (Body(there, list(ports), [Yield(0)]), Body(absent, [], [Yield(0)]))
     return b.node("If", inputs, 1, {}, bodies).outputs[0]
+
+
+def _whole(b: Builder, port: Port, parts: list[Value]) -> Value:
+    """The sequence or tensor that its parts make."""
+    if port.kind == "tensor":
+        return parts[0]
+    if port.kind == "open":
+        data, shape = parts
+        if shape.element is not I64:
+            shape = b.op("Cast", shape, to=I64)
+        return b.op("Reshape", data, shape, allowzero=True)
+    return _sequence(b, port, parts)
 
 
 def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:

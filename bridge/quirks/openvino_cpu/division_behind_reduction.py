@@ -3,6 +3,8 @@ f32."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
@@ -32,14 +34,20 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 
 def _is_reduced(value: Value) -> bool:
     """Whether a value comes from a reduction in such a way."""
+    return any(True for _ in reductions_behind(value))
+
+
+def reductions_behind(value: Value) -> Iterator[Node]:
+    """The reductions that OpenVINO may take a value to be a part of."""
     node = value.producer
     if node is None or integers(value) is not None or is_copy(node):
-        return False
+        return
     if node.op.startswith("Reduce"):
-        return True
-    return node.op in PART_OF_REDUCTION and any(
-        _is_reduced(before) for before in node.inputs if before is not None
-    )
+        yield node
+    elif node.op in PART_OF_REDUCTION:
+        for before in node.inputs:
+            if before is not None:
+                yield from reductions_behind(before)
 
 
 QUIRK = Quirk(

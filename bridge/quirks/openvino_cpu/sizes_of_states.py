@@ -1,6 +1,6 @@
 """Unknown sizes of states: OpenVINO gives that of a state and that of what it starts as one symbol,
 and takes one for the other wherever the body asks for a size; and it takes the least size after an
-iteration for certain, though none may run."""
+iteration, and the greatest, for certain, though none may run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import Interval, is_static
+from bridge.neutral.types import Interval, high, is_static
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, iteration_number
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, users_in
+from bridge.quirks.quirk import (
+    OPENVINO_CPU,
+    Place,
+    Quirk,
+    Users,
+    is_copy,
+    rewriting,
+    users_in,
+)
 
 ALL = 1 << 30
 """An end of a Slice behind every element; exact in f32."""
@@ -25,19 +33,19 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     nodes: list[Node] = []
     inner = Builder(nodes, node.name, b.target)
     entries: dict[Value, Value] = {}
-    exits: dict[int, list[int]] = {}
+    exits: dict[int, tuple[list[int], list[Value]]] = {}
     number: Value | None = None
     users = users_in(graph)
     for value, port, initial in _states(draft):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
         unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
-        if unknown and all(map(_hides, users.get(value, ()))):
+        if unknown and _all_hide(value, users):
             unknown = []
-        if not _surely_runs(node) and axes and not _is_hidden(graph.outputs[port.output]):
-            exits[port.output] = axes
-        if not unknown and port.output not in exits:
+        after = [] if _surely_runs(node) else _to_hide(graph, graph.outputs[port.output], axes)
+        if not unknown and not after:
             continue
+        exits[port.output] = axes, after
         number = number or inner.op("Reshape", iteration_number(draft.body), inner.constant([1]))
         if unknown:
             entries[value] = _of_any_size(inner, value, unknown, number)
@@ -46,11 +54,14 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     for one in graph.nodes:
         one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
     graph.nodes[:0] = nodes
-    states = {*graph.inputs, *entries.values()}
-    for index, axes in exits.items():
+    for index, (axes, after) in exits.items():
         value = graph.outputs[index]
-        if not _hide_appended(graph, value, axes, number, states):
-            graph.outputs[index] = _of_any_size(draft.inside(b), value, axes, number)
+        if value in after:
+            bounded = any(high(value.dims[axis]) is not None for axis in axes)
+            hidden = _of_unbounded_size if bounded else _of_any_size
+            graph.outputs[index] = hidden(draft.inside(b), value, axes, number)
+        elif after:
+            _hide_appended(graph, value, axes, number, after)
     return draft.build(b)
 
 
@@ -70,37 +81,55 @@ def _surely_runs(node: Node) -> bool:
     return all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
 
 
-def _hide_appended(
-    graph: Graph, value: Value, axes: list[int], number: Value, states: set[Value]
-) -> bool:
-    """Where something is joined to a state, hides the size of that alone, which is less to copy;
-    whether it could."""
-    made = value.producer
+def _to_hide(graph: Graph, value: Value, axes: list[int]) -> list[Value]:
+    """What hides these sizes of a state's next value: that itself or, which is less to copy, what
+    it has beside what the body was given, where it joins the two."""
+    if not axes or _is_hidden(value):
+        return []
+    made, given = value.producer, {*graph.inputs}
     if made is None or made.op != "Concat" or value.rank is None:
-        return False
-    if axes != [made.attributes["axis"] % value.rank] or not states & set(made.inputs):
-        return False
+        return [value]
+    if axes != [made.attributes["axis"] % value.rank] or not given & set(made.inputs):
+        return [value]
+    return [v for v in made.inputs if v is not None and v not in given]
+
+
+def _hide_appended(
+    graph: Graph, value: Value, axes: list[int], number: Value, appended: list[Value]
+) -> None:
+    made = value.producer
+    assert made is not None
     nodes: list[Node] = []
     inner = Builder(nodes, made.name)
     made.inputs = [
-        v if v is None or v in states else _of_any_size(inner, v, axes, number) for v in made.inputs
+        _of_any_size(inner, v, axes, number) if v in appended else v for v in made.inputs
     ]
     place = graph.nodes.index(made)
     graph.nodes[place:place] = nodes
-    return True
 
 
 def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
     """The value as it is, through an operator whose result depends, for all that OpenVINO can
     tell, on `number` (i64 [1], not negative)."""
     if value.rank == 1 and not is_static(value.shape):
-        # A Slice would copy a vector element by element; yet a Reshape to the one size that there
-        # can be is none.
-        none = b.op("Min", number, b.constant([0]))
-        return b.op("Reshape", value, b.op("Max", b.op("Shape", value), none), allowzero=True)
+        # A Slice would copy a vector element by element, and takes the row of a matrix as a whole.
+        row = b.op("Unsqueeze", value, b.constant([0]))
+        return b.op("Reshape", _of_any_size(b, row, [0], number), b.constant([-1]))
     end = b.op("Max", number, b.constant([ALL]))
     ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
     return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
+
+
+def _of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
+    """As `_of_any_size`, where the size must not be taken for a bound either: that of a Slice is
+    no larger than what it is of."""
+    none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
+    rank = len(value.dims)
+    ends = (none if axis in axes else zero for axis in range(rank))
+    padded = b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
+    # OpenVINO knows no size behind such a Pad; it is told those that are known.
+    known = [0 if a in axes or not isinstance(d, int) else d for a, d in enumerate(value.dims)]
+    return b.op("Reshape", padded, b.constant(known)) if any(known) else padded
 
 
 def _is_hidden(value: Value) -> bool:
@@ -110,23 +139,40 @@ def _is_hidden(value: Value) -> bool:
         return False
     if made.op == "Concat":
         return any(v is not None and _is_hidden(v) for v in made.inputs)
+    x = made.input(0)
+    reshaped = made.op == "Reshape" and integers(made.inputs[1]) is not None
+    if x is not None and (reshaped or made.op == "Cast"):
+        return _is_hidden(x)
     return _hides(made)
 
 
+def _all_hide(value: Value, by_value: Users) -> bool:
+    """Whether what uses a value is what `_of_any_size` makes of it. Another quirk may have put a
+    copy between."""
+    users = by_value.get(value, [])
+    if len(users) == 1 and (is_copy(users[0]) or users[0].op == "Unsqueeze"):
+        return _all_hide(users[0].outputs[0], by_value)
+    return all(map(_hides, users))
+
+
 def _hides(node: Node) -> bool:
-    """Whether a node is what `_of_any_size` makes."""
-    if node.op not in ("Reshape", "Slice"):
-        return False
-    sizes = node.inputs[1 if node.op == "Reshape" else 2]
-    made = sizes.producer if sizes is not None else None
+    """Whether a node is what `_of_any_size` or `_of_unbounded_size` makes."""
+    if node.op == "ir::Pad":
+        return _is_open_pad(node)
+    end = node.inputs[2] if node.op == "Slice" else None
+    made = None if end is None else end.producer
     if made is not None and made.op == "Concat":
         made = made.inputs[0].producer if made.inputs[0] is not None else None
-    if made is None or made.op != "Max":
-        return False
-    if node.op == "Slice":
-        return integers(made.inputs[1]) == (ALL,)
-    least = made.inputs[1].producer if made.inputs[1] is not None else None
-    return least is not None and least.op == "Min"
+    return made is not None and made.op == "Max" and integers(made.inputs[1]) == (ALL,)
+
+
+def _is_open_pad(node: Node) -> bool:
+    """Whether a node is what a Pad of `_of_unbounded_size` becomes in IR."""
+    split = node.inputs[2].producer if node.inputs[2] is not None else None
+    pads = split.inputs[0] if split is not None and split.op == "ir::Split" else None
+    parts = pads.producer.inputs if pads is not None and pads.producer is not None else []
+    made = (part.producer for part in parts if part is not None)
+    return any(m is not None and m.op == "Mod" and integers(m.inputs[1]) == (1,) for m in made)
 
 
 QUIRK = Quirk(
@@ -134,6 +180,6 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A size that the body asks of a state is that of the initial state, and one that the "
     "first iteration would give is taken for certain though none runs.",
-    cost="a Slice or Reshape of each state of changing size, in the body",
+    cost="a Slice or Pad of each state of changing size, in the body",
     run=rewriting("Loop", by=hidden_sizes),
 )

@@ -36,17 +36,21 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_cut(stacked: Value, place: Place) -> bool:
-    """Whether all that uses a stack is such a Slice."""
+    """Whether all that uses a stack is such a Slice, or one that another quirk has put before."""
     users = place.users(stacked)
     return bool(users) and all(
-        user.op == "Slice"
-        and user.inputs[0] is stacked
-        and (end := user.inputs[2]) is not None
-        and end.producer is not None
-        and end.producer.op == "Where"
-        and integers(end.producer.inputs[1]) == (ALL,)
-        for user in users
+        user.op == "Slice" and user.inputs[0] is stacked and _cuts(user, place) for user in users
     )
+
+
+def _cuts(slice: Node, place: Place) -> bool:
+    end = slice.inputs[2]
+    made = None if end is None else end.producer
+    if made is None:
+        return False
+    if made.op == "Where":
+        return integers(made.inputs[1]) == (ALL,)
+    return made.op == "Max" and _is_cut(slice.outputs[0], place)
 
 
 def _runs(b: Builder, node: Node) -> Value | None:

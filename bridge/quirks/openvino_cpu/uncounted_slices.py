@@ -4,11 +4,11 @@ them."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, loop_kind
+from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.ports import Sliced, Yield
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting
 
 
 def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
@@ -17,11 +17,18 @@ def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
         return None
     body = node.body
     counter = next(value for value, port in body.entries() if isinstance(port, Sliced))
-    if any(value is counter and exit == Yield(None) for value, exit in body.exits()):
+    outputs = [value for value, exit in body.exits() if exit == Yield(None)]
+    if any(counter in (value, _copied(value)) for value in outputs):
         return None
     draft = Draft.of(node)
     draft.body.add_exit(counter, Yield(None))
     return draft.build(b)
+
+
+def _copied(value: Value) -> Value | None:
+    """What a value is a copy of, which another quirk may have made."""
+    made = value.producer
+    return made.inputs[0] if made is not None and is_copy(made) else None
 
 
 QUIRK = Quirk(

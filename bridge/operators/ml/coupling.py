@@ -1,0 +1,104 @@
+"""Class probabilities of support vector machines: Platt's sigmoid for each pair of classes, and
+the coupling of all pairs (Wu, Lin and Weng, "Probability Estimates for Multi-class Classification
+by Pairwise Coupling", section 4.4), by the iteration that ONNX's reference has of libsvm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.arrays import spend
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.ports import Carried, Condition, Invariant, Yield
+from bridge.neutral.types import BOOL, I32, TensorType
+from bridge.operators.idioms import cast, concat, cut, expand, sizes, transpose, unsqueeze
+
+LEAST = 1e-7
+"""How near to 0 and 1 the probability of a pair may come."""
+
+MOST_ITERATIONS = 100
+"""Iterations of the coupling, where there are no more classes than that."""
+
+
+def class_probabilities(
+    b: Builder, scores: Value, prob_a: np.ndarray, prob_b: np.ndarray, classes: int
+) -> Value:
+    """The probabilities [rows, classes] from the scores [rows, pairs] of all pairs i < j, in
+    order; `prob_a` and `prob_b` [pairs] are those of Platt's sigmoids."""
+    slope, offset = b.like(prob_a, scores), b.like(prob_b, scores)
+    first = b.op("Sigmoid", b.op("Neg", b.op("Add", b.op("Mul", scores, slope), offset)))
+    first = b.op("Clip", first, b.like(LEAST, scores), b.like(1 - LEAST, scores))
+    second = b.op("Sub", b.like(1, scores), first)
+    pairs = _pairs(b, first, second, classes)
+    start = expand(b, b.like(np.full((1, classes), 1 / classes), scores), sizes(b, scores, 0), 1)
+    return _coupled(b, _quadratic(b, pairs, classes), start, classes)
+
+
+def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
+    """The probability [rows, classes, classes] of class i against class j; 0 where i is j."""
+    count = classes * (classes - 1) // 2
+    spend((classes, classes), np.int64, "the pairs of classes of a support vector machine")
+    places = np.full((classes, classes), 2 * count)
+    above = np.triu_indices(classes, 1)
+    places[above] = np.arange(count)
+    places.T[above] = np.arange(count) + count
+    nothing = b.op("Mul", cut(b, first, 1, 0, 1), b.like(0, first))
+    every = concat(b, 1, first, second, nothing)
+    return b.op("Gather", every, b.constant(places), b.constant(1))
+
+
+def _quadratic(b: Builder, pairs: Value, classes: int) -> Value:
+    """The matrix Q [rows, classes, classes] of which p'Qp is to be least: the sum of all squares
+    against a class on the diagonal, the products of both directions, negative, beside it."""
+    other = transpose(b, pairs, 0, 2, 1)
+    squares = b.op("ReduceSum", b.op("Mul", other, other), b.constant([2]), keepdims=True)
+    products = b.op("Neg", b.op("Mul", other, pairs))
+    return b.op("Where", b.constant(np.eye(classes, dtype=bool)), squares, products)
+
+
+def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
+    """The probabilities at which p'Qp is least; rows that are near enough stay as they are, and
+    the Loop ends where all are."""
+    state, inside = Value(start.type, ["p"]), Value(matrix.type, ["Q"])
+    graph = Graph([state, inside], name="coupling")
+    inner = Builder(graph.nodes, b.name, b.target)
+    product = _product(inner, inside, state)
+    total = inner.op(
+        "ReduceSum", inner.op("Mul", state, product), inner.constant([1]), keepdims=True
+    )
+    error = inner.op("Abs", inner.op("Sub", product, total))
+    worst = inner.op("ReduceMax", error, inner.constant([1]), keepdims=True)
+    near = inner.op("Less", worst, inner.like(0.005 / classes, worst))
+    p = _step(inner, inside, state, product, total, classes)
+    far = cast(inner, inner.op("Not", near), I32)
+    any_far = inner.op("ReduceMax", far, inner.constant([0, 1]), keepdims=False)
+    graph.outputs = [cast(inner, any_far, BOOL), inner.op("Where", near, state, p)]
+    graph.outputs[0].type = TensorType(BOOL, ())
+    count = b.constant(max(MOST_ITERATIONS, classes))
+    body = Body(graph, [Carried(2, 1), Invariant(3)], [Condition(), Yield(0)])
+    return b.node("Loop", [count, None, start, matrix], 1, {}, (body,)).outputs[0]
+
+
+def _product(b: Builder, matrix: Value, p: Value) -> Value:
+    """Qp [rows, classes]."""
+    return b.op(
+        "ReduceSum", b.op("Mul", matrix, unsqueeze(b, p, 1)), b.constant([2]), keepdims=False
+    )
+
+
+def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, classes: int) -> Value:
+    """One class after the other is set to where p'Qp is least, and all are scaled to a sum of 1.
+    `product` is Qp, `total` p'Qp; both follow what becomes of p."""
+    one = b.like(1, p)
+    for t in range(classes):
+        line = b.op("Gather", matrix, b.constant(t), b.constant(1))
+        own, here = cut(b, line, 1, t, t + 1), cut(b, product, 1, t, t + 1)
+        more = b.op("Div", b.op("Sub", total, here), own)
+        scale = b.op("Add", one, more)
+        unit = b.like(np.eye(classes)[[t]], p)
+        p = b.op("Div", b.op("Add", p, b.op("Mul", more, unit)), scale)
+        gain = b.op("Add", b.op("Mul", more, own), b.op("Mul", b.like(2, p), here))
+        total = b.op("Add", total, b.op("Mul", more, gain))
+        total = b.op("Div", total, b.op("Mul", scale, scale))
+        product = b.op("Div", b.op("Add", product, b.op("Mul", more, line)), scale)
+    return p

@@ -1,0 +1,63 @@
+"""Maps at the boundary of a model: the rows of values that they are in IR, which has no maps.
+
+ONNX's maps come from ZipMap at the end of a classifier. The output is its tensor, under the map's
+name, and the metadata keeps the keys.
+"""
+
+from __future__ import annotations
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.lists import MAP_KEYS, Lists
+from bridge.passes.context import Context
+
+ZIP_MAP = "ai.onnx.ml::ZipMap"
+
+LOWERED = (ZIP_MAP,)
+"""The operators on maps that become something else."""
+
+
+def lower_maps(model: Model, context: Context) -> None:
+    """Makes tensors, in place, of the maps that are outputs of the model, and records their keys.
+    ZipMaps that stay are for `expand` to refuse."""
+    graph = model.graph
+    names = graph.output_names or [value.name for value in graph.outputs]
+    lists = Lists()
+    for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
+        node = _made_by(value)
+        if node is None or node.op != ZIP_MAP:
+            continue
+        (row,) = node.inputs
+        assert row is not None
+        keys = node.attributes.get("classlabels_strings") or node.attributes["classlabels_int64s"]
+        lists.outputs[name] = tuple(keys)
+        graph.outputs[index] = Builder(graph.nodes, node.name, context.target).op("Identity", row)
+        graph.outputs[index].names = [name]
+    if lists:
+        model.metadata[MAP_KEYS] = lists.dumps()
+
+
+def _made_by(value: Value) -> Node | None:
+    """The node that makes a value, behind all that only hand it on."""
+    node = value.producer
+    while node is not None and node.op == "Identity" and node.inputs[0] is not None:
+        node = node.inputs[0].producer
+    return node
+
+
+def restore_maps(model: Model, context: Context) -> None:
+    """Gives the model back, in place, the maps among its outputs that its metadata records."""
+    lists = Lists.loads(model.metadata.pop(MAP_KEYS, None), MAP_KEYS)
+    graph = model.graph
+    for name, keys in lists.outputs.items():
+        if name not in graph.output_names:
+            raise InvalidModelError(
+                f'the model\'s record of its maps names "{name}", which it does not have'
+            )
+        index = graph.output_names.index(name)
+        kind = "strings" if isinstance(keys[0], str) else "int64s"
+        row = graph.outputs[index]
+        row.names = [f"{name}.row" for name in row.names[:1]]
+        b = Builder(graph.nodes, name, context.target)
+        graph.outputs[index] = b.op(ZIP_MAP, row, **{f"classlabels_{kind}": keys})

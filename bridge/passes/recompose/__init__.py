@@ -1,0 +1,84 @@
+"""Patterns of several operators become the one operator of the standard that means the same.
+
+A pattern is `f(b, node, uses)` for the last node of what it looks for. It gives the value that
+takes the place of the node's output, having made its nodes with the builder, or None. Nodes within
+a pattern go when nobody else uses them. Of two patterns for an operator the larger comes first.
+Names: the node that is made has that of the first node of the pattern, which is what a rule on the
+way to IR gives the name of the node it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.rewrite import Substitution
+from bridge.passes.context import Context
+from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.bias import convolution_with_bias, gemm
+from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
+from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
+from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
+from bridge.passes.recompose.uses import Uses
+
+Pattern = Callable[[Builder, Node, Uses], Value | None]
+
+OF_IR: Mapping[str, tuple[Pattern, ...]] = {
+    "Add": (instance_normalization, layer_normalization),
+    "Cast": (quantize_linear,),
+    "Mul": (instance_normalization, layer_normalization, dequantize_linear),
+    "MVN": (instance_normalization, layer_normalization),
+}
+"""Patterns with operators of IR, by the last operator."""
+
+OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
+    "Add": (convolution_with_bias, gemm),
+    "Reshape": (reshaped_again,),
+    "Squeeze": (squeezed_again,),
+    "Transpose": (transposed_again,),
+}
+"""Patterns of operators that ONNX has, by the last operator."""
+
+
+def recompose_ir(model: Model, context: Context) -> None:
+    """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
+    _graph(model.graph, context.target, OF_IR, model.graph.inputs)
+
+
+def recompose_onnx(model: Model, context: Context) -> None:
+    """Recomposes, in place, what is expanded, in all nested graphs too."""
+    _graph(model.graph, context.target, OF_ONNX, model.graph.inputs)
+
+
+def _graph(
+    graph: Graph,
+    target: Target,
+    patterns: Mapping[str, tuple[Pattern, ...]],
+    known: Sequence[Value] = (),
+) -> None:
+    uses = Uses(graph, known)
+    substitution = Substitution()
+    kept: list[Node] = []
+    # From the end, so that a pattern is met before the smaller ones within it.
+    for node in reversed(graph.nodes):
+        for body in node.bodies:
+            _graph(body.graph, target, patterns)
+        if node.op not in EFFECTS and not any(map(uses.count, node.outputs)):
+            uses.drop(node)
+            continue
+        for pattern in patterns.get(node.op, ()):
+            builder = Builder([], node.name, target)
+            made = pattern(builder, node, uses)
+            if made is not None:
+                uses.put(builder.nodes, made, node)
+                substitution.replace(node.outputs[0], made)
+                kept.extend(reversed(builder.nodes))
+                break
+        else:
+            kept.append(node)
+    kept.reverse()
+    for node in kept if substitution else ():
+        substitution.apply(node)
+    graph.nodes = kept
+    substitution.finish(graph)

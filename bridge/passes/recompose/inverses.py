@@ -1,0 +1,62 @@
+"""Operators that undo one another: rules put the one where a format keeps an axis or an order that
+the other does not, and the rule of the way back the other."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.types import is_static
+from bridge.operators.idioms import transpose
+from bridge.passes.recompose.uses import Uses
+
+
+def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Squeeze of the axes that Unsqueeze has just made."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    if value is None or before is None or before.op != "Unsqueeze" or value.rank is None:
+        return None
+    removed, made = (known_axes(n.input(1), value.rank) for n in (node, before))
+    if not removed or made is None or sorted(removed) != sorted(made):
+        return None
+    return _named_after(before.inputs[0], node, uses)
+
+
+def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Reshape to the shape that there was before another Reshape."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
+    if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
+        return None
+    return _named_after(inner, node, uses)
+
+
+def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Transposes of one another."""
+    whole = known_integers(node.input(1))
+    if whole is None:
+        return None
+    value, last, alone = node.inputs[0], node, True
+    while value is not None and value.producer is not None and value.producer.op == "Transpose":
+        before = value.producer
+        order = known_integers(before.input(1))
+        if order is None or len(order) != len(whole):
+            break
+        alone = alone and uses.count(value) == 1
+        value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
+        if whole == tuple(range(len(whole))):
+            return _named_after(value, node, uses)
+    if last is node or not alone or value is None:
+        return None
+    b.name = last.name
+    return transpose(b, value, *whole)
+
+
+def _named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
+    """A value that a node gives again; people know it by the name that it has behind."""
+    if value is not None and value not in uses.known:
+        known = node.outputs[0].names
+        value.names[:] = [*known, *(name for name in value.names if name not in known)]
+    return value

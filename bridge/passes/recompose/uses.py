@@ -1,0 +1,82 @@
+"""How often values are used, which says what may vanish inside a pattern."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.types import Dim, Shape, is_static
+from bridge.operators.idioms import reshape
+
+
+class Uses:
+    """How often each value of a graph is an input of a node or an output of the graph; `known` are
+    values that the outside knows by name."""
+
+    def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
+        self.known = frozenset(known)
+        self._counts: Counter[Value] = Counter(graph.outputs)
+        for node in graph.nodes:
+            self._counts.update(v for v in node.inputs if v is not None)
+
+    def count(self, value: Value) -> int:
+        """How often a value is used."""
+        return self._counts[value]
+
+    def drop(self, node: Node) -> None:
+        """Takes a node out of the graph."""
+        self._counts.subtract(v for v in node.inputs if v is not None)
+
+    def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
+        """Puts nodes in the place of one, whose output becomes the value `made`."""
+        self._counts[made] += self._counts[place.outputs[0]]
+        for node in nodes:
+            self._counts.update(v for v in node.inputs if v is not None)
+        self.drop(place)
+
+    def sole(self, value: Value | None, *ops: str) -> Node | None:
+        """The node that makes a value which is used once, if it is one of these operators."""
+        node = value.producer if value is not None and self._counts[value] == 1 else None
+        return node if node is not None and node.op in ops else None
+
+
+def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
+    """The two inputs of a commutative operator, in both orders."""
+    first, second = node.inputs
+    assert first is not None and second is not None
+    yield first, second
+    yield second, first
+
+
+def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:
+    """A value that broadcasts to `shape`, of an operand's last axes, as one of just that shape;
+    None where it is not as large."""
+    own = value.shape
+    if not is_static(own) or not is_static(shape) or len(own) < len(shape):
+        return None
+    cut = len(own) - len(shape)
+    return _reshaped(b, value, shape) if own == (1,) * cut + shape else None
+
+
+def along_channels(b: Builder, value: Value, channels: Dim, rank: int) -> Value | None:
+    """A value that broadcasts along axis 1 of an operand of `rank`, as a vector; None where it is
+    of another form or not as long as there are channels."""
+    own = value.shape
+    if not is_static(own) or not isinstance(channels, int) or len(own) > rank:
+        return None
+    wide = (1,) * (rank - len(own)) + own
+    form = (1, channels, *(1,) * (rank - 2))
+    return _reshaped(b, value, (channels,)) if rank >= 2 and wide == form else None
+
+
+def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
+    """A value in another shape. A constant stays one, and so does one that is converted."""
+    if value.shape == shape:
+        return value
+    producer = value.producer
+    inner = producer.inputs[0] if producer is not None and producer.op == "Cast" else None
+    if producer is not None and inner is not None and inner.constant is not None:
+        return b.op("Cast", reshape(b, inner, *shape), **producer.attributes)
+    return reshape(b, value, *shape)

@@ -1,0 +1,89 @@
+"""What a value can be where a condition is so.
+
+Exporters write an early return, a break or a continue as an If that gives a flag, the value, and a
+dummy of another rank where there is none; a later If asks the flag, and takes the value where the
+flag says that it is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Invariant
+from bridge.neutral.types import Dim
+from bridge.passes.sequences.forms import joined
+
+Shapes = tuple[tuple[Dim, ...], ...] | None
+"""The shapes that a tensor may have, one for each rank; None where nothing bounds them."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """What a branch gives for one output."""
+
+    value: Value
+    shapes: Shapes
+
+
+class Branches:
+    """The Ifs of the graph as it was."""
+
+    def __init__(self) -> None:
+        self._exits: dict[Node, list[list[Exit]]] = {}
+        self._outer: dict[Value, Value] = {}
+
+    def enter(self, node: Node, body: Body) -> None:
+        """Remembers what the inputs of a body are outside."""
+        for value, port in body.entries():
+            outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+            if outer is not None:
+                self._outer[value] = outer
+
+    def leave(self, node: Node, exits: list[list[Exit]]) -> None:
+        """Remembers what the branches of an If give for its outputs, then_branch first."""
+        self._exits[node] = exits
+
+    def shapes_where(self, value: Value, condition: Value, truth: bool) -> Shapes:
+        """The shapes that a tensor can have where a condition is `truth`; None where that says
+        nothing."""
+        value = self._origin(value)
+        condition, truth = self._stripped(condition, truth)
+        node = value.producer
+        if node is None or node not in self._exits:
+            return None
+        own = node.condition
+        assert own is not None
+        deciding, in_then = self._stripped(own, True)
+        found: list[tuple[Dim, ...]] = []
+        for exits, runs in zip(self._exits[node], (in_then, not in_then), strict=True):
+            exit = exits[node.outputs.index(value)]
+            shapes = exit.shapes
+            if deciding is condition and runs != truth:
+                continue
+            if condition.producer is node:
+                flag, wanted = self._stripped(exits[node.outputs.index(condition)].value, truth)
+                known = integers(flag)
+                if known is not None and known != (wanted,):
+                    continue
+                shapes = self.shapes_where(exit.value, flag, wanted) or shapes
+            if shapes is None:
+                return None
+            found += shapes
+        return joined(found) or None
+
+    def _origin(self, value: Value) -> Value:
+        """The value that a body was given under this one."""
+        while value in self._outer:
+            value = self._outer[value]
+        return value
+
+    def _stripped(self, condition: Value, truth: bool) -> tuple[Value, bool]:
+        """The value that decides a condition, and what it is where the condition is `truth`."""
+        while True:
+            condition = self._origin(condition)
+            node = condition.producer
+            if node is None or node.op not in ("Identity", "Not") or node.inputs[0] is None:
+                return condition, truth
+            condition, truth = node.inputs[0], truth != (node.op == "Not")

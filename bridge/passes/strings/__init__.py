@@ -1,0 +1,111 @@
+"""Strings as places in a vocabulary, for OpenVINO IR, which does not compute with strings.
+
+`vocabularies.py` finds which strings a value can be, `operators.py` says what each operator
+becomes, `restore.py` brings the strings back from an IR's record of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.builder import Builder, constant_value
+from bridge.neutral.graph import Graph, Model, Node
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.lists import VOCABULARIES, Lists
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import I64, STRING, TensorType, Type
+from bridge.operators import Refused
+from bridge.passes.context import Context
+from bridge.passes.strings.operators import lower_node
+from bridge.passes.strings.vocabularies import Group, Vocabularies, is_string, texts
+
+OTHER_TEXT = (
+    "it can be a string that no operator of the model names, and IR has only those that one does"
+)
+
+
+def lower_strings(model: Model, context: Context) -> None:
+    """Makes, in place, places in a vocabulary of the strings that operators compare or make, and
+    records the vocabularies of inputs and outputs. What only hands strings on stays as it is.
+
+    Raises UnsupportedError where strings leave the model that no vocabulary holds.
+    """
+    if not _has_strings(model.graph):
+        return
+    vocabularies = Vocabularies(model.graph)
+    groups = [group for group in vocabularies.groups() if group.lowered]
+    if not groups:
+        return
+    findings = _record(model, vocabularies)
+    for group in groups:
+        _number(group)
+    findings += _rewrite(model.graph, context, vocabularies, "graph")
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
+    infer_graph(model.graph)
+
+
+def _has_strings(graph: Graph) -> bool:
+    made = (value for node in graph.walk() for value in node.outputs)
+    return any(map(is_string, graph.inputs)) or any(map(is_string, made))
+
+
+def _record(model: Model, vocabularies: Vocabularies) -> list[Unsupported]:
+    """Notes the vocabularies of inputs and outputs in the metadata; what stands in the way."""
+    graph = model.graph
+    lists = Lists()
+    findings = []
+    for value in graph.inputs:
+        group = vocabularies.lowered(value)
+        if group is not None:
+            lists.inputs[value.name] = tuple(group.words)
+    names = graph.output_names or [value.name for value in graph.outputs]
+    for value, name in zip(graph.outputs, names, strict=True):
+        group = vocabularies.lowered(value)
+        if group is not None:
+            lists.outputs[name] = tuple(group.words)
+            if value in vocabularies.open:
+                findings.append(Unsupported("graph output", f'graph / "{name}"', OTHER_TEXT))
+    if lists:
+        model.metadata[VOCABULARIES] = lists.dumps()
+    return findings
+
+
+def _number(group: Group) -> None:
+    """The values of a group become integers, constants included."""
+    for value in group.values:
+        words, node = texts(value), value.producer
+        value.type, value.declared = _as_places(value.type), _as_places(value.declared)
+        if words is not None and node is not None:
+            places = np.array([group.words[word] for word in words], np.int64)
+            tensor = Tensor.of(places.reshape(node.attributes["value"].shape))
+            node.attributes["value"] = tensor
+            known = constant_value(tensor)
+            value.type, value.content = known.type, known.content
+
+
+def _as_places(type: Type) -> Type:
+    if isinstance(type, TensorType) and type.element is STRING:
+        return TensorType(I64, type.shape)
+    return type
+
+
+def _rewrite(
+    graph: Graph, context: Context, vocabularies: Vocabularies, where: str
+) -> list[Unsupported]:
+    """Rewrites the nodes of a graph, bodies first; what stands in the way."""
+    findings: list[Unsupported] = []
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        for role, body in node.roles():
+            inside = f"{where} / {node!r} / {role}"
+            findings += _rewrite(body.graph, context, vocabularies, inside)
+        builder = Builder(nodes, node.name, context.target)
+        try:
+            if not lower_node(builder, node, vocabularies):
+                nodes.append(node)
+        except Refused as refused:
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", str(refused)))
+    graph.nodes = nodes
+    return findings

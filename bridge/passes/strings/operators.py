@@ -1,0 +1,189 @@
+"""What operators on strings become, where these are places in a vocabulary.
+
+The place of a word is an integer from 0 on; the number of words stands for every other string. What
+an operator makes of a string is a table, then, with one row more than there are words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Yield
+from bridge.neutral.signs import is_not_negative
+from bridge.operators import Refused
+from bridge.operators.ml.features import mapping
+from bridge.passes.strings.vocabularies import Group, Vocabularies, default_word, listed
+
+LABELS = {
+    "ai.onnx.ml::LinearClassifier": "classlabels_ints",
+    "ai.onnx.ml::SVMClassifier": "classlabels_ints",
+    "ai.onnx.ml::TreeEnsembleClassifier": "classlabels_int64s",
+}
+"""The attribute in which a classifier has labels that are integers."""
+
+
+def lower_node(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
+    """Rewrites a node whose strings have become places, in place, or appends to `b` what makes its
+    outputs instead; whether it did that. Refused where neither can be."""
+    lower = LOWERED.get(node.op)
+    return lower is not None and bool(lower(b, node, vocabularies))
+
+
+def _classifier(b: Builder, node: Node, vocabularies: Vocabularies) -> None:
+    """Its labels are their places."""
+    group = vocabularies.lowered(node.outputs[0])
+    if group is None:
+        return
+    words = node.attributes["classlabels_strings"]
+    if len(words) < 2:
+        raise Refused("it has a single label; which other string it gives, ONNX does not say")
+    node.attributes["classlabels_strings"] = None
+    node.attributes[LABELS[node.op]] = _places(group, words)
+
+
+def _one_hot_encoder(b: Builder, node: Node, vocabularies: Vocabularies) -> None:
+    """Its categories are their places."""
+    group = vocabularies.lowered(node.inputs[0])
+    if group is not None:
+        words = node.attributes.get("cats_strings") or ()
+        node.attributes["cats_strings"] = None
+        node.attributes["cats_int64s"] = _places(group, words)
+
+
+def _label_encoder(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
+    """A table, where the keys are strings; values that are strings are their places."""
+    keys = listed(node, "keys")
+    results, words = vocabularies.lowered(node.outputs[0]), listed(node, "values")
+    if results is not None and words is not None:
+        default = results.words[default_word(node)]
+        for name in ("values_strings", "values_tensor", "default_tensor"):
+            node.attributes[name] = None
+        node.attributes["values_int64s"] = _places(results, words)
+        node.attributes["default_int64"] = default
+    group = vocabularies.lowered(node.inputs[0])
+    if group is None or keys is None:
+        return False
+    _, values, otherwise = mapping(node)
+    if values is None:
+        return False
+    _look_up(b, node, group, keys, values, otherwise)
+    return True
+
+
+def _category_mapper(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
+    """A table of the integers, or a LabelEncoder from these to places."""
+    words = list(node.attributes.get("cats_strings") or ())
+    numbers = np.array(node.attributes.get("cats_int64s") or (), np.int64)
+    group = vocabularies.lowered(node.inputs[0])
+    if group is not None:
+        otherwise = np.array(node.attributes["default_int64"])
+        _look_up(b, node, group, words, numbers, otherwise)
+        return True
+    results = vocabularies.lowered(node.outputs[0])
+    if results is None:
+        return False
+    attributes = {
+        "keys_int64s": tuple(numbers.tolist()),
+        "values_int64s": _places(results, words),
+        "default_int64": results.words[node.attributes["default_string"]],
+    }
+    b.node("ai.onnx.ml::LabelEncoder", node.inputs, node.outputs, attributes)
+    return True
+
+
+def _cast(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
+    """A table of the numbers that the words are; what is none fails in ONNX, and is 0 here."""
+    group = vocabularies.lowered(node.inputs[0])
+    if group is None or vocabularies.lowered(node.outputs[0]) is not None:
+        return False
+    numbers = [_number(word, node.attributes["to"].is_integer) for word in group.words]
+    dtype = node.attributes["to"].dtype
+    _look_up(
+        b, node, group, list(group.words), np.array(numbers).astype(dtype), np.zeros((), dtype)
+    )
+    return True
+
+
+def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
+    """To pick from all words in order is to say their places."""
+    data, indices = node.inputs[0], node.inputs[1]
+    group = vocabularies.lowered(node.outputs[0])
+    places = values_of(data)
+    if group is None or places is None or not _is_place(indices, vocabularies):
+        return False
+    if data is None or data.rank != 1 or not np.array_equal(places, np.arange(len(group.words))):
+        return False
+    b.node("Identity", [indices], node.outputs)
+    return True
+
+
+def _is_place(value: Value | None, vocabularies: Vocabularies, depth: int = 8) -> bool:
+    """Whether no element can be negative, as far as the nodes that make it tell."""
+    if vocabularies.lowered(value) is not None or is_not_negative(value):
+        return True
+    if value is None or value.producer is None or depth == 0:
+        return False
+    node = value.producer
+    if node.op in ("ArgMax", "ArgMin") or (node.op == "TopK" and value is node.outputs[1]):
+        return True
+    handed_on = node.inputs[_ELEMENTS.get(node.op, _NONE)]
+    if node.op == "If":
+        exits = [exit for body in node.bodies for exit in body.exits()]
+        handed_on = [x for x, port in exits if port == Yield(node.outputs.index(value))]
+    return bool(handed_on) and all(_is_place(x, vocabularies, depth - 1) for x in handed_on)
+
+
+_NONE = slice(0, 0)
+_ELEMENTS = {
+    "Where": slice(1, 3),
+    **dict.fromkeys(("Cast", "Gather", "Identity", "Reshape", "Squeeze", "Unsqueeze"), slice(0, 1)),
+}
+"""Which of their inputs these operators hand on."""
+
+
+def _look_up(
+    b: Builder,
+    node: Node,
+    group: Group,
+    keys: Sequence[str],
+    values: np.ndarray,
+    otherwise: np.ndarray,
+) -> None:
+    """The output is what stands beside the key that the input is."""
+    table: Any = np.full(len(group.words) + 1, otherwise.reshape(()), values.dtype)
+    found = dict(zip(reversed(keys), reversed(values.tolist()), strict=True))
+    for word, value in found.items():
+        table[group.words[word]] = value
+    if np.array_equal(table, np.arange(len(table))) and table.dtype == np.int64:
+        b.node("Identity", node.inputs, node.outputs)
+    else:
+        b.node("Gather", [b.constant(table), node.inputs[0], b.constant(0)], node.outputs)
+
+
+def _places(group: Group, words: Iterable[str]) -> tuple[int, ...]:
+    return tuple(group.words[word] for word in words)
+
+
+def _number(word: str, whole: bool) -> int | float:
+    try:
+        return int(word) if whole else float(word)
+    except ValueError:
+        return 0
+
+
+LOWERED: dict[str, Callable[[Builder, Node, Vocabularies], bool | None]] = {
+    "ai.onnx.ml::LinearClassifier": _classifier,
+    "ai.onnx.ml::SVMClassifier": _classifier,
+    "ai.onnx.ml::TreeEnsembleClassifier": _classifier,
+    "ai.onnx.ml::OneHotEncoder": _one_hot_encoder,
+    "ai.onnx.ml::LabelEncoder": _label_encoder,
+    "ai.onnx.ml::CategoryMapper": _category_mapper,
+    "Cast": _cast,
+    "Gather": _gather,
+}
+"""What operators on strings become."""

@@ -1,0 +1,69 @@
+"""Strings at the boundary of an ONNX model again, where its IR came from one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bridge.errors import InvalidModelError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.lists import VOCABULARIES, Item, Lists
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import I64, STRING, TensorType
+from bridge.passes.context import Context
+
+
+def restore_strings(model: Model, context: Context) -> None:
+    """Gives the model back, in place, the strings among its inputs and outputs that its metadata
+    records."""
+    lists = Lists.loads(model.metadata.pop(VOCABULARIES, None), VOCABULARIES)
+    graph = model.graph
+    front: list[Node] = []
+    for name, words in lists.inputs.items():
+        index = next((i for i, value in enumerate(graph.inputs) if name in value.names), None)
+        if index is None:
+            raise _missing(name)
+        b = Builder(front, name, context.target)
+        graph.inputs[index] = _places_of_words(b, graph.inputs[index], name, words)
+    for name, words in lists.outputs.items():
+        if name not in graph.output_names:
+            raise _missing(name)
+        index = graph.output_names.index(name)
+        b = Builder(graph.nodes, name, context.target)
+        graph.outputs[index] = _words_at_places(b, graph.outputs[index], words)
+    graph.nodes[:0] = front
+
+
+def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Item]) -> Value:
+    """An input of strings, of which `places` becomes the places."""
+    given = Value(TensorType(STRING, places.shape), [name])
+    attributes = {
+        "keys_strings": tuple(words),
+        "values_int64s": tuple(range(len(words))),
+        "default_int64": len(words),
+    }
+    places.names = [f"{name}.place"]
+    element = places.element
+    made = [places] if element is I64 else 1
+    encoder = b.node("ai.onnx.ml::LabelEncoder", [given], made, attributes)
+    if element is not I64:
+        b.node("Cast", encoder.outputs, [places], {"to": element})
+    return given
+
+
+def _words_at_places(b: Builder, places: Value, words: Sequence[Item]) -> Value:
+    """The strings that stand at some places."""
+    if places.element is not I64:
+        places = b.op("Cast", places, to=I64)
+    array = np.array(words, dtype=object)
+    made = b.op("Gather", b.tensor(Tensor.of(array)), places, b.constant(0))
+    made.type = made.declared = TensorType(STRING, places.shape)
+    return made
+
+
+def _missing(name: str) -> InvalidModelError:
+    return InvalidModelError(
+        f'the model\'s record of its strings names "{name}", which it does not have'
+    )

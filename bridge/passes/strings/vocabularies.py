@@ -1,0 +1,267 @@
+"""Which strings each value of a model can be: one vocabulary for all values that meet.
+
+Values meet where an operator hands strings on or compares them, and where a body takes or gives
+them. The vocabulary of values that meet is every string that an operator or a constant among them
+names. A value is open where it can be another string too: one that the model is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.ports import Carried, Stacked, Yield, outer_input
+from bridge.neutral.types import STRING
+from bridge.vocabulary import has_trait
+
+
+def is_string(value: Value | None) -> bool:
+    """Whether a value is a tensor of strings."""
+    return value is not None and value.element is STRING
+
+
+def texts(value: Value) -> list[str] | None:
+    """The strings of a constant, None for other values."""
+    tensor = value.constant
+    return None if tensor is None else [str(x) for x in tensor.array().reshape(-1)]
+
+
+@dataclass(eq=False)
+class Group:
+    """Values that meet. `words` is their vocabulary: each word's place in it; `needed` says
+    whether something is done with them that IR cannot do with strings, `text` whether something
+    that needs more than to know which word it is, `open` whether a value is open."""
+
+    values: list[Value] = field(default_factory=list)
+    words: dict[str, int] = field(default_factory=dict)
+    needed: bool = False
+    text: bool = False
+    open: bool = False
+
+    def add(self, words: Iterable[str]) -> None:
+        """Adds words behind those that are there."""
+        for word in words:
+            self.words.setdefault(word, len(self.words))
+
+    @property
+    def lowered(self) -> bool:
+        """Whether its values become places in the vocabulary. What is given and handed on as it
+        is stays a string."""
+        return not self.text and (self.needed or (bool(self.words) and not self.open))
+
+
+class Vocabularies:
+    """The groups of all strings of a graph, those in its bodies included."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._groups: dict[Value, Group] = {}
+        self._flows: dict[Value, list[Value]] = {}
+        self._closed: list[tuple[Value | None, ...]] = []
+        given = [value for value in graph.inputs if is_string(value)]
+        for value in given:
+            self.of(value)
+        for node in graph.walk():
+            self._visit(node)
+        self.open = self._reached(given)
+        for value in self.open:
+            self.of(value).open = True
+        for values in self._closed:
+            strings = [value for value in values if value is not None]
+            if all(value in self.open for value in strings):
+                self.of(strings[0]).text = True
+
+    def of(self, value: Value) -> Group:
+        """The group of a value of strings."""
+        group = self._groups.get(value)
+        if group is None:
+            group = self._groups[value] = Group([value])
+        return group
+
+    def lowered(self, value: Value | None) -> Group | None:
+        """The group of a value that becomes places in a vocabulary; None for other values."""
+        group = None if value is None else self._groups.get(value)
+        return group if group is not None and group.lowered else None
+
+    def groups(self) -> list[Group]:
+        """All groups, in the order in which they were met."""
+        return list(dict.fromkeys(self._groups.values()))
+
+    def _visit(self, node: Node) -> None:
+        if node.bodies:
+            self._ports(node)
+            return
+        strings = [value for value in (*node.inputs, *node.outputs) if is_string(value)]
+        visit = _VISITS.get(node.op)
+        if visit is not None:
+            visit(self, node)
+        elif _moves(node):
+            self._hand_on(node, node.inputs)
+        else:
+            for value in strings:
+                assert value is not None
+                self.of(value).text = True
+
+    def _ports(self, node: Node) -> None:
+        for body in node.bodies:
+            for value, port in body.entries():
+                index = outer_input(port)
+                if index is not None:
+                    self._flow(node.inputs[index], value)
+                if isinstance(port, Carried):
+                    self._flow(body.graph.outputs[port.output], value)
+            for value, exit in body.exits():
+                if isinstance(exit, Yield | Stacked) and exit.output is not None:
+                    self._flow(value, node.outputs[exit.output])
+
+    def _hand_on(self, node: Node, inputs: Iterable[Value | None]) -> None:
+        """The output has strings of these inputs."""
+        for value in inputs:
+            for output in node.outputs:
+                self._flow(value, output)
+
+    def _flow(self, source: Value | None, target: Value) -> None:
+        if source is not None and is_string(source) and is_string(target):
+            self._flows.setdefault(source, []).append(target)
+            self._meet(source, target)
+
+    def _meet(self, one: Value, other: Value) -> Group:
+        """The group that both belong to from now on."""
+        group, joined = self.of(one), self.of(other)
+        if group is not joined:
+            group.add(joined.words)
+            group.values += joined.values
+            group.needed |= joined.needed
+            group.text |= joined.text
+            for value in joined.values:
+                self._groups[value] = group
+        return group
+
+    def _reached(self, given: Iterable[Value]) -> set[Value]:
+        """All that the strings of some values can flow to."""
+        waiting = list(given)
+        found = set(waiting)
+        while waiting:
+            for value in self._flows.get(waiting.pop(), ()):
+                if value not in found:
+                    found.add(value)
+                    waiting.append(value)
+        return found
+
+    def _names(self, value: Value | None, words: Iterable[str] | None) -> None:
+        """An operator compares a value with these words, or makes it of them."""
+        if value is not None and is_string(value):
+            group = self.of(value)
+            group.needed = True
+            group.add(words or ())
+
+    # What operators do with strings, where it is not to hand them on.
+
+    def constant(self, node: Node) -> None:
+        """It has strings of its own."""
+        (value,) = node.outputs
+        if is_string(value):
+            self.of(value).add(texts(value) or ())
+
+    def equal(self, node: Node) -> None:
+        """It compares strings, one side of which must be from the vocabulary."""
+        one, other = node.inputs
+        if one is not None and other is not None and is_string(one) and is_string(other):
+            self._meet(one, other).needed = True
+            self._closed.append((one, other))
+
+    def selection(self, node: Node) -> None:
+        """It hands strings on, which IR does not."""
+        self._hand_on(node, node.inputs)
+        for value in node.outputs:
+            self._names(value, ())
+
+    def cast(self, node: Node) -> None:
+        """It reads numbers, which are known of the words of the vocabulary alone."""
+        (x, *_), (y,) = node.inputs, node.outputs
+        if is_string(x) and is_string(y):
+            self._flow(x, y)
+        elif x is not None and is_string(x):
+            self._names(x, ())
+            self._closed.append((x,))
+        elif is_string(y):
+            self.of(y).text = True
+
+    def label_encoder(self, node: Node) -> None:
+        """It compares with its keys, and makes values."""
+        self._names(node.inputs[0], listed(node, "keys"))
+        self._names(node.outputs[0], listed(node, "values"))
+        self._names(node.outputs[0], [default_word(node)])
+
+    def category_mapper(self, node: Node) -> None:
+        """It compares with its categories, or makes them."""
+        words = node.attributes.get("cats_strings")
+        self._names(node.inputs[0], words)
+        self._names(node.outputs[0], words)
+        self._names(node.outputs[0], [node.attributes["default_string"]])
+
+    def one_hot_encoder(self, node: Node) -> None:
+        """It compares with its categories."""
+        self._names(node.inputs[0], node.attributes.get("cats_strings"))
+
+    def classifier(self, node: Node) -> None:
+        """Its labels are strings."""
+        self._names(node.outputs[0], node.attributes.get("classlabels_strings"))
+
+
+def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
+    """The vocabularies of a graph's inputs that are strings and have one, and a word that is in
+    none of them."""
+    strings = [value for value in graph.inputs if is_string(value)]
+    vocabularies = Vocabularies(graph) if strings else None
+    found = {}
+    for value in strings:
+        assert vocabularies is not None
+        words = vocabularies.of(value).words
+        if words:
+            found[value] = [*words, max(words) + "?"]
+    return found
+
+
+def listed(node: Node, prefix: str) -> list[str] | None:
+    """The keys or values of a LabelEncoder; None where they are no strings."""
+    tensor = node.attributes.get(f"{prefix}_tensor")
+    if tensor is not None:
+        strings = tensor.element is STRING
+        return [str(x) for x in tensor.array().reshape(-1)] if strings else None
+    words = node.attributes.get(f"{prefix}_strings")
+    return list(words) if words else None
+
+
+def default_word(node: Node) -> str:
+    """What a LabelEncoder gives for a key that it does not have, where it gives strings."""
+    tensor = node.attributes.get("default_tensor")
+    if tensor is not None and tensor.element is STRING:
+        return str(tensor.array().reshape(-1)[0])
+    word: str = node.attributes["default_string"]
+    return word
+
+
+def _moves(node: Node) -> bool:
+    """Whether an operator hands on elements as they are, or asks for their number alone."""
+    traits = ("elements_of_first", "elements_of_all")
+    return node.op in ("Shape", "Size") or any(has_trait(node.op, trait) for trait in traits)
+
+
+_VISITS: dict[str, Callable[[Vocabularies, Node], None]] = {
+    "Constant": Vocabularies.constant,
+    "Equal": Vocabularies.equal,
+    "Where": Vocabularies.selection,
+    "Compress": Vocabularies.selection,
+    "GatherElements": Vocabularies.selection,
+    "GatherND": Vocabularies.selection,
+    "Split": Vocabularies.selection,
+    "ai.onnx.ml::ArrayFeatureExtractor": Vocabularies.selection,
+    "Cast": Vocabularies.cast,
+    "ai.onnx.ml::LabelEncoder": Vocabularies.label_encoder,
+    "ai.onnx.ml::CategoryMapper": Vocabularies.category_mapper,
+    "ai.onnx.ml::OneHotEncoder": Vocabularies.one_hot_encoder,
+    "ai.onnx.ml::LinearClassifier": Vocabularies.classifier,
+    "ai.onnx.ml::SVMClassifier": Vocabularies.classifier,
+    "ai.onnx.ml::TreeEnsembleClassifier": Vocabularies.classifier,
+}

@@ -1,0 +1,55 @@
+"""A Loop all of whose inputs are known: the CPU plugin runs it while it compiles the model, which
+fails."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, I64
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft
+from bridge.operators.idioms import cast
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
+"""Operators whose results are not known before a model runs."""
+
+
+def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
+    """The Loop with a trip count that the plugin does not know."""
+    trips = node.trip_count
+    if trips is None or trips.element is None or not all(map(_is_known, node.inputs)):
+        return None
+    none = b.constant([], I64)
+    some = b.op(
+        "ir::RandomUniform", none, b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
+    )
+    nothing = cast(b, b.op("Floor", some), trips.element)
+    draft = Draft.of(node)
+    draft.inputs[0] = b.op("Add", trips, nothing)
+    return draft.build(b)
+
+
+def _is_known(value: Value | None) -> bool:
+    """Whether a value follows from constants alone."""
+    todo, seen = [value], {value}
+    while todo:
+        value = todo.pop()
+        if value is None or value.constant is not None:
+            continue
+        made = value.producer
+        if made is None or made.op in UNFORESEEN:
+            return False
+        todo += [v for v in made.inputs if v not in seen]
+        seen.update(made.inputs)
+    return True
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
+    "and has no memory for that.",
+    cost="a random number below 1/2, rounded to 0 and added to the trip count",
+    run=rewriting("Loop", by=of_something_unknown),
+)

@@ -1,0 +1,34 @@
+"""A matrix of unknown size times a constant stack of matrices, which is taken for a fully connected
+layer."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.types import is_static
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
+    """The constant with another axis in front, which the product loses again."""
+    matrix, stack = node.inputs
+    if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
+        return None
+    if matrix.rank == 3 and matrix.dims[0] != 1:
+        return None
+    if stack is None or stack.constant is None or stack.rank != 3 or stack.dims[0] == 1:
+        return None
+    first = b.constant([0])
+    product = b.op("MatMul", matrix, b.op("Unsqueeze", stack, first), **node.attributes)
+    return b.op("Squeeze", product, first)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile, or "
+    "does not run: it is taken for a FullyConnected, which gives one matrix.",
+    cost="an Unsqueeze of the constant and a Squeeze",
+    run=rewriting("MatMul", by=with_stack_of_stacks),
+)

@@ -1,0 +1,45 @@
+"""A matrix product over an axis of size 0: zeros, but the CPU plugin gives what stands in memory,
+or does not compile it."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import is_static
+from bridge.operators import Result
+from bridge.operators.idioms import unsqueeze, zeros
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def sum_of_sums(b: Builder, node: Node, place: Place) -> Result:
+    """The sums of both factors over that axis, which are zeros, broadcast to the product."""
+    one, other = (value for value in node.inputs if value is not None)
+    if not one.rank or not other.rank:
+        return None
+    first = -2 if node.attributes.get("transpose_a") and one.rank > 1 else -1
+    second = -1 if node.attributes.get("transpose_b") or other.rank == 1 else -2
+    if 0 not in (one.dims[first], other.dims[second]):
+        return None
+    rows, columns = _sum(b, one, first), _sum(b, other, second)
+    if other.rank > 1:
+        rows = unsqueeze(b, rows, -1)
+    if one.rank > 1:
+        columns = unsqueeze(b, columns, -2)
+    return b.op("Add", rows, columns)
+
+
+def _sum(b: Builder, value: Value, axis: int) -> Value:
+    dims = list(value.dims)
+    del dims[axis]
+    if is_static(tuple(dims)):
+        return zeros(b, value, *(dim for dim in dims if isinstance(dim, int)))
+    return b.op("ReduceSum", value, b.constant([axis]), keepdims=False)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A MatMul over an axis of size 0 gives numbers out of unset memory.",
+    cost="none: two ReduceSums and an Add take its place",
+    run=rewriting("MatMul", by=sum_of_sums),
+)

@@ -1,0 +1,52 @@
+"""A Range whose limit lies behind its start, seen in the direction of its step: it is empty, but
+the CPU plugin gives as many elements as the two are steps apart."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.signs import is_not_negative
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def up_to_start(b: Builder, node: Node, place: Place) -> Result:
+    """A Range whose limit is its start where it would lie behind."""
+    start, limit, step = (value for value in node.inputs if value is not None)
+    if _is_kept(start, limit) or _is_ahead(start, limit, step):
+        return None
+    delta = values_of(step)
+    above, below = b.op("Max", limit, start), b.op("Min", limit, start)
+    if delta is None:
+        upwards = b.op("Greater", step, b.like(0, step))
+        kept = b.op("Where", upwards, above, below)
+    else:
+        kept = above if delta > 0 else below
+    return b.op(node.op, start, kept, step, **node.attributes)
+
+
+def _is_kept(start: Value, limit: Value) -> bool:
+    """Whether a limit is one that `up_to_start` made."""
+    made = limit.producer
+    if made is not None and made.op == "Where":
+        made = made.inputs[1].producer if made.inputs[1] is not None else None
+    return made is not None and made.op in ("Max", "Min") and start in made.inputs
+
+
+def _is_ahead(start: Value, limit: Value, step: Value) -> bool:
+    """Whether the limit is known not to lie behind the start."""
+    first, last, delta = (values_of(value) for value in (start, limit, step))
+    if first is None or delta is None:
+        return False
+    if last is not None:
+        return bool((last - first) * delta >= 0)
+    return bool(delta > 0 and first <= 0 and is_not_negative(limit))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A Range whose limit lies behind its start has elements.",
+    cost="a Maximum or a Minimum, unless start and limit are known to be in order",
+    run=rewriting("Range", by=up_to_start),
+)

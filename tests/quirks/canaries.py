@@ -1,0 +1,312 @@
+"""One model for each quirk that shows the engine's fault where that quirk alone is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support.processor import FEATURES
+
+Feed = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A model and the inputs that show the fault.
+
+    `model` is a graph in ONNX's text syntax. It runs with `before`, if that is given, and then with
+    `feed`; the latter's outputs are compared with onnxruntime's, or with `expected`, where that
+    cannot run the model. `hidden_by` are quirks that hide the fault and are left out, too. `seen`
+    is whether this processor has the fault, `on` which do. A fault that `ends` the process runs in
+    one of its own.
+    """
+
+    model: str
+    feed: Feed
+    before: Feed | None = None
+    expected: tuple[np.ndarray, ...] | None = None
+    hidden_by: tuple[str, ...] = ()
+    seen: bool = True
+    on: str = ""
+    ends: bool = False
+
+
+def _f32(*shape: int) -> np.ndarray:
+    """Numbers of this shape, all of them different."""
+    return np.arange(1, 1 + math.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def _i64(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.int64)
+
+
+def _filled(number: float, *shape: int) -> str:
+    """The numbers of a constant in text syntax, all of them this one."""
+    return ", ".join([str(number)] * math.prod(shape))
+
+
+CANARIES: dict[str, Canary] = {
+    "openvino_cpu.range_of_nothing": Canary(
+        "(int64 start, int64 end, int64 step) => (int64[n] y) { y = Range (start, end, step) }",
+        {
+            "start": np.array(0, np.int64),
+            "end": np.array(5, np.int64),
+            "step": np.array(-1, np.int64),
+        },
+    ),
+    "openvino_cpu.product_over_nothing": Canary(
+        """(float[2,n] x) => (float[2,1] y) {
+        nothing = Constant <value = float[0,1] {}> ()
+        y = MatMul (x, nothing) }""",
+        {"x": _f32(2, 0)},
+    ),
+    "openvino_cpu.axes_of_interpolation": Canary(
+        """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
+        none = Constant <value = float[0] {}> ()
+        sizes = Constant <value_ints = [4, 3, 4, 4]> ()
+        y = Resize <mode = "nearest"> (x, none, none, sizes) }""",
+        {"x": _f32(2, 3, 4, 4)},
+    ),
+    "openvino_cpu.matrix_times_stack": Canary(
+        """(float[n,3] x) => (float[2,n,2] y) {
+        stack = Constant <value = float[2,3,2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}> ()
+        y = MatMul (x, stack) }""",
+        {"x": _f32(4, 3)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
+    "openvino_cpu.slice_before_gather_elements": Canary(
+        """(float[4] x) => (float[1] y) {
+        start = Constant <value_ints = [0]> ()
+        end = Constant <value_ints = [2]> ()
+        cut = Slice (x, start, end)
+        last = Constant <value_ints = [-1]> ()
+        y = GatherElements (cut, last) }""",
+        {"x": _f32(4)},
+    ),
+    "openvino_cpu.slice_of_computed_axes": Canary(
+        """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
+        start = Constant <value_ints = [0]> ()
+        end = Constant <value_ints = [1]> ()
+        y = Slice (x, start, end, axes) }""",
+        {"x": _f32(2, 3), "axes": _i64(1)},
+        ends=True,
+    ),
+    "openvino_cpu.tile_of_computed_repeats": Canary(
+        "(float[2,3,4,5] x, int64[4] repeats) => (float[a,b,c,d] y) { y = Tile (x, repeats) }",
+        {"x": _f32(2, 3, 4, 5), "repeats": _i64(7, 6, 4, 2)},
+    ),
+    "openvino_cpu.computed_pad_value": Canary(
+        """(float[2] x, float v) => (float[4] y) {
+        pads = Constant <value_ints = [1, 1]> ()
+        y = Pad (x, pads, v) }""",
+        {"x": _f32(2), "v": np.array(7, np.float32)},
+    ),
+    "openvino_cpu.padding_of_unknown_size": Canary(
+        """(float[1,1,n] x) => (float[1,1,n] y, int64[1,1,n] places) {
+        y, places = MaxPool <kernel_shape = [2], auto_pad = "SAME_LOWER"> (x) }""",
+        {"x": _f32(1, 1, 4)},
+    ),
+    "openvino_cpu.bias_of_lrn": Canary(
+        "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
+        {"x": _f32(1, 3, 2, 2)},
+    ),
+    "openvino_cpu.maximum_of_minus_infinity": Canary(
+        """(float[2] x) => (bool[1] y) <float bound = {-inf}> {
+        most = ReduceMax (x)
+        y = Equal (most, bound) }""",
+        {"x": np.full(2, -np.inf, np.float32)},
+    ),
+    "openvino_cpu.infinite_bf16": Canary(
+        """(float[1] x) => (bool[1] y) <float wide = {-inf}> {
+        bound = Cast <to = 16> (wide)
+        narrow = Cast <to = 16> (x)
+        y = Equal (narrow, bound) }""",
+        {"x": np.full(1, -np.inf, np.float32)},
+        expected=(np.array([True]),),
+        seen=not FEATURES["bf16"],
+        on="processors without instructions for bf16",
+    ),
+    "openvino_cpu.logical_reduction_of_computed_axes": Canary(
+        "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
+        {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
+    ),
+    "openvino_cpu.rank_of_computed_axes": Canary(
+        "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
+        {"x": _f32(2, 3), "axes": _i64(1)},
+    ),
+    "openvino_cpu.absolute_value_of_shape": Canary(
+        """(float[2,n] x) => (int64[2] y) {
+        dims = Shape (x)
+        five = Constant <value_ints = [5]> ()
+        less = Sub (dims, five)
+        y = Abs (less) }""",
+        {"x": _f32(2, 3)},
+    ),
+    "openvino_cpu.cast_of_later_output": Canary(
+        """(float[4] x) => (bool[2] y) {
+        first, second = Split <num_outputs = 2> (x)
+        y = Cast <to = 9> (second) }""",
+        {"x": np.array([1, 0, 0, 1], np.float32)},
+    ),
+    "openvino_cpu.nan_is_greater": Canary(
+        "(float[2] x, float[1] z) => (bool[2] y) { y = Greater (x, z) }",
+        {"x": np.array([np.nan, 2], np.float32), "z": np.ones(1, np.float32)},
+        seen=FEATURES["avx512"],
+        on="processors with AVX-512",
+    ),
+    "openvino_cpu.division_behind_reduction": Canary(
+        """(int32[2,3] x) => (int32[2,1] y) {
+        axes = Constant <value_ints = [1]> ()
+        sum = ReduceSum (x, axes)
+        four = Constant <value = int32 {4}> ()
+        y = Div (sum, four) }""",
+        {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
+    ),
+    "openvino_cpu.channels_behind_reduction": Canary(
+        """(float[n,3,4] x) => (float[n,3] y) {
+        channels = Constant <value = float[3] {1, 20, 300}> ()
+        axis = Constant <value_ints = [2]> ()
+        total = ReduceSum <keepdims = 0> (x, axis)
+        y = Add (total, channels) }""",
+        {"x": _f32(5, 3, 4)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
+    "openvino_cpu.saturating_bytes": Canary(
+        "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
+        {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "openvino_cpu.lengths_of_dynamic_sequence": Canary(
+        f"""(float[4,b,2] x, int32[b] lengths) => (float[4,1,b,3] y)
+        <float[1,3,2] w = {{{_filled(0.1, 3, 2)}}}, float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}>
+        {{ y = RNN <hidden_size = 3> (x, w, r, "", lengths) }}""",
+        {"x": _f32(4, 1, 2) / 10, "lengths": np.array([2], np.int32)},
+    ),
+    "openvino_cpu.unreachable_trip_count": Canary(
+        """(float[100000] x) => (float[k,100000] y) {
+        trips = Constant <value_int = 9223372036854775807> ()
+        y = Loop (trips, "") <
+          body = b (int64 i, bool c) => (bool d, float[100000] part) {
+            two = Constant <value_int = 2> ()
+            d = Less (i, two) part = Neg (x) }> }""",
+        {"x": _f32(100000)},
+    ),
+    "openvino_cpu.loop_without_iterations": Canary(
+        """(float[2] x) => (float[2] y) <float[2] start = {1, 2}, int64 trips = {0}> {
+        state = Loop (trips, "", start) <
+          body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
+            d = Identity (c) t = Add (s, s) }>
+        y = Add (x, state) }""",
+        {"x": _f32(2)},
+    ),
+    "openvino_cpu.unchanged_state": Canary(
+        """(float[2] x, int64 n) => (float[2] y, float[k,2] z) {
+        y, z = Loop (n, "", x) <
+          body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] part) {
+            d = Identity (c) t = Identity (x) part = Neg (s) }> }""",
+        {"x": _f32(2), "n": np.array(3)},
+        hidden_by=("openvino_cpu.state_in_shared_memory",),
+    ),
+    "openvino_cpu.nested_tensor_iterators": Canary(
+        """(float[3,2] x, float h) => (float[3,2] y) {
+        y = Scan <num_scan_inputs = 1, body = rows (float[2] row) => (float[2] sums) {
+            last, sums = Scan <num_scan_inputs = 1,
+              body = parts (float s, float part) => (float t, float u) {
+                t = Add (s, part) u = Neg (t) }> (h, row) }> (x) }""",
+        {"x": _f32(3, 2), "h": np.array(1, np.float32)},
+    ),
+    "openvino_cpu.uncounted_slices": Canary(
+        """(float[3] x, float[2] row) => (float[3,2] y) {
+        y = Scan <num_scan_inputs = 1, body = b (float part) => (float[2] t) {
+            t = Sin (row) }> (x) }""",
+        {"x": _f32(3), "row": _f32(2)},
+    ),
+    "openvino_cpu.false_first_condition": Canary(
+        """(float[2,3] x, int64 n) => (float[2,3] y) {
+        number = Constant <value = float {0.5}> ()
+        sine = Sin (number)
+        runs = Greater (sine, number)
+        y = Loop (n, runs, x) <
+          body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
+            d = Identity (c) t = Add (s, s) }> }""",
+        {"x": _f32(2, 3), "n": np.array(3)},
+    ),
+    "openvino_cpu.stacks_of_no_iteration": Canary(
+        """(float[2] x, int64 n) => (float[k,2] y) {
+        y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
+            d = Identity (c) part = Neg (x) }> }""",
+        {"x": _f32(2), "n": np.array(0)},
+        before={"x": _f32(2), "n": np.array(2)},
+    ),
+    "openvino_cpu.unseen_growth": Canary(
+        """(float[1] x, int64 n) => (float y) {
+        zero = Constant <value = float {0}> ()
+        y, grown = Loop (n, "", zero, x) <
+          body = b (int64 i, bool c, float sum, float[k] s) => (bool d, float more, float[l] t) {
+            d = Identity (c)
+            count = Size (s) number = Cast <to = 1> (count) more = Add (sum, number)
+            t = Concat <axis = 0> (s, x) }> }""",
+        {"x": _f32(1), "n": np.array(3)},
+    ),
+    "openvino_cpu.sizes_of_states": Canary(
+        """(float[p] x, int64 n) => (float[q] y, float[r] z)
+        <float[1] one = {1}, float zero = {0}> {
+        y, z = Loop (n, "", x, x) <
+          body = b (int64 i, bool c, float[k] s, float[l] u) => (bool d, float[m] t, float[o] v) {
+            d = Identity (c)
+            t = Concat <axis = 0> (s, one)
+            now = Shape (s) first = Shape (x) more = Sub (now, first)
+            zeros = Expand (zero, more)
+            v = Concat <axis = 0> (zeros, x) }> }""",
+        {"x": _f32(2), "n": np.array(3)},
+    ),
+    "openvino_cpu.row_of_slice_as_state": Canary(
+        """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
+        last, y = Scan <num_scan_inputs = 1,
+          body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
+            zero = Constant <value_int = 0> ()
+            t = Gather (part, zero) before = Identity (s) }> (h, x) }""",
+        {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
+    ),
+    "openvino_cpu.group_normalization_in_body": Canary(
+        """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
+        y = If (c) <
+          then_branch = t () => (float[1,4,2] u) {
+            u = GroupNormalization <num_groups = 2> (x, scale, bias) },
+          else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
+        {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
+    ),
+    "openvino_cpu.loop_of_constants": Canary(
+        """() => (float[1,1] last, bool[n] y) {
+        count = Constant <value_int = 1> ()
+        go = Constant <value = bool {1}> ()
+        start = Constant <value = float[1,1] {-0.375}> ()
+        last, y = Loop (count, go, start) <body = b (int64 i, bool c, float[1,1] s)
+            => (bool on, float[1,1] next, bool w) {
+            two = Constant <value = int64 {2}> ()
+            second = Equal (i, two)
+            next = If (second) <
+                then_branch = t () => (float[1,1] p) { p = Identity (start) },
+                else_branch = e () => (float[1,1] q) {
+                    q = Constant <value = float[1,1] {0.375}> ()
+                }
+            >
+            on = Less (i, two)
+            w = Constant <value = bool {1}> ()
+        }> }""",
+        {},
+    ),
+    "openvino_cpu.state_in_shared_memory": Canary(
+        """(float[4,2] x, float[2] a, float[2] b) => (float[2] y, float[2] z, float[4,2] all) {
+        y, z, all = Scan <num_scan_inputs = 1,
+          body = b (float[2] s, float[2] u, float[2] part)
+            => (float[2] t, float[2] v, float[2] w) {
+            t = Identity (u) v = Identity (s) w = Add (part, s) }> (a, b, x) }""",
+        {"x": _f32(4, 2), "a": _f32(2), "b": _f32(2) + 5},
+    ),
+}  # fmt: skip
+"""By the path of the quirk."""

@@ -1,0 +1,75 @@
+"""Faults of the engines that no quirk works round and that other tests step around; a test fails
+once its fault is gone.
+
+Some are those of the kernels for one kind of processor; on others their tests are plain tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino
+import pytest
+from onnx import parser
+from openvino import opset13 as ops
+
+from tests.support.processor import FEATURES
+from tests.support.running import OnnxRuntime
+
+
+@pytest.mark.xfail(reason="OpenVINO CPU 2026.4 reuses an If's output too early", strict=True)
+def test_output_of_if_lives_until_it_is_read() -> None:
+    x = ops.parameter([-1, 3], np.float32, "x")
+    other = ops.parameter([-1], np.float32, "other")
+    flag = ops.parameter([], np.bool_, "flag")
+    then_in, else_in = (ops.parameter([-1, 3], np.float32) for _ in range(2))
+    then_body = openvino.Model([ops.result(ops.tanh(then_in))], [then_in], "then")
+    else_body = openvino.Model([ops.result(else_in)], [else_in], "else")
+    chosen = ops.if_op(flag.output(0))
+    chosen.set_then_body(then_body)
+    chosen.set_else_body(else_body)
+    chosen.set_input(x.output(0), then_in, else_in)
+    value = chosen.set_output(then_body.results[0], else_body.results[0])
+    first = ops.softmax(value, 1)
+    second = ops.softmax(ops.cum_sum(other, ops.constant(0)), 0)
+    model = openvino.Model([ops.result(first), ops.result(second)], [x, other, flag], "model")
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    expected = np.exp(rows) / np.exp(rows).sum(1, keepdims=True)
+    for size in (6, 60, 600):
+        got = compiled([rows, np.ones(size, np.float32), np.array(False)])[0]
+        np.testing.assert_allclose(got, expected, 1e-4)
+
+
+def run_openvino(outputs: list[openvino.Output], inputs: list, arrays: list[np.ndarray]) -> list:
+    model = openvino.Model(outputs, inputs, "model")
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return [value.copy() for value in compiled(arrays).values()]
+
+
+PIXELS, WEIGHTS = np.full((1, 4, 1, 1), 255, np.uint8), np.full((1, 4, 1, 1), 127, np.int8)
+
+
+@pytest.mark.xfail(
+    not FEATURES["vnni"], reason="OpenVINO CPU 2026.4 adds products in 16 bits", strict=True
+)
+def test_large_products_in_openvino() -> None:
+    x = ops.parameter([1, 4, 1, 1], np.float32)
+    bounds = [ops.constant(np.float32(bound)) for bound in (0, 255, 0, 255)]
+    quantised = ops.fake_quantize(x, *bounds, 256)
+    scaled = ops.multiply(
+        ops.convert(ops.constant(WEIGHTS), np.float32),
+        ops.constant(np.ones((1, 1, 1, 1), np.float32)),
+    )
+    y = ops.convolution(quantised, scaled, [1, 1], [0, 0], [0, 0], [1, 1])
+    (got,) = run_openvino([y.output(0)], [x], [PIXELS.astype(np.float32)])
+    assert got == 4 * 255 * 127
+
+
+@pytest.mark.xfail(
+    not FEATURES["vnni"], reason="onnxruntime 1.31 adds products in 16 bits", strict=True
+)
+def test_large_products_in_onnxruntime() -> None:
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+    products (uint8[1,4] x, int8[4,1] w) => (int32[1,1] y) { y = MatMulInteger(x, w) }""")
+    feed = {"x": PIXELS.reshape(1, 4), "w": WEIGHTS.reshape(4, 1)}
+    assert OnnxRuntime(model).run(feed)[0] == 4 * 255 * 127

@@ -1,0 +1,44 @@
+"""Small graphs as text: read, changed by one pass alone, and shown as text again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx.parser
+
+import bridge
+import bridge.wiring
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Graph, Model
+from bridge.neutral.printer import show
+from bridge.neutral.verify import verify
+from bridge.passes.context import Context
+from bridge.report import Report
+
+HEADER = '<ir_version: 10, opset_import: ["": 21]>'
+
+
+def read(text: str) -> Model:
+    """The model with a graph in ONNX's text syntax."""
+    return bridge.load(onnx.parser.parse_model(f"{HEADER} {text}"))
+
+
+def context(format: str = "ir", **options: Any) -> Context:
+    """What a pass is told: `format` is the target's, `options` are fields of Context."""
+    return Context(Target(format, 21), options.pop("report", Report()), debug=True, **options)
+
+
+def after(
+    run: Callable[[Model, Context], None], text: str | Model, format: str = "ir", **options: Any
+) -> str:
+    """The graph as text after one pass, verified."""
+    model = read(text) if isinstance(text, str) else text
+    run(model, context(format, **options))
+    return shown(model.graph)
+
+
+def shown(graph: Graph) -> str:
+    """The graph as text, verified."""
+    verify(graph)
+    return show(graph)
