@@ -57,11 +57,6 @@ class Pair:
             self._models[path] = bridge.load(path)
         return self._models[path]
 
-    def _fresh(self, path: Path) -> Model:
-        """The model in a file of this check's own, which has been written anew."""
-        self._models[path] = bridge.load(path)
-        return self._models[path]
-
     def _constants(self, path: Path) -> Iterable[Path]:
         """The files beside a model's own that its constants are in."""
         if path.suffix.lower() == ".xml":
@@ -141,7 +136,9 @@ class Pair:
         source = self.loaded(self.source) if model is None else model
         self.pruned.extend(bridge.convert(source, there, **self.options).pruned)
         yield f"{here} → {other}", there
-        self.pruned.extend(bridge.convert(self._fresh(there), back).pruned)
+        # A model that is run as a whole is asked for again, a changed one is not.
+        again = self.loaded(there) if model is None else there
+        self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
