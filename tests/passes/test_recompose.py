@@ -266,6 +266,33 @@ def test_resized_channels_are_written_out(tmp_path: Path) -> None:
     assert_close(OnnxRuntime(written).run({name: IMAGE}), OpenVino(tmp_path / "a.xml").run([IMAGE]))
 
 
+# Attention
+QUERY, KEY, VALUE = random(2, 4, 3, 8), random(2, 4, 5, 8), random(2, 4, 5, 6)
+attend = ops.scaled_dot_product_attention
+UNMASKED = "Cast Sqrt Reciprocal Transpose MatMul Mul Softmax MatMul"
+
+
+case("attention", "Attention", lambda q, k, v: attend(q, k, v), QUERY, KEY, VALUE, opset=23)
+case(
+    "attention_causal",
+    "Attention",
+    lambda q, k, v: attend(q, k, v, causal=True),
+    QUERY,
+    KEY,
+    VALUE,
+    opset=23,
+)
+case(
+    "attention_scaled", "Attention",
+    lambda q, k, v: attend(q, k, v, np.zeros((), np.float32), np.array(0.5, np.float32)),
+    QUERY, KEY, VALUE, opset=23,
+)  # fmt: skip
+case(
+    "attention_masked", UNMASKED.replace("Softmax", "Add Softmax"),
+    lambda q, k, v, m: attend(q, k, v, m), QUERY, KEY, VALUE, random(3, 5), opset=23,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_recomposed(name: str, tmp_path: Path) -> None:
     expected, build, inputs, opset = CASES[name]
