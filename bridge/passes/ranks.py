@@ -342,8 +342,8 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
     if has_trait(node.op, "keeps_rank"):
         yield out, first, 0
     elif node.op == "TopK":
-        for value in node.outputs:
-            yield value, first, 0
+        for output in node.outputs:
+            yield output, first, 0
     elif node.op in ("Conv", "ConvTranspose"):
         weights = node.inputs[1]
         assert weights is not None
