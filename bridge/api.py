@@ -94,14 +94,21 @@ QUIRKS = ("default", "none")
 """Which faults of engines a conversion works round."""
 
 
+DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
+"""Whether all conversions check themselves as with `debug`: for tests."""
+
+
 @contextmanager
-def _known(source: Any) -> Iterator[Any]:
+def _known(source: Any, debug: bool = DEBUG) -> Iterator[Any]:
     """The source as a path, bytes, an onnx.ModelProto, or a Model. Where something unforeseen
     breaks inside, asks the standard's checker whether the model is at fault too: InvalidModelError
-    if so, which names both."""
+    if so, which names both. With `debug` inference takes nothing for unforeseen."""
+    from bridge.neutral.inference import strictly
+
     source = in_memory(source)
     try:
-        yield source
+        with strictly(debug):
+            yield source
     except (BridgeError, MemoryError, RecursionError):
         raise
     except Exception as error:
@@ -303,6 +310,7 @@ def convert(
     _check_quirks(quirks)
     ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
+    debug = debug or DEBUG
     notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
@@ -322,10 +330,9 @@ def convert(
             frozenset(input_shapes or ()),
             ranks,
         )
-        done = _observer(model, debug, progress)
-        return _save(model, target, context, external_data, force, done)
+        return _save(model, target, context, external_data, force, progress or _silent)
 
-    with limited(allowed), _known(source) as known, _no_collection():
+    with limited(allowed), _known(source, debug) as known, _no_collection():
         return _in_some_opset(attempt, opset) if kind == "onnx" else attempt(None)
 
 
@@ -358,20 +365,8 @@ def _ranks(given: OutputRanks | None) -> dict[str, int]:
     return dict(given or {})
 
 
-def _observer(
-    model: Model, debug: bool, progress: Callable[[str], None] | None
-) -> Callable[[str], None]:
-    """What to do when a step of a conversion is done."""
-
-    def done(step: str) -> None:
-        if debug:
-            from bridge.neutral.verify import verify
-
-            verify(model.graph, f"after {step}: graph")
-        if progress is not None:
-            progress(step)
-
-    return done
+def _silent(step: str) -> None:
+    """What to do when a step of a conversion is done, where nobody asks."""
 
 
 @contextmanager
@@ -486,7 +481,7 @@ def to_onnx(
         model = _loaded(known, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
         proto = to_proto(model, number)
         require_unchanged(model.files)
         return proto

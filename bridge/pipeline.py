@@ -113,11 +113,19 @@ def prepare(
     """Rewrites a model, in place, until the target can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
-    each step when it is done.
+    each step when it is done; with `context.debug` the graph is verified before that.
     """
-    done("reading")
+    _done("reading", model, context, done)
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
         if step.when(model, context):
             step.run(model, context)
-            done(step.name)
+            _done(step.name, model, context, done)
     return model
+
+
+def _done(step: str, model: Model, context: Context, done: Callable[[str], None]) -> None:
+    if context.debug:
+        from bridge.neutral import verify
+
+        verify.verify(model.graph, f"after {step}: graph")
+    done(step)

@@ -48,6 +48,7 @@ class _BodyWriter:
         """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
         plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
         read = {value for node in body.graph.nodes for value in node.inputs}
+        read.update(value for value, exit in body.exits() if exit == Yield(None))
         for value, port in body.entries():
             if not isinstance(port, Carried) or value in read:
                 continue

@@ -151,8 +151,7 @@ class Reader:
         for layer in layers:
             if layer.type == "Parameter":
                 continue
-            if self.origin.nameless(layer.name, layer.type, layer.id):
-                layer.given = ""
+            layer.given = self.origin.given(layer.name, layer.type, layer.id)
             inputs = []
             for id, index in layer.sources:
                 made = values.get(id, ())

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_shape, format_static, format_value
-from bridge.ir_format.names import UniqueNames, clean, join_names
+from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
 from bridge.ir_format.text import attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
@@ -25,12 +25,14 @@ TARGET = Target("ir")
 class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
-    written, in order; `named` are the layers that were given the name of one without."""
+    written, in order; `numbered` says how far layers of one name are numbered, and `named` are
+    those that were given a name as if it had been made."""
 
     weights: WeightsWriter
     dynamic_types: bool
     bodies: list[Graph] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
+    numbered: dict[str, int] = field(default_factory=dict)
     findings: list[Unsupported] = field(default_factory=list)
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
@@ -64,7 +66,7 @@ class GraphWriter:
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
         self._next_id = 0
-        self._names = UniqueNames(node.name for node in graph.nodes)
+        self._names = UniqueNames((node.name for node in graph.nodes), file.numbered)
         self._names_of: dict[Node, str] = {}
 
     def claim_names(self, asked: Sequence[str] = ()) -> list[str]:
@@ -175,7 +177,7 @@ class GraphWriter:
         for spelled in self._spelled:
             node = spelled.node
             if node.op != "Constant" and node.name:
-                self._names_of[node] = self._names.take(node.name, "")
+                self._names_of[node] = self._given(node.name)
         for spelled in self._spelled:
             node = spelled.node
             if node.op == "Constant":
@@ -197,10 +199,15 @@ class GraphWriter:
         id = self._take_id()
         return id, self._named(self._names_of.get(node, ""), f"{type}_{id}")
 
+    def _given(self, name: str) -> str:
+        """The name of a layer that was given one."""
+        taken = self._names.take(name, "")
+        if is_numbered(taken) and taken == name:
+            self.file.named.append(name)
+        return taken
+
     def _named(self, given: str, otherwise: str) -> str:
         """The name of a layer, which was given one or was not."""
-        if given == otherwise:
-            self.file.named.append(given)
         return given or self._names.take("", otherwise)
 
     def constant(self, tensor: Tensor, value: Value, node: Node | None = None) -> None:
@@ -216,7 +223,7 @@ class GraphWriter:
             "size": str(size),
         }
         id = self._take_id()
-        given = self._names.take(node.name, "") if node is not None and node.name else ""
+        given = self._given(node.name) if node is not None and node.name else ""
         name = self._named(given, f"Const_{id}")
         extras = node.extras if node is not None else None
         self.layer(id, name, "Const", "opset1", data, [], [value], extras, node=node)

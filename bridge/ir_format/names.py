@@ -32,13 +32,30 @@ def clean(name: str) -> str:
     return name if name.isprintable() else _FORBIDDEN.sub("\ufffd", name)
 
 
+_NUMBERED = re.compile(r"(.+)_([1-9][0-9]{0,8})", re.DOTALL)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a name is one that numbering could have made."""
+    return _NUMBERED.fullmatch(name) is not None
+
+
+def unnumbered(name: str) -> tuple[str, int]:
+    """A name without its number, and that; 0 where it has none."""
+    found = _NUMBERED.fullmatch(name)
+    return (found[1], int(found[2])) if found is not None else (name, 0)
+
+
 class UniqueNames:
     """Gives every layer of a graph a name of its own. Names that are `given` are not handed out
-    to layers that have none."""
+    to layers that have none. `numbered` learns how far the layers are numbered that were given the
+    same name."""
 
-    def __init__(self, given: Iterable[str]) -> None:
+    def __init__(self, given: Iterable[str], numbered: dict[str, int] | None = None) -> None:
         self._reserved = {clean(name) for name in given}
         self._used: set[str] = set()
+        self._numbered = numbered if numbered is not None else {}
+        self._last: dict[str, int] = {}
 
     def take(self, wanted: str, otherwise: str) -> str:
         """`wanted` where it is free, else it or `otherwise` with a number behind it."""
@@ -47,9 +64,12 @@ class UniqueNames:
             self._used.add(wanted)
             return wanted
         base = name = wanted or clean(otherwise)
-        number = 0
+        number = self._last.get(base, 0)
         while name in self._used or name in self._reserved:
             number += 1
             name = f"{base}_{number}"
+        self._last[base] = number
+        if wanted and number:
+            self._numbered[base] = max(number, self._numbered.get(base, 0))
         self._used.add(name)
         return name

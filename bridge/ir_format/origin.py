@@ -2,8 +2,8 @@
 made it, its notes, the names of its bodies, and which nodes have none. IR's rt_info keeps it for
 the way back.
 
-IR wants a name for every layer: one that has none gets its type and its id. Those that the model
-itself gives so are `named` in the record.
+IR wants a name of its own for every layer: one that has none gets its type and its id, and those
+that are made for one node are numbered. What the model itself calls so is `named` in the record.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidModelError
+from bridge.ir_format.names import unnumbered
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import I64_MAX
 from bridge.records import read_record
@@ -41,10 +42,19 @@ class Origin:
     notes: dict[str, Any] = field(default_factory=dict)
     bodies: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
+    numbered: dict[str, int] = field(default_factory=dict)
 
-    def nameless(self, name: str, type: str, id: int) -> bool:
-        """Whether a layer has its name only because every layer needs one."""
-        return bool(self.opset) and name == f"{type}_{id}" and name not in self.named
+    def __post_init__(self) -> None:
+        self._named = frozenset(self.named)
+
+    def given(self, name: str, type: str, id: int) -> str:
+        """The name that a layer was given before every layer needed one of its own."""
+        if not self.opset or name in self._named:
+            return name
+        if name == f"{type}_{id}":
+            return ""
+        base, number = unnumbered(name)
+        return base if 1 <= number <= self.numbered.get(base, 0) else name
 
     def give(self, model: Model, bodies: Sequence[Graph]) -> None:
         """Tells a model, whose bodies these are in order, what it was."""
@@ -57,14 +67,19 @@ class Origin:
         model.extras["onnx"] = {**self.about, "notes": self.notes}  # type: ignore[typeddict-item]
 
 
-def dump(model: Model, bodies: Sequence[Graph], named: list[str]) -> dict[str, str]:
+def dump(
+    model: Model, bodies: Sequence[Graph], named: list[str], numbered: dict[str, int]
+) -> dict[str, str]:
     """The entry for a model that was ONNX once; none for another."""
     if model.opset is None:
         return {}
     about: dict[str, Any] = dict(model.extras.get("onnx", {}))
     notes = about.pop("notes", {})
     names = ["" if graph.name == BODY else graph.name for graph in bodies]
-    record = Origin(model.opset, model.opsets, about, notes, names if any(names) else [], named)
+    named = [name for name in dict.fromkeys(named) if _looks_made(name, numbered)]
+    record = Origin(
+        model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered
+    )
     said = {key: value for key, value in asdict(record).items() if value}
     return {KEY: json.dumps(said, separators=(",", ":"))}
 
@@ -90,7 +105,14 @@ def load(metadata: dict[str, str]) -> Origin:
         _notes(said.get("notes")),
         _texts(said.get("bodies")),
         _texts(said.get("named")),
+        _of(said.get("numbered"), _is_number),
     )
+
+
+def _looks_made(name: str, numbered: dict[str, int]) -> bool:
+    """Whether a name that the model gave could be one that was made, of a layer of some type."""
+    base, number = unnumbered(name)
+    return base.isalnum() or 1 <= number <= numbered.get(base, 0)
 
 
 def _text(value: object) -> bool:

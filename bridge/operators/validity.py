@@ -100,6 +100,17 @@ def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
     return check
 
 
+def _not_negative(index: int) -> Check:
+    """The check of an input that holds sizes or repeats."""
+
+    def check(node: Node) -> Iterator[str]:
+        known = integers(node.input(index))
+        if known is not None and min(known, default=0) < 0:
+            yield f"its input {index} is {list(known)}"
+
+    return check
+
+
 def _interpolation(node: Node) -> Iterator[str]:
     """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
     shape = _shape(node.input(0))
@@ -389,7 +400,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
-    **dict.fromkeys(("Expand", "Tile"), (_rank(1, 1, 1),)),
+    "Expand": (_rank(1, 1, 1),),
+    "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
@@ -400,7 +412,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Loop": (_one_condition, _parts),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
-    "ConstantOfShape": (_rank(1, 1),),
+    "ConstantOfShape": (_rank(1, 1), _not_negative(0)),
     "EyeLike": (_rank(2, 2),),
     "Flatten": (_axis_attribute("axis", 1),),
     "Gather": (_rank(1), _axis_input(2), _single(2)),

@@ -354,9 +354,9 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
         if axes is not None:
             yield out, first, len(axes) if node.op == "Unsqueeze" else -len(axes)
     elif node.op == "Concat":
-        for value in node.inputs:
-            if value is not None:
-                yield out, value, 0
+        for part in node.inputs:
+            if part is not None:
+                yield out, part, 0
     elif node.op == "Gather":
         indices = node.inputs[1]
         if indices is None or node.attributes["batch_dims"]:

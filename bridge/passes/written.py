@@ -3,10 +3,10 @@ than a refusal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.graph import Graph, Model
+from bridge.neutral.graph import Graph, Model, Value
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
 from bridge.passes.context import Context
@@ -24,8 +24,26 @@ def look_over(model: Model, context: Context) -> None:
         return
     in_branches = context.target.format == "ir" and not context.keep_branches
     findings = list(_faults(model.graph, "graph", in_branches))
+    if context.target.format == "onnx":
+        findings += _foreign(model.graph.inputs, "Parameter", "graph")
+        findings += _foreign_results(model.graph, "graph")
     if findings:
         raise UnsupportedError(str(context.target), findings)
+
+
+def _foreign(values: Sequence[Value], op: str, where: str) -> Iterator[Unsupported]:
+    for value in values:
+        if value.element is not None and value.element.onnx is None:
+            yield Unsupported(op, where, f"ONNX has no element type {value.element}")
+
+
+def _foreign_results(graph: Graph, where: str) -> Iterator[Unsupported]:
+    """The nodes that give elements of a type that ONNX lacks."""
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        yield from _foreign(node.outputs, node.op, here)
+        for role, body in node.roles() if node.bodies else ():
+            yield from _foreign_results(body.graph, f"{here} / {role}")
 
 
 def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:

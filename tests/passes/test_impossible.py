@@ -150,6 +150,13 @@ FAILING = [
         "s = Constant<value_floats = [1.0,2.0,2.0]>() y = Resize(x, , s)",
         "[3], for 2 axes",
     ),
+    ("Tile", "s = Constant<value_ints = [2,-1]>() y = Tile(x, s)", "its input 1 is [2, -1]"),
+    (
+        "ConstantOfShape",
+        "s = Constant<value_ints = [-3]>() y = ConstantOfShape(s)",
+        "its input 0 is [-3]",
+    ),
+    ("Expand", "s = Constant<value_int = 6>() y = Expand(x, s)", "[], not of rank 1"),
     ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
     ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
     (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import infer_graph, infers
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Stacked, Yield
@@ -146,7 +148,9 @@ def _loop_outputs(node: Node, body: Body) -> list[Type]:
             for source, entry in body.entries():
                 # Without an iteration the initial value comes out.
                 if isinstance(entry, Carried) and body.graph.outputs[entry.output] is value:
-                    type = join(type, source.type)
+                    # ONNX lets a state start as an optional and go on as what that holds.
+                    with suppress(TypeError):
+                        type = join(type, source.type)
             types[port.output] = type
         elif isinstance(port, Stacked) and isinstance(value.type, TensorType):
             types[port.output] = _stacked_type(node, value.type, port)

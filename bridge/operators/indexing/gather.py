@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import first, infers, knows, place, require
 from bridge.neutral.inference.dims import (
     Content,
     content_of,
@@ -165,7 +165,7 @@ def infer_gather(node: Node) -> list[Type]:
         batch += indices.rank
     if data.shape is None or indices.shape is None or axis is None:
         return [TensorType(data.element, unknown(rank_sum(data.rank, indices.rank, -1 - batch)))]
-    at = axis[0] % len(data.shape)
+    at = place(axis[0], len(data.shape))
     dims = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
     return [TensorType(data.element, dims)]
 
@@ -175,6 +175,7 @@ def gather_content(node: Node) -> Content | None:
     content, indices = content_of(node.inputs[0]), known_integers(node.inputs[1])
     if content is None or indices is None or first(node).rank != 1:
         return None
+    require(all(-len(content) <= i < len(content) for i in indices))
     return tuple(content[i] for i in indices)
 
 
@@ -186,7 +187,10 @@ def infer_gather_elements(node: Node) -> list[Type]:
 @infers("GatherND")
 def infer_gather_nd(node: Node) -> list[Type]:
     data, indices = first(node, 0), first(node, 1)
-    if data.shape is None or indices.shape is None or not isinstance(indices.shape[-1], int):
+    if data.shape is None or indices.shape is None:
+        return [TensorType(data.element)]
+    require(len(indices.shape) > 0)
+    if not isinstance(indices.shape[-1], int):
         return [TensorType(data.element)]
     depth, batch = indices.shape[-1], node.attributes["batch_dims"]
     return [TensorType(data.element, (*indices.shape[:-1], *data.shape[batch + depth :]))]
@@ -211,4 +215,4 @@ def infer_compress(node: Node) -> list[Type]:
         return [TensorType(data.element, (ANY,))]
     if data.shape is None:
         return [data]
-    return [TensorType(data.element, with_dim(data.shape, axis % len(data.shape), ANY))]
+    return [TensorType(data.element, with_dim(data.shape, place(axis, len(data.shape)), ANY))]

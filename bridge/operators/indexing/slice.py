@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference import first, infers, knows, require, same
 from bridge.neutral.inference.dims import (
     Content,
     content_of,
@@ -228,6 +228,7 @@ def infer_slice(node: Node) -> list[Type]:
         axes = None if count is None else tuple(range(count))
     if axes is None:
         return [TensorType(data.element, unknown(rank))]
+    require(all(axis < rank for axis in axes))
     dims: tuple[Dim, ...] = data.shape
     for index, axis in enumerate(axes):
         step = 1 if node.input(4) is None else element_of(steps, index)

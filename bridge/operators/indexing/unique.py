@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import (
     dim_product,
     known_integers,
@@ -57,6 +57,6 @@ def infer_unique(node: Node) -> list[Type]:
     elif data.shape is None or axis is None:
         values = unknown(data.rank)
     else:
-        values = with_dim(data.shape, axis[0] % len(data.shape), ANY)
+        values = with_dim(data.shape, place(axis[0], len(data.shape)), ANY)
         inverse = TensorType(indices.element, (data.shape[axis[0]],))
     return [TensorType(data.element, values), indices, inverse, counts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
 from bridge.operators import Result, expands
 from bridge.operators.idioms import cast, unsqueeze
@@ -70,6 +70,7 @@ def infer_einsum(node: Node) -> list[TensorType]:
         if shape is None:
             return [TensorType(element)]
         end = len(shape) - len(after)
+        require(len(before) <= end if ellipsis else len(shape) == len(before))
         if ellipsis:
             joined = broadcast(dots, shape[len(before) : end])
             assert joined is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, swap_last, unsqueeze
@@ -54,6 +54,7 @@ def product(a: Shape, b: Shape) -> Shape:
     """The shape of a matrix product (numpy's matmul)."""
     if a is None or b is None:
         return None
+    require(len(a) > 0 and len(b) > 0)
     left = (1, *a) if len(a) == 1 else a
     right = (*b, 1) if len(b) == 1 else b
     batch = broadcast(left[:-2], right[:-2])

@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -320,6 +320,7 @@ def _backprop(
     if kernel is None and data.shape is None:
         return [TensorType(data.element)]
     rank = len(kernel) if kernel is not None else len(data.shape or ()) - 2
+    require(data.shape is None or (len(data.shape) == rank + 2 and rank > 0))
     attributes = node.attributes
     auto_pad = attributes["auto_pad"]
     strides = attributes.get("strides") or (1,) * rank

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import (
     ANY,
     TensorType,
@@ -54,6 +54,7 @@ def infer_max_unpool(node: Node) -> list[Type]:
     if data.shape is None:
         return [data]
     kernel = node.attributes["kernel_shape"]
+    require(len(data.shape) == len(kernel) + 2)
     strides = node.attributes.get("strides") or (1,) * len(kernel)
     pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
     spatial = [

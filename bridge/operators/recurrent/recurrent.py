@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.idioms import (
@@ -484,7 +484,9 @@ _ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {
 
 
 def dim_of(node: Node, index: int, axis: int) -> Dim:
+    """One dimension of an input."""
     shape = first(node, index).shape
+    require(shape is None or axis < len(shape))
     return ANY if shape is None else shape[axis]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.types import (
     ANY,
     I64,
@@ -79,7 +79,7 @@ def infer_arg(node: Node) -> list[TensorType]:
     shape = first(node).shape
     if shape is None:
         return [TensorType(I64)]
-    axis = node.attributes["axis"] % len(shape)
+    axis = place(node.attributes["axis"], len(shape))
     middle = (1,) if node.attributes["keepdims"] else ()
     return [TensorType(I64, shape[:axis] + middle + shape[axis + 1 :])]
 
@@ -89,7 +89,7 @@ def selected(node: Node) -> Shape:
     shape, k = first(node).shape, node.inputs[1]
     if shape is None:
         return None
-    axis = node.attributes["axis"] % len(shape)
+    axis = place(node.attributes["axis"], len(shape))
     count: Dim = ANY
     if k is not None and k.content is not None and k.content[0] is not None:
         count = k.content[0]

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers, with_dim
 from bridge.neutral.types import (
     ANY,
@@ -82,7 +82,7 @@ def infer_split_to_sequence(node: Node) -> list[Type]:
     whole, split = first(node), node.input(1)
     if whole.shape is None:
         return [SequenceType(TensorType(whole.element))]
-    axis = node.attributes["axis"] % len(whole.shape)
+    axis = place(node.attributes["axis"], len(whole.shape))
     if drops_axis(node):
         shape = whole.shape[:axis] + whole.shape[axis + 1 :]
     else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import first, infers, knows, place, require
 from bridge.neutral.inference.dims import (
     Content,
-    axis_of,
     content_of,
     dim_product,
     dim_sum,
@@ -35,7 +34,8 @@ def infer_concat(node: Node) -> list[Type]:
     if not shapes:
         return [TensorType(element)]
     rank = len(shapes[0])
-    axis = axis_of(node, rank)
+    require(all(len(shape) == rank for shape in shapes))
+    axis = place(node.attributes["axis"], rank)
     dims = list(shapes[0])
     for other in shapes[1:]:
         dims = [meet_dim(a, b) for a, b in zip(dims, other, strict=True)]
@@ -154,6 +154,7 @@ def range_content(node: Node) -> Content | None:
     ends = [known_integers(value) for value in node.inputs]
     if any(end is None for end in ends) or element is None or not element.is_integer:
         return None
+    require(all(end is not None and len(end) == 1 for end in ends))
     (start,), (limit,), (delta,) = ends  # type: ignore[misc]
     numbers = range(start, limit, delta)
     return tuple(numbers) if len(numbers) <= 64 else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     Content,
     content_of,
@@ -173,6 +173,7 @@ def infer_center_crop_pad(node: Node) -> list[Type]:
     rank = len(data.shape)
     axes = node.attributes.get("axes") or tuple(range(rank))
     wanted = shape_in(node.inputs[1]) or (ANY,) * len(axes)
+    require(len(wanted) == len(axes))
     dims: tuple[Dim, ...] = data.shape
     for axis, dim in zip(axes, wanted, strict=True):
         dims = with_dim(dims, axis % rank, dim)

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import first, infers, knows, require
 from bridge.neutral.inference.dims import (
     Content,
     axis_of,
@@ -397,6 +397,7 @@ def infer_transpose(node: Node) -> list[Type]:
     if not perm:
         known = node.input(1) is None or perm is not None
         return [TensorType(data.element, data.shape[::-1] if known else unknown(data.rank))]
+    require(sorted(perm) == list(range(len(data.shape))))
     return [TensorType(data.element, tuple(data.shape[axis] for axis in perm))]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import CONTENT_LIMIT, first, infers
+from bridge.neutral.inference import CONTENT_LIMIT, first, infers, require
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -158,6 +158,7 @@ def infer_split(node: Node) -> list[Type]:
     axis = split_axis(node)
     if data.shape is None or axis is None:
         return [TensorType(data.element, unknown(data.rank))] * len(node.outputs)
+    require(-len(data.shape) <= axis < len(data.shape))
     lengths = split_lengths(node)
     _split_content(node, axis, lengths)
     return [TensorType(data.element, with_dim(data.shape, axis, length)) for length in lengths]

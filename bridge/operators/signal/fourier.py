@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, expands
@@ -217,6 +217,7 @@ def infer_onnx_dft(node: Node) -> list[TensorType]:
     if x.shape is None or axis is None:
         return [TensorType(x.element, None if x.shape is None else (ANY,) * len(x.shape))]
     shape = list(x.shape)
+    axis = place(axis, len(shape))
     length = one_of(node, 1)
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
     if node.input(1) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import (
@@ -159,6 +159,7 @@ def infer_onnx_stft(node: Node) -> list[TensorType]:
     if size is None and node.input(2) is not None:
         shape = first(node, 2).shape
         size = shape[0] if shape is not None and isinstance(shape[0], int) else None
+    require(x.shape is None or len(x.shape) > 1)
     batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]
     bins: Dim = ANY if size is None else size
     if node.attributes["onesided"]:

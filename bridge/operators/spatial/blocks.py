@@ -8,7 +8,7 @@ from itertools import product
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     dim_product,
     dim_sum,
@@ -208,6 +208,7 @@ def infer_space_to_depth(node: Node) -> list[Type]:
     data, size = first(node), node.attributes["blocksize"]
     if data.shape is None:
         return [data]
+    require(len(data.shape) > 2)
     batch, channels, *spatial = data.shape
     depth = dim_product((channels, size ** len(spatial)))
     return [TensorType(data.element, (batch, depth, *(_divided(d, size) for d in spatial)))]
@@ -218,6 +219,7 @@ def infer_depth_to_space(node: Node) -> list[Type]:
     data, size = first(node), node.attributes["blocksize"]
     if data.shape is None:
         return [data]
+    require(len(data.shape) > 2)
     batch, depth, *spatial = data.shape
     channels = _divided(depth, size ** len(spatial))
     return [TensorType(data.element, (batch, channels, *(dim_product((d, size)) for d in spatial)))]
@@ -266,6 +268,7 @@ def infer_reorg_yolo(node: Node) -> list[Type]:
     data, stride = first(node), node.attributes["stride"][0]
     if data.shape is None:
         return [data]
+    require(len(data.shape) > 2)
     batch, channels, *spatial = data.shape
     depth = dim_product((channels, stride * stride))
     return [TensorType(data.element, (batch, depth, *(_divided(d, stride) for d in spatial)))]

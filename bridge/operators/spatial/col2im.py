@@ -6,7 +6,7 @@ import math
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     known_integers,
     length_of,
@@ -129,6 +129,7 @@ def infer_col2im(node: Node) -> list[Type]:
     count = length_of(node.inputs[1]) or length_of(node.inputs[2])
     if count is None:
         return [TensorType(data.element)]
+    require(data.shape is None or len(data.shape) > 1)
     rows = data.shape[-2] if data.shape is not None else ANY
     batch = data.shape[:-2] if data.shape is not None else (ANY,)
     channels: Dim = ANY

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     content_of,
     length_of,
@@ -325,11 +325,13 @@ def infer_resize(node: Node) -> list[Type]:
     dims: tuple[Dim, ...] = data.shape
     if _given(node.input(2)):
         scales = values_of(node.inputs[2])
+        require(scales is None or len(scales) == len(axes))
         for index, axis in enumerate(axes):
             dim = ANY if scales is None else scaled(data.shape[axis], float(scales[index]))
             dims = with_dim(dims, axis, dim)
         return [TensorType(data.element, dims)]
     sizes = shape_in(node.input(3))
+    require(sizes is None or len(sizes) == len(axes))
     stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
     for index, axis in enumerate(axes):
         dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)

@@ -15,6 +15,7 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
+    format_shape,
 )
 from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
@@ -207,7 +208,10 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
             f'the rank of "{value.name}", which is split into a sequence, is not known; give the '
             "inputs' shapes with --input-shape"
         )
-    axis = node.attributes["axis"] % value.rank
+    axis = node.attributes["axis"]
+    if not -value.rank <= axis < value.rank:
+        raise Fails(f"{format_shape(value.shape)} has no axis {axis}")
+    axis %= value.rank
     keepdims = not drops_axis(node)
     counts = _known_counts(value.dims[axis], split)
     if counts is not None and len(counts) <= LONGEST:
