@@ -20,6 +20,8 @@ from bridge.passes.context import Context
 from bridge.passes.strings.operators import lower_node
 from bridge.passes.strings.vocabularies import Group, Vocabularies, texts
 
+UNMATCHED = "its inputs and attributes do not go together"
+
 OTHER_TEXT = (
     "it can be a string that no operator of the model names, and IR has only those that one does"
 )
@@ -98,7 +100,8 @@ def _rewrite(
         try:
             if not lower_node(builder, node, vocabularies):
                 nodes.append(node)
-        except Refused as refused:
-            findings.append(Unsupported(node.op, f"{where} / {node!r}", str(refused)))
+        except (Refused, IndexError, KeyError, ValueError) as error:
+            why = str(error) if isinstance(error, Refused) else UNMATCHED
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
     graph.nodes = nodes
     return findings
