@@ -97,6 +97,7 @@ class SpelledAttribute:
     values: dict[Any, Any] | None = None
 
     def neutral_value(self, spelled: Any) -> Any:
+        """The neutral value of what the format writes."""
         for neutral, name in (self.values or {}).items():
             if name == spelled:
                 return neutral

@@ -88,7 +88,14 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
 
 
 def note_open_ranks(model: Model, context: Context) -> None:
-    """Notes what is left of values whose rank is not known."""
+    """Notes what is left of values whose rank is not known.
+
+    Raises UsageError for `output_ranks` other than those of the outputs.
+    """
+    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
     context.report.notes += [
         f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
         "model"

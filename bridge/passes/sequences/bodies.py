@@ -82,6 +82,7 @@ class Inputs:
         self._index: dict[Value, int] = {}
 
     def index(self, value: Value) -> int:
+        """The place of a value, which is added where it is new."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)
