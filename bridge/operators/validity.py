@@ -241,6 +241,24 @@ def _updates(node: Node) -> Iterator[str]:
         yield f"{format_shape(updates)} are no updates for indices {format_shape(indices)}"
 
 
+def _places(node: Node) -> Iterator[str]:
+    """Indices [..., k] of places in the first k axes, and for each place what lies there (ONNX,
+    GatherND and ScatterND)."""
+    data, indices, updates = (_shape(node.input(index)) for index in range(3))
+    if data is None or indices is None:
+        return
+    deep = indices[-1] if indices else 0
+    batch = node.attributes.get("batch_dims", 0)
+    if not isinstance(deep, int):
+        return
+    if not 1 <= deep <= len(data) - batch:
+        yield f"{format_shape(indices)} are no indices of places in {format_shape(data)}"
+    elif updates is not None and node.op == "ScatterND":
+        wanted = (*indices[:-1], *data[deep:])
+        if len(wanted) != len(updates) or any(map(_differ, wanted, updates)):
+            yield f"{format_shape(updates)} are no updates, which are {format_shape(wanted)}"
+
+
 def _squeeze(node: Node) -> Iterator[str]:
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None or node.attributes["allow_axis_skip"]:
@@ -414,6 +432,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
+    **dict.fromkeys(("GatherND", "ScatterND"), (_places,)),
     "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
