@@ -90,18 +90,25 @@ class ConvertOptions(TypedDict, total=False):
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
 
-QUIRKS = ("default", "none")
+QUIRKS = ("default", "old", "none")
 """Which faults of engines a conversion works round."""
 
 
+DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
+"""Whether all conversions check themselves as with `debug`: for tests."""
+
+
 @contextmanager
-def _known(source: Any) -> Iterator[Any]:
+def _known(source: Any, debug: bool = DEBUG) -> Iterator[Any]:
     """The source as a path, bytes, an onnx.ModelProto, or a Model. Where something unforeseen
     breaks inside, asks the standard's checker whether the model is at fault too: InvalidModelError
-    if so, which names both."""
+    if so, which names both. With `debug` inference takes nothing for unforeseen."""
+    from bridge.neutral.inference import strictly
+
     source = in_memory(source)
     try:
-        yield source
+        with strictly(debug):
+            yield source
     except (BridgeError, MemoryError, RecursionError):
         raise
     except Exception as error:
@@ -265,13 +272,13 @@ def convert(
     branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
     says the rank of outputs, by name, where several are possible; without it, one whose rank data
     decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
-    `quirks` says which faults of engines are worked round: "default", all of the supported
-    releases, or "none", for other readers and plugins. `external_data` stores ONNX constants beside
-    the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not
-    beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's goes, but
-    beside no model. `limits` raises what a conversion may cost, by name (`bridge.limits.Limits`).
-    `debug` verifies the graph after each pass; `progress` is called with the name of each step that
-    is done.
+    `quirks` says which faults of engines are worked round: "default", those of the newest releases;
+    "old", also those that only earlier ones have; or "none", for other readers and plugins.
+    `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
+    is the `.bin` of an IR source, where it is not beside it. `force` overwrites a `.bin` or `.data`
+    that stands where the destination's goes, but beside no model. `limits` raises what a conversion
+    may cost, by name (`bridge.limits.Limits`). `debug` verifies the graph after each pass;
+    `progress` is called with the name of each step that is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
@@ -303,6 +310,7 @@ def convert(
     _check_quirks(quirks)
     ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
+    debug = debug or DEBUG
     notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
@@ -322,10 +330,9 @@ def convert(
             frozenset(input_shapes or ()),
             ranks,
         )
-        done = _observer(model, debug, progress)
-        return _save(model, target, context, external_data, force, done)
+        return _save(model, target, context, external_data, force, progress or _silent)
 
-    with limited(allowed), _known(source) as known, _no_collection():
+    with limited(allowed), _known(source, debug) as known, _no_collection():
         return _in_some_opset(attempt, opset) if kind == "onnx" else attempt(None)
 
 
@@ -346,7 +353,7 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
 
 def _check_quirks(quirks: object) -> None:
     if quirks not in QUIRKS:
-        raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
+        raise UsageError(f"quirks is one of {', '.join(QUIRKS)}, not {quirks!r}")
 
 
 def _ranks(given: OutputRanks | None) -> dict[str, int]:
@@ -358,20 +365,8 @@ def _ranks(given: OutputRanks | None) -> dict[str, int]:
     return dict(given or {})
 
 
-def _observer(
-    model: Model, debug: bool, progress: Callable[[str], None] | None
-) -> Callable[[str], None]:
-    """What to do when a step of a conversion is done."""
-
-    def done(step: str) -> None:
-        if debug:
-            from bridge.neutral.verify import verify
-
-            verify(model.graph, f"after {step}: graph")
-        if progress is not None:
-            progress(step)
-
-    return done
+def _silent(step: str) -> None:
+    """What to do when a step of a conversion is done, where nobody asks."""
 
 
 @contextmanager
@@ -486,7 +481,7 @@ def to_onnx(
         model = _loaded(known, weights)
         _override(model, input_shapes)
         number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks))
+        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
         proto = to_proto(model, number)
         require_unchanged(model.files)
         return proto

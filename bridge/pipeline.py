@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
+from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 
 Run = Callable[[Model, Context], None]
@@ -31,6 +32,11 @@ def _prunes(model: Model, context: Context) -> bool:
     return _from_other(model, context) and not context.keep_branches
 
 
+def _keeps(model: Model, context: Context) -> bool:
+    """Whether branches that could not run are kept."""
+    return _from_other(model, context) and context.keep_branches
+
+
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round."""
     return _from_other(model, context) and context.quirks != "none"
@@ -39,6 +45,23 @@ def _has_quirks(model: Model, context: Context) -> bool:
 def _compresses(model: Model, context: Context) -> bool:
     """Whether constants are stored as f16."""
     return context.compress_to_fp16
+
+
+def _has_parts(model: Model, context: Context) -> bool:
+    """Whether some value is held as several tensors in IR: a sequence, an optional, or a tensor
+    whose rank data decide."""
+    from bridge.passes.ranks import has_open_rank
+    from bridge.passes.sequences import has_sequences
+
+    graph = model.graph
+    return _from_other(model, context) and (has_sequences(graph) or has_open_rank(graph))
+
+
+def _has_strings(model: Model, context: Context) -> bool:
+    """Whether some value is a tensor of strings."""
+    made = (value for node in model.graph.walk() for value in node.outputs)
+    values = (*model.graph.inputs, *made)
+    return _from_other(model, context) and any(value.element is STRING for value in values)
 
 
 @dataclass(frozen=True)
@@ -67,11 +90,12 @@ TO_IR = (
     Pass("passes.fold.fold"),
     Pass("passes.maps.lower_maps"),
     Pass("passes.ranks.settle_ranks"),
-    Pass("passes.sequences.lower_sequences"),
+    Pass("passes.sequences.model.lower_sequences", _has_parts),
     Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
-    Pass("passes.strings.lower_strings"),
+    Pass("passes.strings.lower_strings", _has_strings),
     Pass("passes.expand.expand", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -83,6 +107,7 @@ TO_IR = (
 )
 
 TO_ONNX = (
+    Pass("passes.boundary.require_declared_types"),
     Pass("passes.state.lower_state"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
@@ -106,11 +131,19 @@ def prepare(
     """Rewrites a model, in place, until the target can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
-    each step when it is done.
+    each step when it is done; with `context.debug` the graph is verified before that.
     """
-    done("reading")
+    _done("reading", model, context, done)
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
         if step.when(model, context):
             step.run(model, context)
-            done(step.name)
+            _done(step.name, model, context, done)
     return model
+
+
+def _done(step: str, model: Model, context: Context, done: Callable[[str], None]) -> None:
+    if context.debug:
+        from bridge.neutral import verify
+
+        verify.verify(model.graph, f"after {step}: graph")
+    done(step)

@@ -1,10 +1,17 @@
-"""Makes drawn tests draw the same in every run, and report a failure as it was drawn.
+"""Has every conversion in the tests check itself, and makes drawn tests draw the same in every
+run, and report a failure as it was drawn.
 
 Hypothesis may take minutes to shrink what fails; `pytest --hypothesis-profile=shrink` has it do so.
 """
 
+import os
+
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
+
+# Before Bridge is imported, here and in the processes that tests start: the graph is verified after
+# each pass, a rule must leave its node as it was, and inference swallows no exception.
+os.environ.setdefault("BRIDGE_DEBUG", "1")
 
 settings.register_profile("shrink", settings.default)
 settings.register_profile(

@@ -49,9 +49,9 @@ class Pair:
 
     def load(self, path: Path) -> Model:
         """The model in a file, to be changed."""
-        return clone_model(self._loaded(path))
+        return clone_model(self.loaded(path))
 
-    def _loaded(self, path: Path) -> Model:
+    def loaded(self, path: Path) -> Model:
         """The model in a file, which stays as it is: it is read once."""
         if path not in self._models:
             self._models[path] = bridge.load(path)
@@ -64,7 +64,7 @@ class Pair:
         if path.suffix.lower() in TEXT_SUFFIXES:
             return []
         try:
-            nodes = self._loaded(path).graph.walk()
+            nodes = self.loaded(path).graph.walk()
         except BridgeError:  # which the check tells when it goes on
             return []
         sources = [node.attributes["value"].source for node in nodes if node.op == "Constant"]
@@ -89,19 +89,22 @@ class Pair:
         raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
 
     def _begin_with_onnx(self) -> None:
-        """Sequences and optionals are drawn for an ONNX model; an IR has only their tensors."""
-        if self.source.suffix.lower() != ".xml" or not Boundary.of(self.source).inputs:
+        """Sequences, optionals and strings are drawn for an ONNX model; an IR has their tensors."""
+        if self.source.suffix.lower() != ".xml":
+            return
+        boundary = Boundary.of(self.source)
+        if not (boundary.inputs or boundary.vocabularies.inputs):
             return
         if self.against is None or self.against.suffix.lower() == ".xml":
             raise UsageError(
-                f"{self.source}: its inputs stand for sequences or optionals; "
+                f"{self.source}: its inputs stand for sequences, optionals or strings; "
                 "check the ONNX model instead, with this file as the other one"
             )
         self.source, self.against = self.against, self.source
         self.facts = {"source": self.facts["against"], "against": self.facts["source"]}
         self.notes.append(
-            f"the inputs of {self.against.name} stand for sequences or optionals, so that it is "
-            f"held to {self.source.name} and not the other way round"
+            f"the inputs of {self.against.name} stand for sequences, optionals or strings, so that "
+            f"it is held to {self.source.name} and not the other way round"
         )
 
     def _round_weights(self) -> None:
@@ -111,7 +114,7 @@ class Pair:
             rounded = ["source"] if self.options.get("compress_to_fp16") else []
         else:
             stored = {
-                role: _has_halves(self._loaded(getattr(self, role)))
+                role: _has_halves(self.loaded(getattr(self, role)))
                 for role in ("source", "against")
             }
             rounded = [role for role, has in stored.items() if not has and any(stored.values())]
@@ -130,10 +133,12 @@ class Pair:
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        source = self._loaded(self.source) if model is None else model
+        source = self.loaded(self.source) if model is None else model
         self.pruned.extend(bridge.convert(source, there, **self.options).pruned)
         yield f"{here} → {other}", there
-        self.pruned.extend(bridge.convert(there, back).pruned)
+        # A model that is run as a whole is asked for again, a changed one is not.
+        again = self.loaded(there) if model is None else there
+        self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:

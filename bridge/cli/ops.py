@@ -30,7 +30,7 @@ def ops(
       row      a row of mappings/ spells it
       rule     a rule in bridge/operators/ rewrites it
       body     the ONNX standard's own function body takes its place
-      passes   it is code of its own: control flow, sequences
+      passes   it is code of its own: control flow, sequences, maps, strings
       -        it cannot be converted in this direction
       (blank)  the format to convert from has no such operator
 
@@ -66,9 +66,9 @@ def ops(
 
 
 def _quirks() -> None:
-    from bridge.quirks import FOR_IR, FOR_ONNX
+    from bridge.quirks import FOR_IR, FOR_OLD_IR, FOR_ONNX
 
-    for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path):
+    for at in sorted((*FOR_IR, *FOR_OLD_IR, *FOR_ONNX), key=lambda at: at.path):
         quirk = at.quirk
         echo(f"{at.path}:")
         echo(f"  {quirk.symptom}")

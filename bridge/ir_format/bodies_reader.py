@@ -248,17 +248,20 @@ def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
 def _in_result_order(
     layer: Layer, uses: list[tuple[int, OutputPort]], where: str
 ) -> list[tuple[int, OutputPort]]:
-    """Uses of body results in the file's order of the Result layers."""
+    """Uses of body results in the file's order of the Result layers. One that nothing uses keeps
+    what it is given from being removed, and stays."""
     order: dict[int, int] = {}
     for xml in layer.xml.iterfind("body/layers/layer"):
         if xml.get("type") == "Result":
             order[number(xml, "id", where)] = len(order)
-    for id, _ in uses:
+    used = {id for id, _ in uses}
+    for id in used:
         if id not in order:
             raise InvalidModelError(
                 f"{where}: its port map names layer {id}, no Result of the body"
             )
-    return sorted(uses, key=lambda use: order[use[0]])
+    spare = [(id, Yield(None)) for id in order if id not in used]
+    return sorted([*uses, *spare], key=lambda use: order[use[0]])
 
 
 def _read_body(

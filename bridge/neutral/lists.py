@@ -15,10 +15,10 @@ from typing import Any, Self
 from bridge.neutral.types import I64_MAX
 from bridge.records import broken, read_record
 
-VOCABULARIES = "vocabularies"
+VOCABULARIES = "boundary.strings"
 """The entry of `Model.metadata` for strings: lists of words."""
 
-MAP_KEYS = "map_keys"
+MAP_KEYS = "boundary.maps"
 """The entry of `Model.metadata` for maps: lists of their keys, words or integers."""
 
 Item = str | int

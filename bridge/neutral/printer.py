@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
+
 from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
 
 SHOWN = 8
@@ -68,9 +71,15 @@ def _body(body: Body, title: str, names: _Names, lines: list[str], depth: int) -
     _graph(body.graph, title, names, lines, depth)
     pad = "  " * (depth + 1)
     for value, port in body.entries():
-        lines.append(f"{pad}{names(value)} <- {port}")
+        lines.append(f"{pad}{names(value)} <- {_port(port)}")
     for value, exit in body.exits():
-        lines.append(f"{pad}{names(value)} -> {exit}")
+        lines.append(f"{pad}{names(value)} -> {_port(exit)}")
+
+
+def _port(port: InputPort | OutputPort) -> str:
+    """A port without the fields that have their default value."""
+    told = [f for f in fields(port) if f.default is MISSING or getattr(port, f.name) != f.default]
+    return f"{type(port).__name__}({', '.join(f'{f.name}={getattr(port, f.name)}' for f in told)})"
 
 
 def _attribute(value: object) -> str:

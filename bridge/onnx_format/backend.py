@@ -281,8 +281,11 @@ class Writer:
             version = int(spelling.version) if spelling.domain else self.target.opset
             leave_out_defaults(proto, version)
             if spelling.domain:
-                newest = max(int(spelling.version), self.domains.get(spelling.domain, 0))
-                self.domains[spelling.domain] = self.source.opsets.get(spelling.domain, newest)
+                known = self.source.opsets.get(spelling.domain, 0)
+                if known == 0 or self.source.format != "onnx":
+                    written = self.domains.get(spelling.domain, 0)
+                    known = max(int(spelling.version), written, known)
+                self.domains[spelling.domain] = known
         elif self.source.format == "onnx" and "::" in node.op:
             self._unknown(node, proto)
         else:

@@ -16,6 +16,7 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
+from bridge.onnx_format.opsets import canonical
 from bridge.onnx_format.scope import Captures, Scope, describe
 from bridge.onnx_format.types import write_type
 
@@ -134,7 +135,9 @@ def _outer_type(value: Value | None) -> Any:
 
 
 def _expect_bool(condition: Value | None, where: str) -> None:
-    if condition is not None and condition.element not in (None, BOOL):
+    if condition is None:
+        return
+    if not isinstance(condition.type, TensorType) or condition.element not in (None, BOOL):
         raise InvalidModelError(f"{where}: a condition is bool, here {condition.type}")
 
 
@@ -302,7 +305,8 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
             "its graph is given where the function around it is called; write it into the function"
         )
         raise UnsupportedError("any format", [Unsupported(proto.op_type, where, why)])
-    schema = onnx.defs.get_schema(proto.op_type, proto.domain)
+    domain = canonical(proto.domain)
+    schema = onnx.defs.get_schema(proto.op_type, scope.opsets[domain], domain)
     types = []
     for name in proto.input:
         value, type = given_input(name, scope, where), onnx.TypeProto()

@@ -100,17 +100,35 @@ def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
     return check
 
 
-def _factors(index: int) -> Check:
-    """The check of an input that holds factors of sizes."""
+def _not_negative(index: int) -> Check:
+    """The check of an input that holds sizes or repeats."""
 
     def check(node: Node) -> Iterator[str]:
-        if node.attributes.get("shape_calculation_mode") == "sizes":
-            return
-        factors = values_of(node.input(index))
-        if factors is not None and not ((factors > 0) & np.isfinite(factors)).all():
-            yield f"its scales are {factors.tolist()}"
+        known = integers(node.input(index))
+        if known is not None and min(known, default=0) < 0:
+            yield f"its input {index} is {list(known)}"
 
     return check
+
+
+def _interpolation(node: Node) -> Iterator[str]:
+    """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
+    shape = _shape(node.input(0))
+    wanted: tuple[int, ...]
+    if node.op == "Resize":
+        axes, wanted, factors = node.attributes.get("axes"), (2, 3), node.input(2)
+    else:
+        axes, wanted, factors = integers(node.input(2)), (1,), node.input(1)
+        if node.attributes.get("shape_calculation_mode") == "sizes":
+            factors = None
+    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    for index in wanted:
+        length = _shape(node.input(index))
+        if length is not None and count is not None and length != () and _differ(length[0], count):
+            yield f"its input {index} is {format_shape(length)}, for {count} axes"
+    numbers = values_of(factors)
+    if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
+        yield f"its scales are {numbers.tolist()}"
 
 
 def _single(*indices: int) -> Check:
@@ -212,6 +230,15 @@ def _indexed_elements(node: Node) -> Iterator[str]:
     data, indices = (_shape(value) for value in node.inputs[:2])
     if data is not None and indices is not None and len(data) != len(indices):
         yield f"{_shapes(node)} differ in rank"
+
+
+def _updates(node: Node) -> Iterator[str]:
+    """An update for each index (ONNX, ScatterElements)."""
+    indices, updates = (_shape(node.input(index)) for index in (1, 2))
+    if indices is None or updates is None:
+        return
+    if len(indices) != len(updates) or any(map(_differ, indices, updates)):
+        yield f"{format_shape(updates)} are no updates for indices {format_shape(indices)}"
 
 
 def _squeeze(node: Node) -> Iterator[str]:
@@ -382,9 +409,12 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
+    "Expand": (_rank(1, 1, 1),),
+    "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
-    **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
+    "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
+    "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
@@ -392,18 +422,19 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Loop": (_one_condition, _parts),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
+    "ConstantOfShape": (_rank(1, 1), _not_negative(0)),
     "EyeLike": (_rank(2, 2),),
     "Flatten": (_axis_attribute("axis", 1),),
     "Gather": (_rank(1), _axis_input(2), _single(2)),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
-    "Interpolate": (_axis_input(2), _factors(1)),
+    "Interpolate": (_axis_input(2), _interpolation),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2),),
-    "Reshape": (_reshape,),
-    "Resize": (_axis_attribute("axes"), _factors(2)),
+    "Reshape": (_rank(1, 1, 1), _reshape),
+    "Resize": (_axis_attribute("axes"), _interpolation),
     "Roll": (_axis_input(2),),
     "Slice": (_axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bridge.errors import UsageError
+from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
@@ -58,6 +58,28 @@ def defaults_to_constants(model: Model, context: Context) -> None:
     if gone:
         model.metadata[CONSTANTS] = json.dumps([value.name for value in gone])
     infer_graph(model.graph)
+
+
+def require_declared_types(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare: it has a word
+    for any size, none for any rank or element type (IR.md, Graphs). An output without a rank runs
+    in onnxruntime all the same, and there is no other way of saying that data decide it."""
+    graph = model.graph
+    findings = [
+        Unsupported(kind, f'graph / {kind} "{value.name}"', NOT_DECLARED)
+        for kind, values in (("Parameter", graph.inputs), ("Result", graph.outputs))
+        for value in values
+        if isinstance(value.type, TensorType)
+        and (value.element is None or (value.shape is None and kind == "Parameter"))
+    ]
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
+
+
+NOT_DECLARED = (
+    "ONNX wants the element type of each input and output and the rank of each input, and this "
+    "one's are not known; --input-shape gives inputs a rank"
+)
 
 
 def dimension(given: Any) -> Dim:

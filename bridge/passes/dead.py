@@ -84,11 +84,11 @@ def _drop_outputs(node: Node, used: set[Value]) -> None:
 
 
 def _drop_states(body: Body) -> bool:
-    """Removes what a Loop carries for itself alone; whether there was any."""
+    """Removes what a Loop carries for itself alone, or gives to nobody; whether there was any."""
     graph = body.graph
     pairs = body.entries()
     states = {value: port.output for value, port in pairs if isinstance(port, Carried)}
-    spare = {index for index in states.values() if body.outputs[index] == Yield(None)}
+    spare = {index for index, exit in enumerate(body.outputs) if exit == Yield(None)}
     if not spare:
         return False
     makers = {value: node for node in graph.nodes for value in node.outputs}

@@ -11,6 +11,7 @@ from bridge.operators import BREAKS, Refused, Result, Rule, expansion, unforesee
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
+from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
 from bridge.vocabulary import operator
 
@@ -147,14 +148,16 @@ _UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
 
 
 def _asked(rule: Rule, b: Builder, node: Node) -> Result:
-    """What a rule makes of a node. Where nobody has looked over the node before, what breaks the
-    rule is the node's fault."""
-    if not node.op.startswith(_UNCHECKED):
-        return rule(b, node)
+    """What a rule makes of a node. What breaks the rule is the node's fault where its inputs do not
+    go together, or where nobody has looked it over before."""
     try:
         return rule(b, node)
     except BREAKS as error:
-        raise Refused(unforeseen(error)) from error
+        if node.op.startswith(_UNCHECKED):
+            raise Refused(unforeseen(error)) from error
+        if why := contradiction(node):
+            raise Refused(why) from error
+        raise
 
 
 def _is_no_operator(node: Node) -> bool:

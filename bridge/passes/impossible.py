@@ -8,6 +8,8 @@ fails gives what it gives without an iteration, unless it is known to run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
@@ -31,6 +33,23 @@ def prune_impossible(model: Model, context: Context) -> None:
         infer_and_fold(model.graph)
     if findings:
         raise UnsupportedError(str(context.target), findings)
+
+
+def refuse_impossible(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with the nodes that fail, but for those in branches: those stay as
+    they are."""
+    findings = list(_outside_branches(model.graph, "graph"))
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
+
+
+def _outside_branches(graph: Graph, where: str) -> Iterator[Unsupported]:
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        if why := contradiction(node):
+            yield Unsupported(node.op, here, why)
+        if node.op == "Loop":
+            yield from _outside_branches(node.body.graph, f"{here} / body")
 
 
 def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:

@@ -3,11 +3,10 @@ than a refusal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.graph import Graph, Model
-from bridge.neutral.types import TensorType
+from bridge.neutral.graph import Graph, Model, Value
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
 from bridge.passes.context import Context
@@ -26,22 +25,25 @@ def look_over(model: Model, context: Context) -> None:
     in_branches = context.target.format == "ir" and not context.keep_branches
     findings = list(_faults(model.graph, "graph", in_branches))
     if context.target.format == "onnx":
-        findings += _without_rank(model.graph)
+        findings += _foreign(model.graph.inputs, "Parameter", "graph")
+        findings += _foreign_results(model.graph, "graph")
     if findings:
         raise UnsupportedError(str(context.target), findings)
 
 
-def _without_rank(graph: Graph) -> Iterator[Unsupported]:
-    """The inputs that ONNX cannot declare: it has a word for any size, none for any rank (IR.md,
-    Graphs; checker, value_info). An output without a rank runs in onnxruntime all the same, and
-    there is no other way of saying that data decide it."""
-    for value in graph.inputs:
-        if isinstance(value.type, TensorType) and value.shape is None:
-            why = (
-                "ONNX wants the rank of each input, and this one's is not known; --input-shape "
-                "gives it one"
-            )
-            yield Unsupported("Parameter", f'graph / Parameter "{value.name}"', why)
+def _foreign(values: Sequence[Value], op: str, where: str) -> Iterator[Unsupported]:
+    for value in values:
+        if value.element is not None and value.element.onnx is None:
+            yield Unsupported(op, where, f"ONNX has no element type {value.element}")
+
+
+def _foreign_results(graph: Graph, where: str) -> Iterator[Unsupported]:
+    """The nodes that give elements of a type that ONNX lacks."""
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        yield from _foreign(node.outputs, node.op, here)
+        for role, body in node.roles() if node.bodies else ():
+            yield from _foreign_results(body.graph, f"{here} / {role}")
 
 
 def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:

@@ -85,8 +85,9 @@ def _versions(texts: Iterable[str]) -> str:
 
 
 def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
+    lowered = target == "ir" and operator.name in rule_index().lowered
     if (target, operator.name) in rule_index().refused:
-        return MISSING
+        return "passes" if lowered else MISSING
     if operator.family == "control":
         return "body" if operator.name in FUNCTION_BODIES else "passes"
     ways = ["row"] if spellings else []
@@ -94,7 +95,7 @@ def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...])
         ways.append("passes")
     if (target, operator.name) in rule_index().expanded:
         ways.append("rule")
-    if target == "ir" and operator.family == "sequence" and operator.name in rule_index().lowered:
+    if lowered and operator.family in ("sequence", "ml"):
         ways.append("passes")
     if not ways and operator.name.rpartition("::")[2] in FUNCTION_BODIES:
         ways.append("body")

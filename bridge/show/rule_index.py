@@ -14,8 +14,8 @@ BRIDGE = Path(__file__).parent.parent
 @dataclass(frozen=True)
 class RuleIndex:
     """`expanded` holds (target, operator), and `refused` those of which the rule does nothing but
-    say why not; `read` holds (format, type), `lowered` the operators on sequences and optionals
-    that have a form in tensors."""
+    say why not; `read` holds (format, type), `lowered` the operators on sequences, optionals, maps
+    and strings that passes write in others."""
 
     expanded: set[tuple[str, str]] = field(default_factory=set)
     refused: set[tuple[str, str]] = field(default_factory=set)
@@ -25,12 +25,13 @@ class RuleIndex:
 
 @cache
 def rule_index() -> RuleIndex:
-    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/operators/` and the passes.
+    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/operators/` and the passes, and
+    the tables LOWERED there.
 
     Of readers, those registered for a table that is computed from `mappings/` are left out.
     """
     index = RuleIndex()
-    for path in (*BRIDGE.glob("operators/**/*.py"), *BRIDGE.glob("passes/sequences/*.py")):
+    for path in (*BRIDGE.glob("operators/**/*.py"), *BRIDGE.glob("passes/**/*.py")):
         _Module(index, ast.parse(path.read_text(encoding="utf-8"))).scan()
     return index
 
@@ -54,6 +55,7 @@ class _Module:
 
     def scan(self) -> None:
         """Adds all that the module registers."""
+        self.index.lowered.update(_texts(self.names.get("LOWERED"), self.names))
         for statement in self.tree.body:
             match statement:
                 case ast.FunctionDef():

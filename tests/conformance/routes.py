@@ -90,7 +90,10 @@ def _through_ir(case: Case, scratch: Path) -> tuple[Session, str]:
     target = scratch / "model.xml"
     _convert(case, target)
     session: Session = _openvino().load(target)
-    if any(not info.type.HasField("tensor_type") for info in _boundary(case.model)):
+    if any(
+        info.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
+        for info in _boundary(case.model)
+    ):
         session = PackedSession(session, Boundary.of(target))
     return session, _openvino().name
 

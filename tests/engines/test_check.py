@@ -410,7 +410,10 @@ def test_an_ir_of_sequences_is_held_to_its_onnx_model(tmp_path: Path) -> None:
     bridge.convert(tmp_path / "m.xml", tmp_path / "back.onnx")
     report = check(tmp_path / "m.xml", tmp_path / "back.onnx")
     assert report.ok, str(report)
-    assert "m.xml stand for sequences or optionals, so that it is held to back.onnx" in str(report)
+    assert (
+        "m.xml stand for sequences, optionals or strings, so that it is held to back.onnx"
+        in str(report)
+    )
     with pytest.raises(UsageError, match="check the ONNX model instead"):
         check(tmp_path / "m.xml")
 

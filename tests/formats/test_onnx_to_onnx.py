@@ -134,7 +134,7 @@ def test_absent_training_outputs(tmp_path: Path) -> None:
     assert list(converted(model, tmp_path).graph.node[0].output) == ["y0"]
 
 
-@pytest.mark.parametrize("source", [None, 3, io.BytesIO(b"")])
+@pytest.mark.parametrize("source", [None, 3, io.StringIO("")])
 def test_what_is_no_source(source: object) -> None:
     with pytest.raises(bridge.UsageError, match="path"):
         bridge.load(source)

@@ -127,6 +127,20 @@ CASES["svm classifier of two"] = "SVMClassifier", CLEAN, {
     **vectors, "coefficients": floats(6), "vectors_per_class": [2, 4], "rho": [0.1],
     "classlabels_ints": [3, 5],
 }  # fmt: skip
+CASES["svm probabilities"] = "SVMClassifier", CLEAN, {
+    **vectors, "coefficients": floats(2, 6), "vectors_per_class": [2, 3, 1],
+    "rho": floats(3), "classlabels_ints": [3, 5, 8], "prob_a": [-2.0, -1.5, -3.0],
+    "prob_b": [0.1, -0.2, 0.3],
+}  # fmt: skip
+CASES["svm probabilities of two"] = "SVMClassifier", CLEAN, {
+    **vectors, "coefficients": floats(6), "vectors_per_class": [2, 4], "rho": [0.1],
+    "classlabels_ints": [3, 5], "prob_a": [-2.0], "prob_b": [0.4],
+}  # fmt: skip
+CASES["svm probabilities of many"] = "SVMClassifier", CLEAN, {
+    **vectors, "coefficients": floats(5, 6), "vectors_per_class": [1] * 6, "rho": floats(15),
+    "classlabels_ints": list(range(6)), "prob_a": (-np.abs(floats(15))).tolist(),
+    "prob_b": floats(15),
+}  # fmt: skip
 CASES["svm, one class"] = "SVMRegressor", CLEAN, {
     **vectors, "coefficients": floats(6), "n_supports": 6, "rho": [0.3], "one_class": 1,
 }  # fmt: skip

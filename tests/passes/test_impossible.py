@@ -138,6 +138,31 @@ FAILING = [
     ),
     ("Split", "n = Constant<value_ints = [2,3]>() y, z = Split<axis = 1>(x, n)", "parts of [2, 3]"),
     ("Unsqueeze", "a = Constant<value_ints = [4]>() y = Unsqueeze(x, a)", "no axis 4"),
+    ("Reshape", "s = Constant<value_int = 12>() y = Reshape(x, s)", "[], not of rank 1"),
+    ("Tile", "s = Constant<value_int = 2>() y = Tile(x, s)", "[], not of rank 1"),
+    (
+        "ConstantOfShape",
+        "s = Constant<value = int64[1,1] {2}>() y = ConstantOfShape(s)",
+        "[1,1], not of rank 1",
+    ),
+    (
+        "Resize",
+        "s = Constant<value_floats = [1.0,2.0,2.0]>() y = Resize(x, , s)",
+        "[3], for 2 axes",
+    ),
+    ("Tile", "s = Constant<value_ints = [2,-1]>() y = Tile(x, s)", "its input 1 is [2, -1]"),
+    (
+        "ConstantOfShape",
+        "s = Constant<value_ints = [-3]>() y = ConstantOfShape(s)",
+        "its input 0 is [-3]",
+    ),
+    ("Expand", "s = Constant<value_int = 6>() y = Expand(x, s)", "[], not of rank 1"),
+    (
+        "ScatterElements",
+        "i = Constant<value = int64[1,1] {0}>() u = Constant<value = float[1,2] {1,2}>() "
+        "y = ScatterElements(x, i, u)",
+        "[1,2] are no updates for indices [1,1]",
+    ),
     ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
     ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
     (
@@ -206,11 +231,17 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
 def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
     report = bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
     assert not report.pruned
+    model = model_of("y = Neg(x)")
+    model.graph.node.add(op_type="MatMul", input=["x", "x"], output=["z"])
+    model.graph.output.add(name="z").type.tensor_type.elem_type = 1
+    with pytest.raises(bridge.UnsupportedError, match=r"MatMul .x1.: .* cannot be multiplied"):
+        bridge.convert(model, tmp_path / "m.xml", keep_branches=True)
 
 
 # An operator of IR alone, the shapes of its inputs or their integers, its attributes, and why.
 FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, object], str]] = [
     ("MVN", [(2, 6), [2]], {"eps": 1e-5, "eps_mode": "inside_sqrt"}, "no axis 2"),
+    ("ScatterUpdate", [(2, 6), [0], (1, 6), [4]], {}, "no axis 4"),
     ("Roll", [(2, 6), [1], [-3]], {}, "no axis -3"),
     ("SliceScatter", [(2, 6), (1, 6), [0], [1], [1], [2]], {}, "no axis 2"),
     ("VariadicSplit", [(2, 6), [3], [1, 1]], {}, "no axis 3"),

@@ -8,7 +8,9 @@ without one are inferred by what `infer_otherwise` was given: the standard's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
@@ -29,8 +31,35 @@ _UNKNOWN_YET = (
 )  # fmt: skip
 """What a function may raise for a node whose inputs are not yet known well enough."""
 
-strict = False
-"""Whether such an exception is raised instead of taken for "not known": for tests and debugging."""
+
+class Contradiction(ValueError):
+    """Raised by a function for inputs that do not go together, as in a branch that would fail if it
+    were taken: nothing is known of the outputs."""
+
+
+def require(holds: bool) -> None:
+    """Raises Contradiction unless what the inputs must have in common holds."""
+    if not holds:
+        raise Contradiction
+
+
+def place(axis: int, rank: int) -> int:
+    """The axis, not negative; Contradiction where a tensor of this rank has no such axis."""
+    require(-rank <= axis < rank)
+    return axis % rank
+
+
+_strict: ContextVar[bool] = ContextVar("strict", default=False)
+
+
+@contextmanager
+def strictly(on: bool = True) -> Iterator[None]:
+    """Inside, such an exception is raised instead of taken for "not known": for debugging."""
+    token = _strict.set(on)
+    try:
+        yield
+    finally:
+        _strict.reset(token)
 
 
 def _nothing(op: str) -> None:
@@ -98,9 +127,11 @@ def infer(node: Node) -> None:
     types: Sequence[Type]
     try:
         types = function(node)
+    except Contradiction:
+        types = ()
     except _UNKNOWN_YET:
         # `verify` is where contradictions show.
-        if strict:
+        if _strict.get():
             raise
         types = ()
     for index, output in enumerate(node.outputs):
@@ -117,8 +148,10 @@ def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
     """What a content function gives for a node, where it is short."""
     try:
         known = content(node)
+    except Contradiction:
+        return None
     except _UNKNOWN_YET:
-        if strict:
+        if _strict.get():
             raise
         return None
     return None if known is None or len(known) > CONTENT_LIMIT else known

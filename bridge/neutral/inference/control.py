@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import infer_graph, infers
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Stacked, Yield
@@ -66,6 +68,7 @@ def part_type(type: Type, port: Sliced) -> Type:
 
 @infers("If")
 def if_(node: Node) -> list[Type]:
+    """If: each output is what both branches give of it, joined."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
         for value, port in body.exits():
@@ -77,6 +80,7 @@ def if_(node: Node) -> list[Type]:
 
 @infers("Loop")
 def loop(node: Node) -> list[Type]:
+    """Loop: states are widened until they stay; then what the body gives, and its stacks."""
     (body,) = node.bodies
     for _ in range(3):
         if not _widen(body):
@@ -146,7 +150,9 @@ def _loop_outputs(node: Node, body: Body) -> list[Type]:
             for source, entry in body.entries():
                 # Without an iteration the initial value comes out.
                 if isinstance(entry, Carried) and body.graph.outputs[entry.output] is value:
-                    type = join(type, source.type)
+                    # ONNX lets a state start as an optional and go on as what that holds.
+                    with suppress(TypeError):
+                        type = join(type, source.type)
             types[port.output] = type
         elif isinstance(port, Stacked) and isinstance(value.type, TensorType):
             types[port.output] = _stacked_type(node, value.type, port)

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference import first, infers, knows, require, same
 from bridge.neutral.inference.dims import (
     Content,
     content_of,
@@ -210,12 +210,14 @@ def _clamped(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
 
 
 def element_of(content: Content | None, index: int) -> int | None:
+    """One element of a vector, where it is a known number."""
     value = content[index] if content is not None and index < len(content) else None
     return value if isinstance(value, int) else None
 
 
 @infers("Slice")
 def infer_slice(node: Node) -> list[Type]:
+    """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
     data = first(node)
     if data.shape is None:
         return [data]
@@ -228,6 +230,7 @@ def infer_slice(node: Node) -> list[Type]:
         axes = None if count is None else tuple(range(count))
     if axes is None:
         return [TensorType(data.element, unknown(rank))]
+    require(all(axis < rank for axis in axes))
     dims: tuple[Dim, ...] = data.shape
     for index, axis in enumerate(axes):
         step = 1 if node.input(4) is None else element_of(steps, index)
@@ -244,6 +247,7 @@ def infer_slice(node: Node) -> list[Type]:
 
 @knows("Slice")
 def slice_content(node: Node) -> Content | None:
+    """Slice: the elements that are left, where all limits are known."""
     content, shape = content_of(node.inputs[0]), first(node).shape
     starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
     if content is None or shape is None or starts is None or ends is None:
@@ -312,6 +316,7 @@ def masked(node: Node, name: str, position: int) -> bool:
 
 @infers("StridedSlice")
 def infer_strided_slice(node: Node) -> list[Type]:
+    """StridedSlice: its masks say of each axis whether it is new, goes, stays, or is sliced."""
     data = first(node)
     plan = strided_slice_plan(node)
     if plan is None or data.shape is None:
@@ -337,6 +342,7 @@ def infer_strided_slice(node: Node) -> list[Type]:
 
 @knows("StridedSlice")
 def strided_slice_content(node: Node) -> Content | None:
+    """StridedSlice: elements of a vector, where all limits are known."""
     content = content_of(node.inputs[0])
     plan = strided_slice_plan(node)
     begin, end = known_integers(node.inputs[1]), known_integers(node.inputs[2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import (
     dim_product,
     known_integers,
@@ -26,7 +26,7 @@ def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
 
 @expands("Unique", target="onnx")
 def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
-    """ONNX counts in i64."""
+    """Unique (11 to 28): ONNX counts in i64."""
     axis = node.input(1)
     if axis is not None and integers(axis) is None:
         raise Refused("its axis must be a constant")
@@ -45,6 +45,8 @@ def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
 
 @infers("Unique")
 def infer_unique(node: Node) -> list[Type]:
+    """Unique: the values, with an open size along the axis; first places, places of each element,
+    counts."""
     data = first(node)
     indices = TensorType(node.attributes["index_element_type"], (ANY,))
     counts = TensorType(node.attributes["count_element_type"], (ANY,))
@@ -57,6 +59,6 @@ def infer_unique(node: Node) -> list[Type]:
     elif data.shape is None or axis is None:
         values = unknown(data.rank)
     else:
-        values = with_dim(data.shape, axis[0] % len(data.shape), ANY)
+        values = with_dim(data.shape, place(axis[0], len(data.shape)), ANY)
         inverse = TensorType(indices.element, (data.shape[axis[0]],))
     return [TensorType(data.element, values), indices, inverse, counts]

@@ -348,6 +348,7 @@ def _unrepeated(x: Value) -> Value | None:
 
 @infers("ScaledDotProductAttention")
 def infer_attention(node: Node) -> list[TensorType]:
+    """ScaledDotProductAttention: [batch…, queries, size of a value]."""
     query, value = first(node), first(node, 2)
     if query.shape is None or value.shape is None:
         return [TensorType(query.element)]

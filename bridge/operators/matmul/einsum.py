@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
 from bridge.operators import Result, expands
 from bridge.operators.idioms import cast, unsqueeze
@@ -12,7 +12,7 @@ from bridge.operators.idioms import cast, unsqueeze
 
 @expands("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
-    """The equation without blanks."""
+    """Einsum (12 to 28): the equation without blanks."""
     equation = node.attributes["equation"]
     if " " not in equation:
         return None
@@ -57,7 +57,8 @@ def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
 
 @infers("Einsum")
 def infer_einsum(node: Node) -> list[TensorType]:
-    """Dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts as numpy does."""
+    """Einsum (12 to 28): dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts
+    as numpy does."""
     element = first(node).element
     equation = node.attributes["equation"].replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -70,6 +71,7 @@ def infer_einsum(node: Node) -> list[TensorType]:
         if shape is None:
             return [TensorType(element)]
         end = len(shape) - len(after)
+        require(len(before) <= end if ellipsis else len(shape) == len(before))
         if ellipsis:
             joined = broadcast(dots, shape[len(before) : end])
             assert joined is not None

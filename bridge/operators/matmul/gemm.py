@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, F32, TensorType
 from bridge.operators import Result, expands
 from bridge.operators.matmul.matmul import swapped
@@ -12,7 +12,7 @@ from bridge.operators.matmul.matmul import swapped
 
 @expands("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
-    """MatMul, scaled, and C added, scaled."""
+    """Gemm (1 to 13): MatMul, scaled, and C added, scaled."""
     x, y, c = (node.input(i) for i in range(3))
     assert x is not None and y is not None
     flags = node.attributes
@@ -34,7 +34,9 @@ def _scaled(b: Builder, x: Value, factor: float) -> Value:
 
 @infers("Gemm")
 def infer_gemm(node: Node) -> list[TensorType]:
+    """Gemm: rows of A, columns of B, both as they are or transposed."""
     a, b = first(node), first(node, 1)
+    require(a.rank in (None, 2) and b.rank in (None, 2))
     left = swapped(a.shape, node.attributes["transA"])
     right = swapped(b.shape, node.attributes["transB"])
     shape = (left[0] if left else ANY, right[1] if right else ANY)

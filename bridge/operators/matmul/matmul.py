@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, swap_last, unsqueeze
@@ -37,8 +37,8 @@ def _transposed(b: Builder, x: Value) -> Value:
 
 @expands("MatMulInteger", target="ir")
 def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
-    """MatMul of 32-bit integers less their zero points. A vector of zero points has one per row
-    of A, or one per column of B."""
+    """MatMulInteger-10: MatMul of 32-bit integers less their zero points. A vector of zero
+    points has one per row of A, or one per column of B."""
     a, c, a_zero, c_zero = (node.input(i) for i in range(4))
     assert a is not None and c is not None
     left, right = cast(b, a, I32), cast(b, c, I32)
@@ -54,6 +54,7 @@ def product(a: Shape, b: Shape) -> Shape:
     """The shape of a matrix product (numpy's matmul)."""
     if a is None or b is None:
         return None
+    require(len(a) > 0 and len(b) > 0)
     left = (1, *a) if len(a) == 1 else a
     right = (*b, 1) if len(b) == 1 else b
     batch = broadcast(left[:-2], right[:-2])
@@ -73,6 +74,7 @@ def swapped(shape: Shape, swap: bool) -> Shape:
 
 @infers("MatMul")
 def infer_matmul(node: Node) -> list[TensorType]:
+    """MatMul: numpy's matmul, of matrices as they are or transposed."""
     a, b = first(node), first(node, 1)
     flags = node.attributes
     shape = product(

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import (
     ANY,
     TensorType,
@@ -20,7 +20,8 @@ from bridge.operators.nn.windows import window_of
 
 @expands("MaxUnpool", target="ir")
 def max_unpool_to_ir(b: Builder, node: Node) -> Result:
-    """Scatters into zeros of the size that pooling undoes, then adds zeros up to output_shape."""
+    """MaxUnpool (9 to 22): scatters into zeros of the size that pooling undoes, then adds zeros
+    up to output_shape."""
     data, indices, output = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and indices is not None
     attributes = window_of(node)
@@ -47,6 +48,7 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
 
 @infers("MaxUnpool")
 def infer_max_unpool(node: Node) -> list[Type]:
+    """MaxUnpool: the shape of input 2, or the data's before a pooling that left nothing over."""
     data = first(node)
     if node.input(2) is not None:
         known = sizes_in(node.input(2))
@@ -54,6 +56,7 @@ def infer_max_unpool(node: Node) -> list[Type]:
     if data.shape is None:
         return [data]
     kernel = node.attributes["kernel_shape"]
+    require(len(data.shape) == len(kernel) + 2)
     strides = node.attributes.get("strides") or (1,) * len(kernel)
     pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
     spatial = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first
+from bridge.neutral.inference import first, require
 from bridge.neutral.types import (
     ANY,
     Dim,
@@ -80,6 +80,7 @@ def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: i
         kernel, out = node.attributes.get("kernel_shape") or (ANY,) * (len(data) - 2), ANY
     else:
         return None
+    require(data is None or len(data) > 2)
     batch, spatial = (data[0], data[2:]) if data is not None else (ANY, (ANY,) * len(kernel))
     if len(spatial) != len(kernel):
         return None
@@ -87,15 +88,19 @@ def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: i
 
 
 def pooled(node: Node) -> TensorType:
+    """The type after a pooling: batch, channels, and the number of windows along each axis."""
     data = first(node)
     kernel = node.attributes["kernel_shape"]
-    batch, channels = data.shape[:2] if data.shape else (ANY, ANY)
-    spatial = data.shape[2:] if data.shape else (ANY,) * len(kernel)
+    require(data.shape is None or len(data.shape) > 2)
+    batch, channels = (ANY, ANY) if data.shape is None else data.shape[:2]
+    spatial = (ANY,) * len(kernel) if data.shape is None else data.shape[2:]
+    require(len(spatial) == len(kernel))
     return TensorType(
         data.element, (batch, channels, *windows(node.attributes, spatial, kernel))
     )  # fmt: skip
 
 
 def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
+    """The sizes that a vector holds, as far as they are known; None where none is."""
     content = None if value is None else value.content
     return None if content is None else tuple(ANY if dim is None else dim for dim in content)

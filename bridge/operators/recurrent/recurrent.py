@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.idioms import (
@@ -66,6 +66,7 @@ class Layer:
 
     @property
     def same_activations(self) -> bool:
+        """Whether both directions have the same activations."""
         return len(set(self.activations)) == 1
 
 
@@ -484,7 +485,9 @@ _ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {
 
 
 def dim_of(node: Node, index: int, axis: int) -> Dim:
+    """One dimension of an input."""
     shape = first(node, index).shape
+    require(shape is None or axis < len(shape))
     return ANY if shape is None else shape[axis]
 
 
@@ -494,8 +497,8 @@ def _hidden(node: Node) -> Dim:
 
 @infers("LSTM", "GRU", "RNN")
 def infer_onnx_layer(node: Node) -> list[TensorType]:
-    """Y [seq, directions, batch, hidden] and the states [directions, batch, hidden]; with
-    `layout` 1 the batch comes first."""
+    """GRU (1 to 22), LSTM (1 to 22) and RNN (1 to 22): Y [seq, directions, batch, hidden] and
+    the states [directions, batch, hidden]; with `layout` 1 the batch comes first."""
     element = first(node).element
     ways = 2 if node.attributes["direction"] == "bidirectional" else 1
     hidden = _hidden(node)
@@ -511,7 +514,8 @@ def infer_onnx_layer(node: Node) -> list[TensorType]:
 
 @infers("LSTMSequence", "GRUSequence", "RNNSequence")
 def infer_ir_sequence(node: Node) -> list[TensorType]:
-    """Y [batch, directions, seq, hidden] and the states [batch, directions, hidden]."""
+    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: Y [batch, directions, seq, hidden] and
+    the states [batch, directions, hidden]."""
     element = first(node).element
     ways = 2 if node.attributes["direction"] == "bidirectional" else 1
     hidden = node.attributes["hidden_size"]
@@ -522,6 +526,6 @@ def infer_ir_sequence(node: Node) -> list[TensorType]:
 
 @infers("LSTMCell", "GRUCell", "RNNCell")
 def infer_ir_cell(node: Node) -> list[TensorType]:
-    """The states, [batch, hidden]."""
+    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: the states, [batch, hidden]."""
     state = TensorType(first(node).element, (dim_of(node, 0, 0), node.attributes["hidden_size"]))
     return [state, state]

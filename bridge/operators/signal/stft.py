@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import (
@@ -153,12 +153,13 @@ def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:
 
 @infers("STFT")
 def infer_onnx_stft(node: Node) -> list[TensorType]:
-    """[batch, frames, bins, 2]."""
+    """STFT-17: [batch, frames, bins, 2]."""
     x = first(node)
     size = one_of(node, 3)
     if size is None and node.input(2) is not None:
         shape = first(node, 2).shape
         size = shape[0] if shape is not None and isinstance(shape[0], int) else None
+    require(x.shape is None or len(x.shape) > 1)
     batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]
     bins: Dim = ANY if size is None else size
     if node.attributes["onesided"]:
@@ -168,6 +169,7 @@ def infer_onnx_stft(node: Node) -> list[TensorType]:
 
 @infers("ir::STFT")
 def infer_ir_stft(node: Node) -> list[TensorType]:
+    """ir::STFT: [batch, frames, bins, 2], or frames and bins exchanged."""
     x = first(node)
     if x.shape is None:
         return [TensorType(x.element)]
@@ -180,6 +182,7 @@ def infer_ir_stft(node: Node) -> list[TensorType]:
 
 @infers("ISTFT")
 def infer_istft(node: Node) -> list[TensorType]:
+    """ISTFT: [batch, length]; the length is given, or follows from frames and step."""
     x = first(node)
     if x.shape is None:
         return [TensorType(x.element)]

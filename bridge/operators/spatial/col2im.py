@@ -6,7 +6,7 @@ import math
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
     known_integers,
     length_of,
@@ -124,11 +124,13 @@ def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]
 
 @infers("Col2Im")
 def infer_col2im(node: Node) -> list[Type]:
+    """Col2Im: [batch, channels] and the image's shape, which input 1 holds."""
     data = first(node)
     image, block = shape_in(node.inputs[1]), known_integers(node.inputs[2])
     count = length_of(node.inputs[1]) or length_of(node.inputs[2])
     if count is None:
         return [TensorType(data.element)]
+    require(data.shape is None or len(data.shape) > 1)
     rows = data.shape[-2] if data.shape is not None else ANY
     batch = data.shape[:-2] if data.shape is not None else (ANY,)
     channels: Dim = ANY

@@ -1,0 +1,76 @@
+"""Constants of f32 are stored as f16, but for single numbers and those that f16 cannot hold."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+import pytest
+
+from bridge.passes.compress import compress
+from tests.support.graphs import after
+
+CASES = {
+    "a constant": (
+        """g (float[4] x) => (float[4] y) <float[4] a = {1, 2, 3, 4}> { y = Add (x, a) }""",
+        """
+        graph (%x: f32[4]) -> %y
+          %#0: f16[4] = Constant() {value=f16[4] [1.0, 2.0, 3.0, 4.0]}
+          %a: f32[4] = Cast(%#0) {round_mode='up', saturate=True, to=f32}
+          %y: f32[4] = Add(%x, %a)
+        """,
+    ),
+    "a constant beyond f16's range": (
+        """g (float[4] x) => (float[4] y) <float[4] a = {100000, 200000, 300000, 4}> {
+           y = Add (x, a) }""",
+        """
+        graph (%x: f32[4]) -> %y
+          %a: f32[4] = Constant() {value=f32[4] [100000.0, 200000.0, 300000.0, 4.0]}
+          %y: f32[4] = Add(%x, %a)
+        """,
+    ),
+    "a single number": (
+        """g (float[4] x) => (float[4] y) <float a = {1.5}> { y = Add (x, a) }""",
+        """
+        graph (%x: f32[4]) -> %y
+          %a: f32[] = Constant() {value=f32[] 1.5}
+          %y: f32[4] = Add(%x, %a)
+        """,
+    ),
+    "integers and f64": (
+        """g (double[2] x, int64[2] n) => (double[2] y, int64[2] m)
+             <double[2] a = {1, 2}, int64[2] b = {1, 2}> { y = Add (x, a) m = Add (n, b) }""",
+        """
+        graph (%x: f64[2], %n: i64[2]) -> %y, %m
+          %a: f64[2] = Constant() {value=f64[2] [1.0, 2.0]}
+          %b: i64[2] = Constant() {value=i64[2] [1, 2]}
+          %y: f64[2] = Add(%x, %a)
+          %m: i64[2] = Add(%n, %b)
+        """,
+    ),
+    "a constant in a branch": (
+        """g (float[2] x, bool c) => (float[2] y) {
+           y = If (c) <then_branch = t () => (float[2] a) {
+                         k = Constant <value = float[2] {1, 2}> () a = Add (x, k) },
+                       else_branch = e () => (float[2] b) { b = Abs (x) }> }""",
+        """
+        graph (%x: f32[2], %c: bool[]) -> %y
+          %y: f32[2] = If(%c, %x)
+            then (%x#1: f32[2]) -> %a
+              %#0: f16[2] = Constant() {value=f16[2] [1.0, 2.0]}
+              %k: f32[2] = Cast(%#0) {round_mode='up', saturate=True, to=f32}
+              %a: f32[2] = Add(%x#1, %k)
+              %x#1 <- Invariant(input=1)
+              %a -> Yield(output=0)
+            else (%x#2: f32[2]) -> %b
+              %b: f32[2] = Abs(%x#2)
+              %x#2 <- Invariant(input=1)
+              %b -> Yield(output=0)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compress(name: str) -> None:
+    text, expected = CASES[name]
+    assert after(compress, text) == cleandoc(expected)

@@ -1,0 +1,147 @@
+"""What no output depends on goes."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+import pytest
+
+from bridge.passes.dead import remove_dead_code, trim_outputs
+from tests.support.graphs import after
+
+DEAD = {
+    "nodes that no output needs": (
+        """g (float[2] x) => (float[2] y) { a = Neg (x) b = Abs (a) y = Exp (x) }""",
+        """
+        graph (%x: f32[2]) -> %y
+          %y: f32[2] = Exp(%x)
+        """,
+    ),
+    "a capture that only dead nodes used": (
+        """g (float[2] x, float[2] w, bool c) => (float[2] y) {
+           y = If (c) <then_branch = t () => (float[2] a) { unused = Neg (w) a = Neg (x) },
+                       else_branch = e () => (float[2] b) { b = Abs (x) }> }""",
+        """
+        graph (%x: f32[2], %w: f32[2], %c: bool[]) -> %y
+          %y: f32[2] = If(%c, %x)
+            then (%x#1: f32[2]) -> %a
+              %a: f32[2] = Neg(%x#1)
+              %x#1 <- Invariant(input=1)
+              %a -> Yield(output=0)
+            else (%x#2: f32[2]) -> %b
+              %b: f32[2] = Abs(%x#2)
+              %x#2 <- Invariant(input=1)
+              %b -> Yield(output=0)
+        """,
+    ),
+    "unused outputs of an If stay": (
+        """g (float[2] x, bool c) => (float[2] y) {
+           y, z = If (c) <
+             then_branch = t () => (float[2] a, float[2] a2) { a = Neg (x) a2 = Exp (x) },
+             else_branch = e () => (float[2] b, float[2] b2) { b = Abs (x) b2 = Log (x) }> }""",
+        """
+        graph (%x: f32[2], %c: bool[]) -> %y
+          %y: f32[2], %z: f32[2] = If(%c, %x)
+            then (%x#1: f32[2]) -> %a, %a2
+              %a: f32[2] = Neg(%x#1)
+              %a2: f32[2] = Exp(%x#1)
+              %x#1 <- Invariant(input=1)
+              %a -> Yield(output=0)
+              %a2 -> Yield(output=1)
+            else (%x#2: f32[2]) -> %b, %b2
+              %b: f32[2] = Abs(%x#2)
+              %b2: f32[2] = Log(%x#2)
+              %x#2 <- Invariant(input=1)
+              %b -> Yield(output=0)
+              %b2 -> Yield(output=1)
+        """,
+    ),
+}
+
+UNUSED = {
+    "unused outputs of an If": (
+        """g (float[2] x, bool c) => (float[2] y) {
+           y, z = If (c) <
+             then_branch = t () => (float[2] a, float[2] a2) { a = Neg (x) a2 = Exp (x) },
+             else_branch = e () => (float[2] b, float[2] b2) { b = Abs (x) b2 = Log (x) }> }""",
+        """
+        graph (%x: f32[2], %c: bool[]) -> %y
+          %y: f32[2] = If(%c, %x)
+            then (%x#1: f32[2]) -> %a
+              %a: f32[2] = Neg(%x#1)
+              %x#1 <- Invariant(input=1)
+              %a -> Yield(output=0)
+            else (%x#2: f32[2]) -> %b
+              %b: f32[2] = Abs(%x#2)
+              %x#2 <- Invariant(input=1)
+              %b -> Yield(output=0)
+        """,
+    ),
+    "what a Loop carries and stacks for nobody": (
+        """g (float[2] x, int64 n) => (float[2] y) {
+           y, z, all = Loop (n, "", x, x) <
+             body = b (int64 i, bool c, float[2] s, float[2] u)
+                    => (bool d, float[2] t, float[2] v, float[2] w) {
+               d = Identity (c) t = Neg (s) v = Add (u, s) w = Exp (s) }> }""",
+        """
+        graph (%x: f32[2], %n: i64[]) -> %y
+          %y: f32[2] = Loop(%n, -, %x)
+            body (%i: i64[], %c: bool[], %s: f32[2]) -> %d, %t
+              %d: bool[] = Identity(%c)
+              %t: f32[2] = Neg(%s)
+              %i <- Iteration()
+              %c <- Carried(input=None, output=0)
+              %s <- Carried(input=2, output=1)
+              %d -> Condition()
+              %t -> Yield(output=0)
+        """,
+    ),
+    "a state that another one needs": (
+        """g (float[2] x, int64 n) => (float[2] y) {
+           y, z = Loop (n, "", x, x) <
+             body = b (int64 i, bool c, float[2] s, float[2] u)
+                    => (bool d, float[2] t, float[2] v) {
+               d = Identity (c) t = Neg (u) v = Add (u, s) }> }""",
+        """
+        graph (%x: f32[2], %n: i64[]) -> %y
+          %y: f32[2] = Loop(%n, -, %x, %x)
+            body (%i: i64[], %c: bool[], %s: f32[2], %u: f32[2]) -> %d, %t, %v
+              %d: bool[] = Identity(%c)
+              %t: f32[2] = Neg(%u)
+              %v: f32[2] = Add(%u, %s)
+              %i <- Iteration()
+              %c <- Carried(input=None, output=0)
+              %s <- Carried(input=2, output=1)
+              %u <- Carried(input=3, output=2)
+              %d -> Condition()
+              %t -> Yield(output=0)
+              %v -> Yield(output=None)
+        """,
+    ),
+    "an optional output at the end": (
+        """g (float[4] x) => (float[4] y) { y, mask = Dropout (x) }""",
+        """
+        graph (%x: f32[4]) -> %y
+          %y: f32[4] = Dropout(%x)
+        """,
+    ),
+    "outputs in front of a used one stay": (
+        """g (float[4] x, int64[1] k) => (int64[K] i) { v, i = TopK (x, k) }""",
+        """
+        graph (%x: f32[4], %k: i64[1]) -> %i
+          %v: f32[?], %i: i64[K] = TopK(%x, %k) {axis=-1, largest=True, sorted=True}
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEAD)
+def test_dead_code(name: str) -> None:
+    text, expected = DEAD[name]
+    assert after(remove_dead_code, text) == cleandoc(expected)
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_outputs_that_nobody_uses(name: str) -> None:
+    text, expected = UNUSED[name]
+    assert after(trim_outputs, text) == cleandoc(expected)

@@ -1,0 +1,96 @@
+"""Scaled integer constants, as IR keeps weights, become DequantizeLinear."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+import pytest
+
+from bridge.neutral.graph import Model
+from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_code
+from bridge.passes.dequantize import restore_dequantization
+from tests.support.graphs import after
+
+CASES = {
+    "a scale for each column": (
+        """g (float[M,2] x) => (float[M,2] y)
+             <int8[2,2] w = {1, 2, 3, 4}, float[2] s = {0.5, 0.25}, int8[2] z = {1, 2}> {
+           f = Cast <to = 1> (w) zf = Cast <to = 1> (z) d = Sub (f, zf) m = Mul (d, s)
+           y = MatMul (x, m) }""",
+        """
+        graph (%x: f32[M,2]) -> %y
+          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %#1: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
+          %#2: i8[2] = Constant() {value=i8[2] [1, 2]}
+          %m: f32[2,2] = DequantizeLinear(%#0, %#1, %#2) {axis=1, block_size=0}
+          %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
+        """,
+    ),
+    "one scale, no zero point": (
+        """g (float[M,2] x) => (float[M,2] y)
+             <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
+           f = Cast <to = 1> (w) m = Mul (s, f) y = MatMul (x, m) }""",
+        """
+        graph (%x: f32[M,2]) -> %y
+          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %#1: f32[] = Constant() {value=f32[] 0.5}
+          %m: f32[2,2] = DequantizeLinear(%#0, %#1) {axis=1, block_size=0}
+          %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
+        """,
+    ),
+    "blocks in f16 that are joined": (
+        """g (float[M,4] x) => (float[M,2] y)
+             <uint8[2,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8},
+              float16[2,1,2] s = {15360, 16384, 15360, 16384}> {
+           shape = Constant <value = int64[2] {4, 2}> ()
+           f = Cast <to = 10> (w) m = Mul (f, s) r = Reshape (m, shape) g2 = Cast <to = 1> (r)
+           y = MatMul (x, g2) }""",
+        """
+        graph (%x: f32[M,4]) -> %y
+          %#0: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
+          %#1: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
+          %g2: f32[4,2] = DequantizeLinear(%#0, %#1) {axis=0, block_size=2}
+          %y: f32[M,2] = MatMul(%x, %g2) {transpose_a=False, transpose_b=False}
+        """,
+    ),
+    "a zero point between two integers stays": (
+        """g (float[M,2] x) => (float[M,2] y)
+             <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}, float z = {1.5}> {
+           f = Cast <to = 1> (w) d = Sub (f, z) m = Mul (d, s) y = MatMul (x, m) }""",
+        """
+        graph (%x: f32[M,2]) -> %y
+          %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %s: f32[] = Constant() {value=f32[] 0.5}
+          %z: f32[] = Constant() {value=f32[] 1.5}
+          %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %d: f32[2,2] = Sub(%f, %z)
+          %m: f32[2,2] = Mul(%d, %s)
+          %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
+        """,
+    ),
+    "integers of 32 bits stay": (
+        """g (float[M,2] x) => (float[M,2] y)
+             <int32[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
+           f = Cast <to = 1> (w) m = Mul (f, s) y = MatMul (x, m) }""",
+        """
+        graph (%x: f32[M,2]) -> %y
+          %w: i32[2,2] = Constant() {value=i32[2,2] [[1, 2], [3, 4]]}
+          %s: f32[] = Constant() {value=f32[] 0.5}
+          %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %m: f32[2,2] = Mul(%f, %s)
+          %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
+        """,
+    ),
+}
+
+
+def restore(model: Model, context: Context) -> None:
+    restore_dequantization(model, context)
+    remove_dead_code(model, context)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dequantize(name: str) -> None:
+    text, expected = CASES[name]
+    assert after(restore, text, "onnx") == cleandoc(expected)

@@ -1,0 +1,112 @@
+"""Sequences and optionals become tensors, and at the boundary of a model sequences again."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+import pytest
+
+from bridge.passes.dead import remove_dead_code
+from bridge.passes.sequences.model import lower_sequences
+from bridge.passes.sequences.restore import restore_boundary
+from tests.support.graphs import after, context, read, shown
+
+LOWERED = {
+    "an element of a sequence of known length": (
+        """g (float[2] x, float[3] z) => (float[3] y) {
+           s = SequenceConstruct (x, z) i = Constant <value = int64 {1}> ()
+           y = SequenceAt (s, i) }""",
+        """
+        graph (%x: f32[2], %z: f32[3]) -> %y
+          %i: i64[] = Constant() {value=i64[] 1}
+          %y: f32[3] = Identity(%z)
+        """,
+    ),
+    "parts of a tensor, one erased, joined": (
+        """g (float[4,2] x) => (float[K,2] y) {
+           s = SplitToSequence <axis = 0, keepdims = 1> (x)
+           i = Constant <value = int64 {0}> () t = SequenceErase (s, i)
+           y = ConcatFromSequence <axis = 0> (t) }""",
+        """
+        graph (%x: f32[4,2]) -> %y
+          %#0: i64[4] = Constant() {value=i64[4] [1, 1, 1, 1]}
+          %#1: f32[1,2], %#2: f32[1,2], %#3: f32[1,2], %#4: f32[1,2] = Split(%x, %#0) {axis=0}
+          %i: i64[] = Constant() {value=i64[] 0}
+          %y: f32[3,2] = Concat(%#2, %#3, %#4) {axis=0}
+        """,
+    ),
+    "an optional that is there": (
+        """g (float[2] x) => (bool h, float[2] y) {
+           o = Optional (x) h = OptionalHasElement (o) y = OptionalGetElement (o) }""",
+        """
+        graph (%x: f32[2]) -> %h, %y
+          %h: bool[] = Constant() {value=bool[] True}
+          %y: f32[2] = Identity(%x)
+        """,
+    ),
+    "a sequence that comes out of an If": (
+        """g (float[2] x, float[2] z, bool c) => (float[2] y) {
+           i = Constant <value = int64 {0}> ()
+           s = If (c) <then_branch = t () => (seq(float[2]) a) { a = SequenceConstruct (x, z) },
+                       else_branch = e () => (seq(float[2]) b) { b = SequenceConstruct (z, x) }>
+           y = SequenceAt (s, i) }""",
+        """
+        graph (%x: f32[2], %z: f32[2], %c: bool[]) -> %y
+          %i: i64[] = Constant() {value=i64[] 0}
+          %s.0: f32[2], %s.1: f32[2] = If(%c, %x, %z)
+            then (%x#1: f32[2], %z#1: f32[2]) -> %x#1, %z#1
+              %x#1 <- Invariant(input=1)
+              %z#1 <- Invariant(input=2)
+              %x#1 -> Yield(output=0)
+              %z#1 -> Yield(output=1)
+            else (%z#2: f32[2], %x#2: f32[2]) -> %z#2, %x#2
+              %z#2 <- Invariant(input=2)
+              %x#2 <- Invariant(input=1)
+              %z#2 -> Yield(output=0)
+              %x#2 -> Yield(output=1)
+          %y: f32[2] = Identity(%s.0)
+        """,
+    ),
+    "the length of an input": (
+        """g (seq(float[2]) s) => (int64 n) { n = SequenceLength (s) }""",
+        """
+        graph (%s.data: f32[?], %s.shapes: i64[?,1]) -> %n
+          %#0: i64[2] = Shape(%s.shapes) {output_type=i64, start=0}
+          %#1: i64[] = Constant() {value=i64[] 0}
+          %#2: i64[] = Constant() {value=i64[] 0}
+          %n: i64[] = Gather(%#0, %#1, %#2) {batch_dims=0}
+        """,
+    ),
+}
+
+BOUNDARIES = {
+    "a sequence": "g (seq(float[2]) s) => (seq(float[2]) t) { t = Identity (s) }",
+    "a sequence of known length": """g (float[2] x) => (seq(float[2]) t) {
+        t = SequenceConstruct (x, x) }""",
+    "an optional": "g (optional(float[2]) o) => (optional(float[2]) p) { p = Identity (o) }",
+    "an optional sequence": """g (optional(seq(float[2])) o) => (bool b) {
+        b = OptionalHasElement (o) }""",
+}
+
+
+@pytest.mark.parametrize("name", LOWERED)
+def test_lower(name: str) -> None:
+    text, expected = LOWERED[name]
+    assert after(lower_sequences, text) == cleandoc(expected)
+
+
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_restore(name: str) -> None:
+    model = read(BOUNDARIES[name])
+    inputs = [(value.name, value.type) for value in model.graph.inputs]
+    outputs = [value.type for value in model.graph.outputs]
+    names = list(model.graph.output_names)
+    lower_sequences(model, context("ir"))
+    assert "seq" not in shown(model.graph) and "optional" not in shown(model.graph)
+    restore_boundary(model, context("onnx"))
+    remove_dead_code(model, context("onnx"))
+    shown(model.graph)
+    assert [(value.name, value.type) for value in model.graph.inputs] == inputs
+    assert [value.type for value in model.graph.outputs] == outputs
+    assert model.graph.output_names == names
+    assert not model.metadata
