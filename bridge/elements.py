@@ -31,14 +31,17 @@ class Element:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer type; bool is none."""
         return self.kind in ("int", "uint")
 
     @property
     def is_signed(self) -> bool:
+        """Whether it has numbers below 0."""
         return self.kind in ("int", "float")
 
     @property

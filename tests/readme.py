@@ -85,7 +85,11 @@ def _conformance() -> Iterator[str]:
         f"all but {failed['ir-onnx']} do what OpenVINO does with that IR."
     )
     yield ""
-    yield "`tests/conformance/ledger.tsv` holds every case that does not, with the reason."
+    yield (
+        "`tests/conformance/ledger.tsv` holds every case that does not, with the reason; "
+        "`ledger_bodies.tsv` those that give something else in a branch of an If, in a Loop or in "
+        "a Scan than outside."
+    )
 
 
 def limits() -> str:

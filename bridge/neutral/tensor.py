@@ -25,6 +25,7 @@ class FileRange:
     length: int
 
     def read(self) -> bytes:
+        """The bytes; InvalidModelError where the file lacks them."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.offset)

@@ -151,6 +151,7 @@ class TensorType:
 
     @property
     def rank(self) -> int | None:
+        """The number of axes, None where it is unknown."""
         return None if self.shape is None else len(self.shape)
 
     def __repr__(self) -> str:

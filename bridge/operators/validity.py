@@ -234,6 +234,15 @@ def _indexed_elements(node: Node) -> Iterator[str]:
         yield f"{_shapes(node)} differ in rank"
 
 
+def _updates(node: Node) -> Iterator[str]:
+    """An update for each index (ONNX, ScatterElements)."""
+    indices, updates = (_shape(node.input(index)) for index in (1, 2))
+    if indices is None or updates is None:
+        return
+    if len(indices) != len(updates) or any(map(_differ, indices, updates)):
+        yield f"{format_shape(updates)} are no updates for indices {format_shape(indices)}"
+
+
 def _squeeze(node: Node) -> Iterator[str]:
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None or node.attributes["allow_axis_skip"]:
@@ -406,7 +415,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
-    **dict.fromkeys(("ScatterElements", "ScatterUpdate"), (_axis_input(3), _single(3))),
+    "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
+    "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),

@@ -88,7 +88,14 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
 
 
 def note_open_ranks(model: Model, context: Context) -> None:
-    """Notes what is left of values whose rank is not known."""
+    """Notes what is left of values whose rank is not known.
+
+    Raises UsageError for `output_ranks` other than those of the outputs.
+    """
+    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
     context.report.notes += [
         f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
         "model"
@@ -187,6 +194,8 @@ class _Solver:
         self.sets: dict[Value, frozenset[int]] = {}
         self.dead: set[tuple[Node, int]] = set()
         self.changed = False
+        # Nodes all of whose ranks are known and go together: nothing can change there.
+        self._settled: set[Node] = set()
 
     def solve(self, graph: Graph) -> None:
         for _ in range(MOST_SWEEPS):
@@ -233,6 +242,8 @@ class _Solver:
                 self._relate(node)
 
     def _relate(self, node: Node) -> None:
+        if node in self._settled:
+            return
         for a, b, k in relations(node):
             below, above = self.of(b), self.of(a)
             self.narrow(a, None if below is None else frozenset(r + k for r in below))
@@ -241,6 +252,9 @@ class _Solver:
             self.narrow(value, frozenset((rank,)))
         if has_trait(node.op, "broadcasts"):
             self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])
+        known = (self.of(value) for value in (*node.inputs, *node.outputs) if value is not None)
+        if all(ranks is not None and len(ranks) == 1 for ranks in known):
+            self._settled.add(node)
 
     def _broadcast(self, inputs: Sequence[Value], out: Value) -> None:
         """The result has the largest rank of the inputs."""

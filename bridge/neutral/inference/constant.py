@@ -9,12 +9,14 @@ from bridge.neutral.types import TensorType, Type
 
 @infers("Constant")
 def infer_constant(node: Node) -> list[Type]:
+    """Constant: the type of its tensor."""
     tensor = node.attributes["value"]
     return [TensorType(tensor.element, tensor.shape)]
 
 
 @knows("Constant")
 def constant_content(node: Node) -> tuple[int | str | None, ...] | None:
+    """Constant: the elements of a short vector or a scalar of integers or bools."""
     tensor = node.attributes["value"]
     if tensor.element.kind not in ("int", "uint", "bool") or len(tensor.shape) > 1:
         return None

@@ -68,6 +68,7 @@ def part_type(type: Type, port: Sliced) -> Type:
 
 @infers("If")
 def if_(node: Node) -> list[Type]:
+    """If: each output is what both branches give of it, joined."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
         for value, port in body.exits():
@@ -79,6 +80,7 @@ def if_(node: Node) -> list[Type]:
 
 @infers("Loop")
 def loop(node: Node) -> list[Type]:
+    """Loop: states are widened until they stay; then what the body gives, and its stacks."""
     (body,) = node.bodies
     for _ in range(3):
         if not _widen(body):

@@ -17,7 +17,7 @@ def _like(b: Builder, value: float | list[float], x: Value) -> Value:
 
 @reads("HardSigmoid", format="onnx")
 def read_hard_sigmoid(b: Builder, node: Node) -> Result:
-    """The attributes become constants of the type of the data."""
+    """HardSigmoid: the attributes become constants of the type of the data."""
     (x,) = node.inputs
     assert x is not None
     alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
@@ -32,7 +32,7 @@ def read_selu_1(b: Builder, node: Node) -> Result:
 
 @reads("Selu", format="onnx", since=6)
 def read_selu(b: Builder, node: Node) -> Result:
-    """The attributes become constants of the type of the data."""
+    """Selu (6 to 22): the attributes become constants of the type of the data."""
     return _selu(b, node, 1.67326319217681884765625, 1.05070102214813232421875)
 
 
@@ -45,7 +45,8 @@ def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
 
 @reads("Swish", format="onnx", since=24)
 def read_swish(b: Builder, node: Node) -> Result:
-    """The attribute becomes a constant of the type of the data, unless it is 1."""
+    """Swish-24: the attribute becomes a constant of the type of the data, unless
+    it is 1."""
     (x,) = node.inputs
     assert x is not None
     alpha = node.attributes.get("alpha", 1.0)
@@ -62,7 +63,8 @@ def read_gelu(b: Builder, node: Node) -> Result:
 @expands("HardSigmoid", target="ir")
 @expands("HardSigmoid", target="onnx")
 def hard_sigmoid(b: Builder, node: Node) -> Result:
-    """max(0, min(1, alpha · x + beta)), where the parameters are no constants."""
+    """HardSigmoid (1 to 22): max(0, min(1, alpha · x + beta)), where the parameters are no
+    constants."""
     x, alpha, beta = node.inputs
     assert x is not None
     if values_of(alpha) is not None and values_of(beta) is not None:
@@ -74,8 +76,8 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
 @expands("Selu", target="ir")
 @expands("Selu", target="onnx")
 def selu(b: Builder, node: Node) -> Result:
-    """gamma · (x where positive, else alpha · (exp(x) - 1)), where the parameters are no
-    constants."""
+    """Selu (1 to 22): gamma · (x where positive, else alpha · (exp(x) - 1)), where the
+    parameters are no constants."""
     x, alpha, gamma = node.inputs
     assert x is not None
     if values_of(alpha) is not None and values_of(gamma) is not None:
@@ -106,7 +108,7 @@ def h_sigmoid(b: Builder, node: Node) -> Result:
 
 @expands("LeakyRelu", target="ir")
 def leaky_relu(b: Builder, node: Node) -> Result:
-    """PReLU with one slope for all."""
+    """LeakyRelu (1 to 16): PReLU with one slope for all."""
     (x,) = node.inputs
     assert x is not None
     alpha = node.attributes["alpha"]
@@ -157,7 +159,8 @@ def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
 
 @expands("PRelu", target="ir")
 def prelu(b: Builder, node: Node) -> Result:
-    """ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel in IR."""
+    """PRelu (1 to 16): ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel
+    in IR."""
     x, slope = node.inputs
     assert x is not None and slope is not None
     if _broadcasts(x, slope):
@@ -197,4 +200,5 @@ infers(
 
 @knows("Relu")
 def content_of_relu(node: Node) -> tuple[Number, ...] | None:
+    """Relu: negative numbers are 0."""
     return each_number(node, lambda a: max(a, 0) if isinstance(a, int) else a)

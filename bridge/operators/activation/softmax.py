@@ -10,8 +10,9 @@ from bridge.operators.idioms import positions, ranks, unsqueeze
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
 def flattened(b: Builder, node: Node) -> Result:
-    """Before operator set 13 the input is flattened to two dimensions at `axis` (default 1), and
-    the second one is taken as a whole."""
+    """Hardmax (1 to 12), LogSoftmax (1 to 12) and Softmax (1 to 12): before operator set 13 the
+    input is flattened to two dimensions at `axis` (default 1), and the second one is taken as a
+    whole."""
     (x,) = node.inputs
     assert x is not None
     axis = node.attributes.get("axis", 1)
@@ -23,7 +24,7 @@ def flattened(b: Builder, node: Node) -> Result:
 
 @expands("Hardmax", target="ir")
 def hardmax(b: Builder, node: Node) -> Result:
-    """1 at the first of the largest elements along the axis, 0 elsewhere."""
+    """Hardmax (1 to 13): 1 at the first of the largest elements along the axis, 0 elsewhere."""
     (x,) = node.inputs
     assert x is not None
     axis = node.attributes["axis"]

@@ -48,7 +48,8 @@ def _decoded(
 
 @expands("CTCGreedyDecoder", target="onnx")
 def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
-    """Data is [T, N, C], the last class is blank; a sequence ends where its mask is 0."""
+    """CTCGreedyDecoder-1: data is [T, N, C], the last class is blank; a sequence ends where its
+    mask is 0."""
     data, mask = node.inputs
     assert data is not None and mask is not None
     classes = transpose(b, b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
@@ -61,7 +62,7 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("CTCGreedyDecoderSeqLen", target="onnx")
 def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
-    """Data is [N, T, C]."""
+    """CTCGreedyDecoderSeqLen-6: data is [N, T, C]."""
     data, lengths, blank = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and lengths is not None
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
@@ -77,6 +78,7 @@ def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
 
 @infers("CTCGreedyDecoder")
 def infer_ctc_greedy_decoder(node: Node) -> list[Type]:
+    """CTCGreedyDecoder: [batch, time, 1, 1] of [time, batch, classes]."""
     data = first(node)
     if data.shape is None:
         return [TensorType(data.element, (ANY,) * 4)]
@@ -85,6 +87,7 @@ def infer_ctc_greedy_decoder(node: Node) -> list[Type]:
 
 @infers("CTCGreedyDecoderSeqLen")
 def infer_ctc_greedy_decoder_seq_len(node: Node) -> list[Type]:
+    """CTCGreedyDecoderSeqLen: [batch, time] and lengths [batch] of [batch, time, classes]."""
     shape = first(node).shape or (ANY, ANY)
     return [
         TensorType(node.attributes["classes_index_type"], shape[:2]),
@@ -94,5 +97,6 @@ def infer_ctc_greedy_decoder_seq_len(node: Node) -> list[Type]:
 
 @infers("CTCLoss")
 def infer_ctc_loss(node: Node) -> list[Type]:
+    """CTCLoss: [batch]."""
     data = first(node)
     return [TensorType(data.element, data.shape[:1] if data.shape else UNKNOWN.shape)]

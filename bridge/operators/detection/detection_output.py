@@ -118,6 +118,7 @@ def _decoded(b: Builder, logits: Value, proposals: Value, attributes: dict[str, 
 
 @infers("DetectionOutput")
 def infer_detection_output(node: Node) -> list[Type]:
+    """DetectionOutput: [1, 1, images * keep_top_k, 7]."""
     keep = node.attributes["keep_top_k"][0]
     shape = first(node).shape
     images = shape[0] if shape else ANY

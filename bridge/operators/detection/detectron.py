@@ -31,6 +31,8 @@ _LARGEST_GROWTH = math.log(1000.0 / 16.0)
 
 @expands("ExperimentalDetectronTopKROIs", target="onnx")
 def topk_rois(b: Builder, node: Node) -> Result:
+    """ExperimentalDetectronTopKROIs-6, which ONNX lacks: the rois of the best scores, filled up to
+    `max_rois`."""
     rois, scores = node.inputs
     assert rois is not None and scores is not None
     most = node.attributes["max_rois"]
@@ -41,7 +43,8 @@ def topk_rois(b: Builder, node: Node) -> Result:
 
 @expands("ExperimentalDetectronPriorGridGenerator", target="onnx")
 def prior_grid(b: Builder, node: Node) -> Result:
-    """The priors around the centre of every cell, by rows, columns and priors."""
+    """ExperimentalDetectronPriorGridGenerator-6: the priors around the centre of every cell, by
+    rows, columns and priors."""
     priors, features, image = node.inputs
     assert priors is not None and features is not None and image is not None
     attributes = node.attributes
@@ -64,8 +67,8 @@ def prior_grid(b: Builder, node: Node) -> Result:
 
 @expands("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
 def generate_proposals(b: Builder, node: Node) -> Result:
-    """Anchors moved and clipped to the image, whose widths count the last pixel; of the best those
-    that suppression leaves."""
+    """ExperimentalDetectronGenerateProposalsSingleImage-6: anchors moved and clipped to the
+    image, whose widths count the last pixel; of the best those that suppression leaves."""
     info, anchors, deltas, scores = (v for v in node.inputs if v is not None)
     attributes = node.attributes
     count = sizes(b, scores, 0)
@@ -95,8 +98,8 @@ def generate_proposals(b: Builder, node: Node) -> Result:
 
 @expands("ExperimentalDetectronDetectionOutput", target="onnx")
 def detection_output(b: Builder, node: Node) -> Result:
-    """Boxes of each class, whose widths count the last pixel; by class, or where there are too
-    many the best of all by score."""
+    """ExperimentalDetectronDetectionOutput-6: boxes of each class, whose widths count the last
+    pixel; by class, or where there are too many the best of all by score."""
     rois, deltas, scores, _ = (v for v in node.inputs if v is not None)
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
@@ -131,8 +134,9 @@ def detection_output(b: Builder, node: Node) -> Result:
 
 @expands("ExperimentalDetectronROIFeatureExtractor", target="onnx")
 def roi_features(b: Builder, node: Node) -> Result:
-    """Every region from the level of the pyramid that suits its size: of those as large as
-    224 x 224 the third, of four times the area one more."""
+    """ExperimentalDetectronROIFeatureExtractor-6: every region from the level of the pyramid
+    that suits its size: of those as large as 224 x 224 the third, of four times the area one
+    more."""
     rois, *levels = (v for v in node.inputs if v is not None)
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = split(b, rois, 1, 2, 2)
@@ -161,6 +165,7 @@ def roi_features(b: Builder, node: Node) -> Result:
 
 @infers("ExperimentalDetectronDetectionOutput")
 def infer_detectron_detection_output(node: Node) -> list[Type]:
+    """ExperimentalDetectronDetectionOutput: boxes [n, 4], classes [n] and scores [n]."""
     element, count = first(node).element, node.attributes["max_detections_per_image"]
     return [
         TensorType(element, (count, 4)),
@@ -171,12 +176,14 @@ def infer_detectron_detection_output(node: Node) -> list[Type]:
 
 @infers("ExperimentalDetectronGenerateProposalsSingleImage")
 def infer_detectron_generate_proposals(node: Node) -> list[Type]:
+    """ExperimentalDetectronGenerateProposalsSingleImage: rois [count, 4] and scores [count]."""
     element, count = first(node).element, node.attributes["post_nms_count"]
     return [TensorType(element, (count, 4)), TensorType(element, (count,))]
 
 
 @infers("ExperimentalDetectronPriorGridGenerator")
 def infer_detectron_prior_grid(node: Node) -> list[Type]:
+    """ExperimentalDetectronPriorGridGenerator: [boxes, 4], or [height, width, priors, 4]."""
     element = first(node).element
     if node.attributes["flatten"]:
         return [TensorType(element, (ANY, 4))]
@@ -185,6 +192,8 @@ def infer_detectron_prior_grid(node: Node) -> list[Type]:
 
 @infers("ExperimentalDetectronROIFeatureExtractor")
 def infer_detectron_roi_features(node: Node) -> list[Type]:
+    """ExperimentalDetectronROIFeatureExtractor: [rois, channels, size, size] and the rois [rois,
+    4]."""
     rois, size = first(node), node.attributes["output_size"]
     features = first(node, 1).shape
     count, channels = rois.shape[0] if rois.shape else ANY, features[1] if features else ANY
@@ -196,4 +205,5 @@ def infer_detectron_roi_features(node: Node) -> list[Type]:
 
 @infers("ExperimentalDetectronTopKROIs")
 def infer_detectron_topk_rois(node: Node) -> list[Type]:
+    """ExperimentalDetectronTopKROIs: [max_rois, 4]."""
     return [TensorType(first(node).element, (node.attributes["max_rois"], 4))]

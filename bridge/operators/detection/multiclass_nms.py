@@ -68,6 +68,7 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
 
 @infers("MatrixNms", "MulticlassNms")
 def infer_multiclass_nms(node: Node) -> list[Type]:
+    """MatrixNms, MulticlassNms: selected [n, 6], their places [n, 1], counts for each image."""
     element = node.attributes["output_type"]
     return [
         TensorType(first(node).element, (ANY, 6)),

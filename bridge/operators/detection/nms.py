@@ -24,6 +24,8 @@ _LEAST = np.float32(2.0**-125)
 
 @expands("NonMaxSuppression", target="ir")
 def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
+    """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps boxes of an overlap below
+    the threshold alone."""
     boxes, scores = node.inputs[:2]
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
     overlap = b.constant(_LEAST) if overlap is None else _next_above(b, scalar(b, overlap))
@@ -57,7 +59,7 @@ def _next_above(b: Builder, value: Value) -> Value:
 
 @reads("NonMaxSuppression", format="ir", until=4)
 def read_non_max_suppression(b: Builder, node: Node) -> Result:
-    """Versions 1, 3 and 4 return the indices only."""
+    """NonMaxSuppression (1 to 4): versions 1, 3 and 4 return the indices only."""
     inputs = list(node.inputs)
     if len(inputs) > 5:
         raise Refused("it has more inputs than its version allows")
@@ -73,6 +75,8 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
 
 @expands("ir::NonMaxSuppression", target="onnx")
 def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
+    """NonMaxSuppression-5 and -9 as NonMaxSuppression: scores and count are computed from the
+    indices; no soft suppression."""
     boxes, scores = node.inputs[:2]
     assert boxes is not None and scores is not None
     limit, overlap, least, sigma = (node.input(i) for i in range(2, 6))
@@ -112,11 +116,13 @@ def _next_below(b: Builder, value: Value) -> Value:
 
 @infers("NonMaxSuppression")
 def infer_non_max_suppression(node: Node) -> list[Type]:
+    """NonMaxSuppression: [selected, 3], i64."""
     return [TensorType(I64, (ANY, 3))]
 
 
 @infers("ir::NonMaxSuppression", "NMSRotated")
 def infer_ir_non_max_suppression(node: Node) -> list[Type]:
+    """ir::NonMaxSuppression, NMSRotated: indices [n, 3], scores [n, 3], and how many are valid."""
     element = node.attributes["output_type"]
     return [
         TensorType(element, (ANY, 3)),

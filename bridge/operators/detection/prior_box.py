@@ -34,6 +34,7 @@ class Boxes:
     def add(
         self, width: float, height: float, x: float = 0, y: float = 0, clip: bool = False
     ) -> None:
+        """Adds a box of this width and height, its centre at (x, y)."""
         self.x.append(x)
         self.y.append(y)
         self.width.append(width * 0.5)
@@ -109,6 +110,8 @@ def priors_per_cell(node: Node) -> int:
 
 @expands("PriorBox", "PriorBoxClustered", target="onnx")
 def prior_box_to_onnx(b: Builder, node: Node) -> Result:
+    """PriorBox-1 and -8, PriorBoxClustered-1, which ONNX lacks: corners around the centres of
+    cells, and variances."""
     cells, image = (cast(b, v, F32) for v in node.inputs if v is not None)
     attributes, boxes = node.attributes, boxes_of(node)
     if len(boxes.x) != priors_per_cell(node):
@@ -174,6 +177,7 @@ def _centres(
 
 @infers("PriorBox", "PriorBoxClustered")
 def infer_prior_box(node: Node) -> list[Type]:
+    """PriorBox, PriorBoxClustered: [2, 4 * height * width * priors of a cell]."""
     size = values_of(node.input(0))
     if size is None:
         return [TensorType(F32, (2, ANY))]

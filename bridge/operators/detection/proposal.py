@@ -52,8 +52,8 @@ def proposal_with_scores(b: Builder, node: Node) -> Result:
 
 @expands("Proposal", target="onnx")
 def proposal_to_onnx(b: Builder, node: Node) -> Result:
-    """Rows of (image, x1, y1, x2, y2) by falling score; a row of image -1 ends them and zeros
-    follow. For TensorFlow x and y change places."""
+    """Proposal-4: rows of (image, x1, y1, x2, y2) by falling score; a row of image -1 ends them
+    and zeros follow. For TensorFlow x and y change places."""
     scores, deltas, info = (v for v in node.inputs if v is not None)
     attributes, most = node.attributes, node.attributes["post_nms_topn"]
     if scores.shape is None or scores.shape[0] != 1 or attributes["framework"] not in (
@@ -127,6 +127,7 @@ def _least(b: Builder, info: Value, size: int) -> Value:
 
 @infers("Proposal")
 def infer_proposal(node: Node) -> list[Type]:
+    """Proposal: [batch * post_nms_topn, 5], and the scores."""
     probabilities = first(node)
     batch = probabilities.shape[0] if probabilities.shape else ANY
     count = batch * node.attributes["post_nms_topn"] if isinstance(batch, int) else ANY
@@ -138,6 +139,7 @@ def infer_proposal(node: Node) -> list[Type]:
 
 @infers("GenerateProposals")
 def infer_generate_proposals(node: Node) -> list[Type]:
+    """GenerateProposals: rois [n, 4], scores [n], and numbers for each image."""
     element = first(node).element
     batch = first(node).shape
     return [

@@ -29,6 +29,8 @@ _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"
 
 @expands("RoiAlign", target="ir")
 def roi_align_to_ir(b: Builder, node: Node) -> Result:
+    """RoiAlign (10 to 22) as ROIAlign-9; the mode "max" means the greatest of the weighted corners
+    in ONNX alone."""
     attributes = node.attributes
     if attributes["mode"] == "max":
         return _maximum_of_corners(b, node)
@@ -104,8 +106,8 @@ def _neighbours(
 
 @expands("ROIAlign", target="onnx")
 def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
-    """ONNX's mode max takes the maximum of weighted corners, IR's that of samples and 0: it is
-    pooled here from averages of one sample each."""
+    """ROIAlign (3 to 9): ONNX's mode max takes the maximum of weighted corners, IR's that of
+    samples and 0: it is pooled here from averages of one sample each."""
     data, rois, batches = node.inputs
     assert rois is not None and batches is not None
     attributes = node.attributes
@@ -133,6 +135,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("MaxRoiPool", target="ir")
 def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
+    """MaxRoiPool (1 to 22) as ROIPooling-2 with the method "max"."""
     height, width = node.attributes["pooled_shape"]
     return b.op(
         "ROIPooling", *node.inputs, pooled_h=height, pooled_w=width, method="max",
@@ -142,6 +145,7 @@ def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("ROIPooling", target="onnx")
 def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
+    """ROIPooling-1 and -2: MaxRoiPool for the method "max"; "bilinear" is written out."""
     attributes = node.attributes
     if attributes["method"] != "max":
         return _samples_of_corners(b, node)
@@ -201,21 +205,25 @@ def _channels(node: Node) -> Dim:
 
 @infers("RoiAlign")
 def infer_roi_align(node: Node) -> list[Type]:
+    """RoiAlign: [rois, channels, output_height, output_width]."""
     size = node.attributes["output_height"], node.attributes["output_width"]
     return _rois(node, _channels(node), *size)
 
 
 @infers("ROIAlign", "ROIAlignRotated", "ROIPooling")
 def infer_ir_roi_align(node: Node) -> list[Type]:
+    """ROIAlign, ROIAlignRotated, ROIPooling: [rois, channels, pooled_h, pooled_w]."""
     return _rois(node, _channels(node), node.attributes["pooled_h"], node.attributes["pooled_w"])
 
 
 @infers("MaxRoiPool")
 def infer_max_roi_pool(node: Node) -> list[Type]:
+    """MaxRoiPool: [rois, channels] and `pooled_shape`."""
     return _rois(node, _channels(node), *node.attributes["pooled_shape"])
 
 
 @infers("PSROIPooling", "DeformablePSROIPooling")
 def infer_psroi_pooling(node: Node) -> list[Type]:
+    """PSROIPooling, DeformablePSROIPooling: [rois, output_dim, group_size, group_size]."""
     size = node.attributes["group_size"]
     return _rois(node, node.attributes["output_dim"], size, size)

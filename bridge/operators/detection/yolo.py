@@ -35,6 +35,8 @@ def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
 
 @infers("RegionYolo")
 def infer_region_yolo(node: Node) -> list[Type]:
+    """RegionYolo: with softmax the axes from `axis` to `end_axis` joined, else the channels of the
+    mask's boxes."""
     data, attributes = first(node), node.attributes
     if data.shape is None:
         return [TensorType(data.element)]

@@ -123,7 +123,7 @@ def mixed_power(b: Builder, node: Node) -> Result:
 
 @expands("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
-    """1 / x."""
+    """Reciprocal (1 to 13): 1 / x."""
     (x,) = node.inputs
     assert x is not None
     return b.op("Div", b.like(1, x), x)
@@ -131,7 +131,7 @@ def reciprocal(b: Builder, node: Node) -> Result:
 
 @expands("SquaredDifference", target="onnx")
 def squared_difference(b: Builder, node: Node) -> Result:
-    """(a - b)²."""
+    """SquaredDifference-1: (a - b)²."""
     difference = b.op("Sub", *node.inputs)
     return b.op("Mul", difference, difference)
 
@@ -165,26 +165,31 @@ def _mod(fmod: bool) -> Callable[..., Number]:
 
 @knows(*ARITHMETIC)
 def content_of_arithmetic(node: Node) -> tuple[Number, ...] | None:
+    """Add, Sub, Mul, Pow, And, Or, Xor: element by element, on numbers and symbols."""
     return elementwise(node, ARITHMETIC[node.op], *node.inputs)
 
 
 @knows("Div")
 def content_of_div(node: Node) -> tuple[Number, ...] | None:
+    """Div: whole numbers, rounded down or towards 0."""
     return elementwise(node, _div(node.attributes["floor"]), *node.inputs)
 
 
 @knows("Mod")
 def content_of_mod(node: Node) -> tuple[Number, ...] | None:
+    """Mod: the sign of the divisor, or with `fmod` that of the dividend."""
     return elementwise(node, _mod(node.attributes["fmod"]), *node.inputs)
 
 
 @knows("ir::Mod")
 def content_of_ir_mod(node: Node) -> tuple[Number, ...] | None:
+    """ir::Mod: the sign of the dividend."""
     return elementwise(node, _mod(True), *node.inputs)
 
 
 @knows("Max", "Min")
 def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
+    """Max, Min: of all inputs, broadcast."""
     function = maximum if node.op == "Max" else minimum
 
     def fold(*items: Number) -> Number:
@@ -209,6 +214,7 @@ _UNARY: dict[str, Callable[[Number], Number]] = {
 
 @knows(*_UNARY)
 def content_of_unary(node: Node) -> tuple[Number, ...] | None:
+    """Neg, Abs, Not, Sign, Floor, Ceil, Round: of each known number."""
     return each_number(node, _UNARY[node.op])
 
 
@@ -217,6 +223,7 @@ def content_of_unary(node: Node) -> tuple[Number, ...] | None:
     "BitwiseXor", "Div", "Mod", "Mul", "Or", "Pow", "SquaredDifference", "Sub", "Xor", "ir::Mod",
 )  # fmt: skip
 def infer_binary(node: Node) -> list[TensorType]:
+    """Arithmetic and bits of two inputs: their shapes broadcast."""
     a, b = first(node), first(node, 1)
     if a.shape == b.shape and a.element is not None:
         return [a]
@@ -225,6 +232,7 @@ def infer_binary(node: Node) -> list[TensorType]:
 
 @infers("Max", "Mean", "Min", "Sum")
 def infer_variadic(node: Node) -> list[TensorType]:
+    """Max, Mean, Min, Sum: the shapes of all inputs broadcast."""
     types = [first(node, i) for i in range(len(node.inputs))]
     element = next((t.element for t in types if t.element is not None), None)
     return [TensorType(element, broadcast(*(t.shape for t in types)))]

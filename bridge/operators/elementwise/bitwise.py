@@ -18,7 +18,8 @@ _LOGICAL = {
 
 @expands(*_LOGICAL, target="onnx")
 def on_booleans(b: Builder, node: Node) -> Result:
-    """IR's bitwise operators take booleans, for which ONNX has operators of their own."""
+    """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18: IR's bitwise operators take
+    booleans, for which ONNX has operators of their own."""
     first = node.inputs[0]
     assert first is not None
     return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
@@ -26,8 +27,9 @@ def on_booleans(b: Builder, node: Node) -> Result:
 
 @expands("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
-    """One operator of IR for each direction. By as many bits as the type has, or by a negative
-    number, all bits are shifted out; OpenVINO would shift by the remainder."""
+    """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
+    has, or by a negative number, all bits are shifted out; OpenVINO would shift by the
+    remainder."""
     x, y = node.inputs
     assert x is not None and y is not None
     left = node.attributes["direction"] == "LEFT"
@@ -49,9 +51,9 @@ def bit_shift(b: Builder, node: Node) -> Result:
 
 @expands("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
 def bitwise_shift(b: Builder, node: Node) -> Result:
-    """ONNX's BitShift; of signed integers only since operator set 28. Before, a left shift runs
-    on the same bits without a sign, a right shift is a division by a power of two that rounds
-    down."""
+    """BitwiseLeftShift-15 and BitwiseRightShift-15: ONNX's BitShift; of signed integers only
+    since operator set 28. Before, a left shift runs on the same bits without a sign, a right
+    shift is a division by a power of two that rounds down."""
     x, y = node.inputs
     assert x is not None and y is not None and b.target is not None
     left = node.op == "BitwiseLeftShift"

@@ -45,7 +45,7 @@ def read_convert(b: Builder, node: Node) -> Result:
 
 @reads("ConvertLike", format="ir")
 def read_convert_like(b: Builder, node: Node) -> Result:
-    """As Convert-1."""
+    """ConvertLike-1: as Convert-1."""
     like = node.inputs[1]
     assert like is not None
     return _without_saturation(b, node, like.element)
@@ -61,7 +61,7 @@ def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
 
 @expands("CastLike", target="ir")
 def cast_like(b: Builder, node: Node) -> Result:
-    """Cast, where saturation or the direction of rounding matter."""
+    """CastLike (15 to 25): Cast, where saturation or the direction of rounding matter."""
     x, like = node.inputs
     assert like is not None
     if like.element is None or like.element.name not in (*_LARGEST, "f8e8m0"):
@@ -71,7 +71,8 @@ def cast_like(b: Builder, node: Node) -> Result:
 
 @expands("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
-    """IR's Convert takes no strings, does not saturate, and rounds to the nearest f8e8m0."""
+    """Cast (1 to 28): IR's Convert takes no strings, does not saturate, and rounds to the
+    nearest f8e8m0."""
     x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
     for element in (x.element, to):
@@ -104,7 +105,8 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
 
 @expands("Cast", target="onnx")
 def known_types(b: Builder, node: Node) -> Result:
-    """The operator set must have both types; constants of those that none has are written out."""
+    """Cast (1 to 28): the operator set must have both types; constants of those that none has
+    are written out."""
     if (made := converted_constant(b, node)) is not None:
         return made
     x = node.inputs[0]
@@ -120,7 +122,7 @@ def known_types(b: Builder, node: Node) -> Result:
 
 @expands("ConvertPromoteTypes", target="onnx")
 def convert_promote_types(b: Builder, node: Node) -> Result:
-    """Both inputs, converted to their common type."""
+    """ConvertPromoteTypes-14: both inputs, converted to their common type."""
     element = promoted(node)
     if element is None:
         raise Refused("the element types of both inputs must be known")
@@ -129,7 +131,8 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
 
 @expands("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
-    """IR cannot take bits for those of another type; integers of one width wrap around."""
+    """BitCast-26: IR cannot take bits for those of another type; integers of one width wrap
+    around."""
     x, to = node.inputs[0], node.attributes["to"]
     assert x is not None
     if x.element is to:
@@ -141,6 +144,7 @@ def bit_cast(b: Builder, node: Node) -> Result:
 
 @knows("Cast")
 def content_of_cast(node: Node) -> tuple[Number, ...] | None:
+    """Cast: the numbers, where the type holds them; as bools 0 and 1."""
     content, to = numbers_of(node.inputs[0]), node.attributes["to"]
     if content is None:
         return None
@@ -151,22 +155,26 @@ def content_of_cast(node: Node) -> tuple[Number, ...] | None:
 
 @knows("CastLike")
 def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
+    """CastLike: the numbers, where the type of input 1 holds them."""
     content, to = numbers_of(node.inputs[0]), first(node, 1).element
     return content if content is not None and holds(to, content) else None
 
 
 @infers("BitCast", "Cast", "ir::Convert")
 def infer_cast(node: Node) -> list[TensorType]:
+    """Cast, BitCast, ir::Convert: the input's shape, of the type `to`."""
     return [TensorType(node.attributes["to"], first(node).shape)]
 
 
 @infers("CastLike")
 def infer_cast_like(node: Node) -> list[TensorType]:
+    """CastLike: the shape of input 0, of the type of input 1."""
     return [TensorType(first(node, 1).element, first(node).shape)]
 
 
 @infers("ConvertPromoteTypes")
 def infer_convert_promote_types(node: Node) -> list[TensorType]:
+    """ConvertPromoteTypes: both inputs, of the type that holds both."""
     element = promoted(node)
     return [TensorType(element, first(node, i).shape) for i in range(2)]
 

@@ -50,7 +50,8 @@ def clamp(b: Builder, node: Node) -> Result:
 
 @expands("Clip", target="ir")
 def clip(b: Builder, node: Node) -> Result:
-    """Clamp takes two finite constants in order; else it is a Maximum and a Minimum."""
+    """Clip (1 to 13): Clamp takes two finite constants in order; else it is a Maximum and a
+    Minimum."""
     x, low, high = (node.input(i) for i in range(3))
     assert x is not None
     bounds = [values_of(value) for value in (low, high)]
@@ -67,6 +68,7 @@ def clip(b: Builder, node: Node) -> Result:
 
 @knows("Clip")
 def content_of_clip(node: Node) -> tuple[Number, ...] | None:
+    """Clip: the numbers between known limits."""
     low, high = node.input(1), node.input(2)
     content = numbers_of(node.inputs[0])
     if content is not None and low is not None:

@@ -19,13 +19,13 @@ from bridge.operators.elementwise.content import Number, elementwise
 
 @expands("NotEqual", target="onnx")
 def not_equal(b: Builder, node: Node) -> Result:
-    """Not equal."""
+    """NotEqual-1: not equal."""
     return b.op("Not", b.op("Equal", *node.inputs))
 
 
 @expands("Equal", "Where", target="ir")
 def strings(b: Builder, node: Node) -> Result:
-    """IR neither compares nor selects strings."""
+    """Equal (1 to 19) and Where (9 to 16): IR neither compares nor selects strings."""
     last = node.inputs[-1]
     if last is not None and last.element is STRING:
         raise Refused("IR neither compares nor selects strings")
@@ -34,7 +34,7 @@ def strings(b: Builder, node: Node) -> Result:
 
 @expands("IsFinite", target="onnx")
 def is_finite(b: Builder, node: Node) -> Result:
-    """Neither infinite nor NaN."""
+    """IsFinite-10: neither infinite nor NaN."""
     (x,) = node.inputs
     return b.op("Not", b.op("Or", b.op("IsInf", x), b.op("IsNaN", x)))
 
@@ -71,11 +71,14 @@ _COMPARISONS = {
 
 @knows(*_COMPARISONS)
 def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
+    """Equal, NotEqual, Greater(OrEqual), Less(OrEqual): 0 or 1; a symbol is equal to itself."""
     return elementwise(node, _COMPARISONS[node.op], *node.inputs)
 
 
 @knows("Where")
 def content_of_where(node: Node) -> tuple[Number, ...] | None:
+    """Where: the element of the side that is taken, or that both sides have."""
+
     def pick(condition: Number, x: Number, y: Number) -> Number:
         if isinstance(condition, int):
             return x if condition else y
@@ -86,15 +89,18 @@ def content_of_where(node: Node) -> tuple[Number, ...] | None:
 
 @infers("IsFinite", "IsInf", "IsNaN")
 def infer_predicate(node: Node) -> list[TensorType]:
+    """IsFinite, IsInf, IsNaN: bools of the input's shape."""
     return [TensorType(BOOL, first(node).shape)]
 
 
 @infers("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual")
 def infer_comparison(node: Node) -> list[TensorType]:
+    """Equal, NotEqual, Greater(OrEqual), Less(OrEqual): bools of the shapes broadcast."""
     return [TensorType(BOOL, broadcast(first(node).shape, first(node, 1).shape))]
 
 
 @infers("Where")
 def infer_where(node: Node) -> list[TensorType]:
+    """Where: all three shapes broadcast."""
     condition, x, y = (first(node, i) for i in range(3))
     return [TensorType(x.element or y.element, broadcast(condition.shape, x.shape, y.shape))]

@@ -12,6 +12,7 @@ Number = int | str | None
 
 
 def numbers_of(value: Value | None) -> tuple[Number, ...] | None:
+    """What is known of the elements of integers or bools."""
     if value is None or value.element is None:
         return None
     return value.content if value.element.kind in ("int", "uint", "bool") else None
@@ -53,10 +54,12 @@ def holds(element: Element | None, content: tuple[Number, ...]) -> bool:
 
 
 def on_integers(function: Callable[[int, int], int | None]) -> Callable[..., Number]:
+    """The function for two known numbers, None for others."""
     return lambda a, b: function(a, b) if isinstance(a, int) and isinstance(b, int) else None
 
 
 def add(a: Number, b: Number) -> Number:
+    """The sum, as far as it is known."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     return b if a == 0 else a if b == 0 else None
@@ -71,6 +74,7 @@ def _sub(a: Number, b: Number) -> Number:
 
 
 def mul(a: Number, b: Number) -> Number:
+    """The product, as far as it is known."""
     if isinstance(a, int) and isinstance(b, int):
         return a * b
     if a == 0 or b == 0:
@@ -79,6 +83,7 @@ def mul(a: Number, b: Number) -> Number:
 
 
 def maximum(a: Number, b: Number) -> Number:
+    """The greater one, as far as it is known: a symbol is at least 0."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     if a == b:
@@ -88,6 +93,7 @@ def maximum(a: Number, b: Number) -> Number:
 
 
 def minimum(a: Number, b: Number) -> Number:
+    """The lesser one, as far as it is known: a symbol is at least 0."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     if a == b:

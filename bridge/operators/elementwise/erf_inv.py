@@ -23,7 +23,7 @@ TAIL = (
 
 @expands("ErfInv", target="onnx")
 def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
-    """OpenVINO's CPU computes it in f32, too."""
+    """ErfInv-17: OpenVINO's CPU computes it in f32, too."""
     given = node.inputs[0]
     assert given is not None
     x = given if given.element in (F32, F64) else cast(b, given, F32)

@@ -22,6 +22,8 @@ TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
 
 @expands("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", target="onnx")
 def colors_for_onnx(b: Builder, node: Node) -> Value:
+    """I420toBGR-8, I420toRGB-8, NV12toBGR-8, NV12toRGB-8, which ONNX lacks: colour planes made
+    wide, and a matrix."""
     planes = [value for value in node.inputs if value is not None]
     element, together = planes[0].element, node.op.startswith("NV12")
     luma, *chroma = [cast(b, plane, F32) for plane in planes]
@@ -58,7 +60,8 @@ def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
 
 @infers("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB")
 def infer_from_planes(node: Node) -> list[Type]:
-    """[N, H, W, 3] from planes, or from one tensor with half as many rows of colours behind."""
+    """I420toBGR-8, I420toRGB-8, NV12toBGR-8 and NV12toRGB-8: [N, H, W, 3] from planes, or from
+    one tensor with half as many rows of colours behind."""
     luma = first(node)
     if luma.shape is None or len(luma.shape) != 4:
         return [TensorType(luma.element, (ANY, ANY, ANY, 3))]

@@ -9,4 +9,5 @@ from bridge.neutral.types import ANY, U8, TensorType, Type
 
 @infers("ImageDecoder")
 def infer_image_decoder(node: Node) -> list[Type]:
+    """ImageDecoder: [height, width, channels], u8."""
     return [TensorType(U8, (ANY, ANY, 1 if node.attributes["pixel_format"] == "Grayscale" else 3))]

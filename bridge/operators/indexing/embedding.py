@@ -146,6 +146,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
 
 @infers("EmbeddingBagOffsets")
 def infer_embedding_bag_offsets(node: Node) -> list[Type]:
+    """EmbeddingBagOffsets: a row of the table's shape for each offset."""
     table, offsets = first(node), first(node, 2)
     if table.shape is None:
         return [table]
@@ -155,6 +156,7 @@ def infer_embedding_bag_offsets(node: Node) -> list[Type]:
 
 @infers("EmbeddingBagPacked")
 def infer_embedding_bag_packed(node: Node) -> list[Type]:
+    """EmbeddingBagPacked: a row of the table's shape for each bag."""
     table, indices = first(node), first(node, 1)
     if table.shape is None:
         return [table]
@@ -164,11 +166,13 @@ def infer_embedding_bag_packed(node: Node) -> list[Type]:
 
 @infers("EmbeddingSegmentsSum")
 def infer_embedding_segments_sum(node: Node) -> list[Type]:
+    """EmbeddingSegmentsSum: a row for each of the segments that input 3 counts."""
     return [_segments(node, 3)]
 
 
 @infers("SegmentMax")
 def infer_segment_max(node: Node) -> list[Type]:
+    """SegmentMax: a row for each of the segments that input 2 counts."""
     return [_segments(node, 2)]
 
 

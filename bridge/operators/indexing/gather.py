@@ -68,7 +68,8 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
 
 @expands("GatherElements", target="ir")
 def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
-    """In IR data and indices agree on all axes but one; ONNX's indices may be fewer."""
+    """GatherElements (11 to 13): in IR data and indices agree on all axes but one; ONNX's
+    indices may be fewer."""
     data, indices = node.inputs
     assert data is not None and indices is not None
     if data.shape is None or indices.shape is None or len(data.shape) != len(indices.shape):
@@ -100,7 +101,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
 
 @expands("Compress", target="ir")
 def compress_for_ir(b: Builder, node: Node) -> Value:
-    """The elements whose number NonZero gives."""
+    """Compress (9 to 28): the elements whose number NonZero gives."""
     x, condition = node.inputs[0], node.inputs[1]
     axis = node.attributes["axis"]
     if axis is None:
@@ -158,6 +159,7 @@ def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
 
 @infers("Gather")
 def infer_gather(node: Node) -> list[Type]:
+    """Gather: the indices' shape, but for batch axes, in the place of the axis."""
     data, indices = first(node, 0), first(node, 1)
     axis = known_integers(node.inputs[2])
     batch = node.attributes["batch_dims"]
@@ -172,6 +174,7 @@ def infer_gather(node: Node) -> list[Type]:
 
 @knows("Gather")
 def gather_content(node: Node) -> Content | None:
+    """Gather: elements of a vector at known places."""
     content, indices = content_of(node.inputs[0]), known_integers(node.inputs[1])
     if content is None or indices is None or first(node).rank != 1:
         return None
@@ -181,11 +184,14 @@ def gather_content(node: Node) -> Content | None:
 
 @infers("GatherElements")
 def infer_gather_elements(node: Node) -> list[Type]:
+    """GatherElements: the shape of the indices."""
     return [TensorType(first(node).element, first(node, 1).shape)]
 
 
 @infers("GatherND")
 def infer_gather_nd(node: Node) -> list[Type]:
+    """GatherND: the indices' shape but the last axis, which says how many axes of the data are
+    taken."""
     data, indices = first(node, 0), first(node, 1)
     if data.shape is None or indices.shape is None:
         return [TensorType(data.element)]
@@ -198,17 +204,20 @@ def infer_gather_nd(node: Node) -> list[Type]:
 
 @infers("GatherTree")
 def infer_gather_tree(node: Node) -> list[Type]:
+    """GatherTree: like the steps."""
     return [first(node)]
 
 
 @infers("NonZero")
 def infer_non_zero(node: Node) -> list[Type]:
+    """NonZero: [rank, number found]."""
     rank = first(node).rank
     return [TensorType(node.attributes["output_type"], (ANY if rank is None else rank, ANY))]
 
 
 @infers("Compress")
 def infer_compress(node: Node) -> list[Type]:
+    """Compress: an open size along `axis`, or a vector."""
     data = first(node)
     axis = node.attributes.get("axis")
     if axis is None:

@@ -66,7 +66,8 @@ def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @expands("ir::OneHot", target="onnx")
 def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
-    """In ONNX negative indices count from the end: those that IR ignores become too large."""
+    """OneHot (1 to 16): in ONNX negative indices count from the end: those that IR ignores
+    become too large."""
     indices, depth, on, off = node.inputs
     assert indices is not None and depth is not None and on is not None and off is not None
     indices, depth = as_i64(b, indices), scalar(b, as_i64(b, depth))
@@ -94,11 +95,13 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
 
 @infers("OneHot")
 def infer_one_hot(node: Node) -> list[Type]:
+    """OneHot: the indices' shape with the depth at `axis`, of the values' type."""
     return [_one_hot(node, first(node, 2).element)]
 
 
 @infers("ir::OneHot")
 def infer_ir_one_hot(node: Node) -> list[Type]:
+    """ir::OneHot: the indices' shape with the depth at `axis`, of the type of `on`."""
     return [_one_hot(node, first(node, 2).element)]
 
 

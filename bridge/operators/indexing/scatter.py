@@ -106,8 +106,8 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
 @expands("TensorScatter", target="ir")
 @expands("TensorScatter", target="onnx")
 def tensor_scatter(b: Builder, node: Node) -> Value | None:
-    """Writes a run of steps into a cache: from an index per batch on, round its end if circular.
-    ONNX has it since operator set 24."""
+    """TensorScatter-24: writes a run of steps into a cache: from an index per batch on, round
+    its end if circular. ONNX has it since operator set 24."""
     assert b.target is not None
     if b.target.format == "onnx" and b.target.opset >= 24:
         return None
@@ -127,11 +127,13 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
 
 @infers("ScatterElements", "ScatterND", "ScatterUpdate")
 def infer_scatter(node: Node) -> list[Type]:
+    """ScatterElements, ScatterND, ScatterUpdate: like the data."""
     return [first(node)]
 
 
 @knows("ScatterElements", "ScatterND", "ScatterUpdate")
 def scatter_content(node: Node) -> Content | None:
+    """ScatterElements, ScatterND, ScatterUpdate: a vector with known places written to."""
     content, updates = content_of(node.inputs[0]), content_of(node.inputs[2])
     indices = known_integers(node.inputs[1])
     if content is None or indices is None or first(node).rank != 1:

@@ -84,7 +84,8 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
 
 @expands("ReverseSequence", target="onnx")
 def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
-    """ONNX knows the axes 0 and 1 alone; IR any two, also counted from the end."""
+    """ReverseSequence (10 to 28): ONNX knows the axes 0 and 1 alone; IR any two, also counted
+    from the end."""
     x, lengths = node.inputs
     axes = [node.attributes[name] for name in ("batch_axis", "time_axis")]
     if sorted(axes) == [0, 1]:
@@ -104,11 +105,13 @@ def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
 
 @infers("Bucketize")
 def infer_bucketize(node: Node) -> list[Type]:
+    """Bucketize: the shape of the data."""
     return [TensorType(node.attributes["output_type"], first(node).shape)]
 
 
 @infers("SearchSorted")
 def infer_search_sorted(node: Node) -> list[Type]:
+    """SearchSorted: the shape of what is searched for."""
     return [TensorType(node.attributes["output_type"], first(node, 1).shape)]
 
 

@@ -210,12 +210,14 @@ def _clamped(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
 
 
 def element_of(content: Content | None, index: int) -> int | None:
+    """One element of a vector, where it is a known number."""
     value = content[index] if content is not None and index < len(content) else None
     return value if isinstance(value, int) else None
 
 
 @infers("Slice")
 def infer_slice(node: Node) -> list[Type]:
+    """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
     data = first(node)
     if data.shape is None:
         return [data]
@@ -245,6 +247,7 @@ def infer_slice(node: Node) -> list[Type]:
 
 @knows("Slice")
 def slice_content(node: Node) -> Content | None:
+    """Slice: the elements that are left, where all limits are known."""
     content, shape = content_of(node.inputs[0]), first(node).shape
     starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
     if content is None or shape is None or starts is None or ends is None:
@@ -313,6 +316,7 @@ def masked(node: Node, name: str, position: int) -> bool:
 
 @infers("StridedSlice")
 def infer_strided_slice(node: Node) -> list[Type]:
+    """StridedSlice: its masks say of each axis whether it is new, goes, stays, or is sliced."""
     data = first(node)
     plan = strided_slice_plan(node)
     if plan is None or data.shape is None:
@@ -338,6 +342,7 @@ def infer_strided_slice(node: Node) -> list[Type]:
 
 @knows("StridedSlice")
 def strided_slice_content(node: Node) -> Content | None:
+    """StridedSlice: elements of a vector, where all limits are known."""
     content = content_of(node.inputs[0])
     plan = strided_slice_plan(node)
     begin, end = known_integers(node.inputs[1]), known_integers(node.inputs[2])

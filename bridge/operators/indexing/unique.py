@@ -26,7 +26,7 @@ def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
 
 @expands("Unique", target="onnx")
 def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
-    """ONNX counts in i64."""
+    """Unique (11 to 28): ONNX counts in i64."""
     axis = node.input(1)
     if axis is not None and integers(axis) is None:
         raise Refused("its axis must be a constant")
@@ -45,6 +45,8 @@ def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
 
 @infers("Unique")
 def infer_unique(node: Node) -> list[Type]:
+    """Unique: the values, with an open size along the axis; first places, places of each element,
+    counts."""
     data = first(node)
     indices = TensorType(node.attributes["index_element_type"], (ANY,))
     counts = TensorType(node.attributes["count_element_type"], (ANY,))

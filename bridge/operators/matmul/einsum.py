@@ -12,7 +12,7 @@ from bridge.operators.idioms import cast, unsqueeze
 
 @expands("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
-    """The equation without blanks."""
+    """Einsum (12 to 28): the equation without blanks."""
     equation = node.attributes["equation"]
     if " " not in equation:
         return None
@@ -57,7 +57,8 @@ def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
 
 @infers("Einsum")
 def infer_einsum(node: Node) -> list[TensorType]:
-    """Dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts as numpy does."""
+    """Einsum (12 to 28): dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts
+    as numpy does."""
     element = first(node).element
     equation = node.attributes["equation"].replace(" ", "")
     left, arrow, right = equation.partition("->")

@@ -22,7 +22,7 @@ from bridge.operators.loops import along
 
 @expands("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
-    """The product of the pivots; its sign that of the permutation of rows."""
+    """Det (11 to 22): the product of the pivots; its sign that of the permutation of rows."""
     (x,) = node.inputs
     assert x is not None and x.element is not None
     matrix = cast(b, x, _computed(x.element))
@@ -53,7 +53,7 @@ def det_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
-    """The right half of [A | I] once the left one is a permuted identity."""
+    """Inverse-14: the right half of [A | I] once the left one is a permuted identity."""
     (x,) = node.inputs
     assert x is not None and x.element is not None
     if x.rank is None:
@@ -130,10 +130,12 @@ def _outer(b: Builder, column: Value, row: Value) -> Value:
 
 @infers("Inverse")
 def infer_inverse(node: Node) -> list[TensorType]:
+    """Inverse: like the matrices."""
     return [first(node)]
 
 
 @infers("Det")
 def infer_det(node: Node) -> list[TensorType]:
+    """Det: without the two axes of the matrices."""
     x = first(node)
     return [TensorType(x.element, None if x.shape is None else x.shape[:-2])]

@@ -12,7 +12,7 @@ from bridge.operators.matmul.matmul import swapped
 
 @expands("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
-    """MatMul, scaled, and C added, scaled."""
+    """Gemm (1 to 13): MatMul, scaled, and C added, scaled."""
     x, y, c = (node.input(i) for i in range(3))
     assert x is not None and y is not None
     flags = node.attributes
@@ -34,6 +34,7 @@ def _scaled(b: Builder, x: Value, factor: float) -> Value:
 
 @infers("Gemm")
 def infer_gemm(node: Node) -> list[TensorType]:
+    """Gemm: rows of A, columns of B, both as they are or transposed."""
     a, b = first(node), first(node, 1)
     require(a.rank in (None, 2) and b.rank in (None, 2))
     left = swapped(a.shape, node.attributes["transA"])

@@ -37,8 +37,8 @@ def _transposed(b: Builder, x: Value) -> Value:
 
 @expands("MatMulInteger", target="ir")
 def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
-    """MatMul of 32-bit integers less their zero points. A vector of zero points has one per row
-    of A, or one per column of B."""
+    """MatMulInteger-10: MatMul of 32-bit integers less their zero points. A vector of zero
+    points has one per row of A, or one per column of B."""
     a, c, a_zero, c_zero = (node.input(i) for i in range(4))
     assert a is not None and c is not None
     left, right = cast(b, a, I32), cast(b, c, I32)
@@ -74,6 +74,7 @@ def swapped(shape: Shape, swap: bool) -> Shape:
 
 @infers("MatMul")
 def infer_matmul(node: Node) -> list[TensorType]:
+    """MatMul: numpy's matmul, of matrices as they are or transposed."""
     a, b = first(node), first(node, 1)
     flags = node.attributes
     shape = product(

@@ -91,7 +91,7 @@ def attention(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::QAttention", target="ir")
 def qattention(b: Builder, node: Node) -> Result:
-    """Attention of quantised data and weights."""
+    """com.microsoft::QAttention (1): Attention of quantised data and weights."""
     data, weights, bias, data_scale, weights_scale = given(node, 0, 1, 2, 3, 4)
     x = b.op("DequantizeLinear", data, data_scale, node.input(6))
     w = b.op("DequantizeLinear", weights, weights_scale, node.input(7), axis=1)
@@ -101,7 +101,8 @@ def qattention(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::MultiHeadAttention", target="ir")
 def multi_head_attention(b: Builder, node: Node) -> Result:
-    """Attention of queries, keys and values that are projected already, but for a bias."""
+    """com.microsoft::MultiHeadAttention (1): Attention of queries, keys and values that are
+    projected already, but for a bias."""
     _require_absent(node, past_sequence_length=8, cache_indirection=9)
     heads = node.attributes["num_heads"]
     query, key, value = _projected(b, node, heads)
@@ -198,9 +199,9 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
 
 @expands("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
-    """Causal attention with a cache of keys and values, into which the new ones are written where
-    those of each sequence of the batch end; what lies behind them in the cache has no meaning.
-    `seqlens_k` counts all keys of a sequence but one."""
+    """com.microsoft::GroupQueryAttention (1): causal attention with a cache of keys and values,
+    into which the new ones are written where those of each sequence of the batch end; what lies
+    behind them in the cache has no meaning. `seqlens_k` counts all keys of a sequence but one."""
     _require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
     _require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
@@ -309,7 +310,8 @@ def _rotated(
 
 @expands("com.microsoft::RotaryEmbedding", target="ir")
 def rotary_embedding(b: Builder, node: Node) -> Result:
-    """ONNX's, whose places may be given by the first alone, and heads by the caches."""
+    """com.microsoft::RotaryEmbedding (1): ONNX's, whose places may be given by the first alone, and
+    heads by the caches."""
     _require_default(node, "is_packed_batching")
     x, places, cos, sin = given(node, 0, 1, 2, 3)
     attributes = node.attributes

@@ -13,35 +13,41 @@ from bridge.operators.idioms import channels_first, channels_last, given, ranks,
 
 @expands("com.microsoft::Gelu", "com.microsoft::BiasGelu", target="ir")
 def gelu(b: Builder, node: Node) -> Result:
+    """com.microsoft::Gelu, BiasGelu (1): Gelu, of a sum."""
     return b.op("Gelu", _biased(b, node))
 
 
 @expands("com.microsoft::FastGelu", target="ir")
 def fast_gelu(b: Builder, node: Node) -> Result:
+    """com.microsoft::FastGelu (1): Gelu by tanh, of a sum."""
     return b.op("Gelu", _biased(b, node), approximate="tanh")
 
 
 @expands("com.microsoft::QuickGelu", target="ir")
 def quick_gelu(b: Builder, node: Node) -> Result:
+    """com.microsoft::QuickGelu (1): x * sigmoid(alpha * x), ONNX's Swish."""
     (x,) = given(node, 0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
 
 
 @expands("com.microsoft::BiasSplitGelu", target="ir")
 def bias_split_gelu(b: Builder, node: Node) -> Result:
-    """The left half of the sum times the Gelu of the right one."""
+    """com.microsoft::BiasSplitGelu (1): the left half of the sum times the Gelu of the right
+    one."""
     left, right = b.ops("Split", 2, _biased(b, node), axis=-1)
     return b.op("Mul", left, b.op("Gelu", right))
 
 
 @expands("com.microsoft::BiasAdd", target="ir")
 def bias_add(b: Builder, node: Node) -> Result:
+    """com.microsoft::BiasAdd (1): a bias, and what was skipped."""
     return b.op("Add", _biased(b, node), node.input(2))
 
 
 @expands("com.microsoft::BiasSoftmax", target="ir")
 def bias_softmax(b: Builder, node: Node) -> Result:
-    """Along the last axis; others are taken together with those behind them."""
+    """com.microsoft::BiasSoftmax (1): along the last axis; others are taken together with those
+    behind them."""
     axis = node.attributes.get("axis", 1)
     if axis not in (-1, ranks(node, 0)[0] - 1):
         raise Refused("it is supported along the last axis only")
@@ -77,8 +83,9 @@ def _activated(b: Builder, x: Value, name: str, *parameters: float) -> Value:
     target="ir",
 )  # fmt: skip
 def fused_matmul(b: Builder, node: Node) -> Result:
-    """alpha times the product; transBatch moves the first axis behind the batch, before trans
-    exchanges the last two."""
+    """com.microsoft::FusedMatMul, FusedMatMulActivation and TransposeMatMul (1): alpha times the
+    product; transBatch moves the first axis behind the batch, before trans exchanges the last
+    two."""
     attributes = node.attributes
     sides = given(node, 0, 1)
     for i, name in enumerate(("transBatchA", "transBatchB")):
@@ -95,6 +102,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::FusedGemm", target="ir")
 def fused_gemm(b: Builder, node: Node) -> Result:
+    """com.microsoft::FusedGemm (1): Gemm with an activation after it."""
     attributes = node.attributes
     flags = {name: bool(attributes.get(name, 0)) for name in ("transA", "transB")}
     scales = {name: attributes.get(name, 1.0) for name in ("alpha", "beta")}
@@ -104,6 +112,7 @@ def fused_gemm(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::GemmFastGelu", target="ir")
 def gemm_fast_gelu(b: Builder, node: Node) -> Result:
+    """com.microsoft::GemmFastGelu (1): a matrix product, a bias, and Gelu by tanh."""
     left, right = given(node, 0, 1)
     y, bias = b.op("MatMul", left, right), node.input(2)
     return b.op("Gelu", y if bias is None else b.op("Add", y, bias), approximate="tanh")

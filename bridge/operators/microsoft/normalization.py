@@ -40,8 +40,9 @@ def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
     target="ir",
 )  # fmt: skip
 def skip_layer_normalization(b: Builder, node: Node) -> Result:
-    """The normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are
-    for training, and onnxruntime's CPU kernels leave them empty."""
+    """com.microsoft::SkipLayerNormalization and SkipSimplifiedLayerNormalization (1): the
+    normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are for
+    training, and onnxruntime's CPU kernels leave them empty."""
     if any(value.names for value in node.outputs[1:3]):
         raise Refused("its outputs of mean and deviation are for training; export for inference")
     simplified = node.op.endswith("SimplifiedLayerNormalization")
@@ -60,8 +61,8 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::EmbedLayerNormalization", target="ir")
 def embed_layer_normalization(b: Builder, node: Node) -> Result:
-    """The normalised sum of a word's, a position's and a segment's embedding; the mask's index is
-    how many ones it has in each row."""
+    """com.microsoft::EmbedLayerNormalization (1): the normalised sum of a word's, a position's and
+    a segment's embedding; the mask's index is how many ones it has in each row."""
     words, word_table, position_table, scale, shift = given(node, 0, 2, 3, 5, 6)
     segments, segment_table = node.input(1), node.input(4)
     mask, places = node.input(7), node.input(8)

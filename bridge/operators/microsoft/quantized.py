@@ -36,6 +36,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
             result = function(b, node, _opened(b, node.inputs[:3]))
             return b.op("QuantizeLinear", result, *node.inputs[3:5])
 
+        rule.__doc__ = function.__doc__
         return function
 
     return register
@@ -43,19 +44,22 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
 
 @expands("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
 def qlinear_arithmetic(b: Builder, node: Node) -> Result:
+    """com.microsoft::QLinearAdd, QLinearMul (1): the operator between DequantizeLinear and
+    QuantizeLinear."""
     sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
     return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
 
 
 @expands("com.microsoft::QLinearWhere", target="ir")
 def qlinear_where(b: Builder, node: Node) -> Result:
+    """com.microsoft::QLinearWhere (1): Where between DequantizeLinear and QuantizeLinear."""
     sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
     return b.op("QuantizeLinear", b.op("Where", node.inputs[0], *sides), *node.inputs[7:9])
 
 
 @expands("com.microsoft::QLinearConv", target="ir")
 def qlinear_conv(b: Builder, node: Node) -> Result:
-    """ONNX's, with channels that may come last."""
+    """com.microsoft::QLinearConv (1): ONNX's, with channels that may come last."""
     attributes = dict(node.attributes)
     if not attributes.pop("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
@@ -67,6 +71,7 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::NhwcMaxPool", target="ir")
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
+    """com.microsoft::NhwcMaxPool (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
     (data,) = given(node, 0)
     attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
@@ -76,6 +81,7 @@ def nhwc_max_pool(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::QLinearConcat", target="ir")
 def qlinear_concat(b: Builder, node: Node) -> Result:
+    """com.microsoft::QLinearConcat (1): each part has a scale and a zero point of its own."""
     parts = [_opened(b, node.inputs[i : i + 3]) for i in range(2, len(node.inputs), 3)]
     joined = b.op("Concat", *parts, axis=node.attributes["axis"])
     return b.op("QuantizeLinear", joined, *node.inputs[:2])
@@ -83,16 +89,19 @@ def qlinear_concat(b: Builder, node: Node) -> Result:
 
 @_quantized("QLinearSigmoid")
 def qlinear_sigmoid(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearSigmoid (1)."""
     return b.op("Sigmoid", x)
 
 
 @_quantized("QLinearLeakyRelu")
 def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearLeakyRelu (1)."""
     return b.op("LeakyRelu", x, alpha=node.attributes.get("alpha", 0.01))
 
 
 @_quantized("QLinearSoftmax")
 def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearSoftmax (1): its `opset` says which Softmax of ONNX's it is."""
     axis = node.attributes.get("axis", -1)
     if node.attributes["opset"] >= 13 or axis in (-1, ranks(node, 0)[0] - 1):
         return b.op("Softmax", x, axis=axis)
@@ -101,6 +110,7 @@ def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearReduceMean")
 def qlinear_reduce_mean(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearReduceMean (1)."""
     axes = node.attributes.get("axes")
     keep = bool(node.attributes.get("keepdims", 1))
     return b.op("ReduceMean", x, b.constant(list(axes)) if axes else None, keepdims=keep)
@@ -108,6 +118,7 @@ def qlinear_reduce_mean(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearGlobalAveragePool")
 def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearGlobalAveragePool (1), whose channels may be last."""
     rank = ranks(node, 0)[0]
     first = 1 if node.attributes.get("channels_last", 0) else 2
     return b.op("ReduceMean", x, b.constant(list(range(first, first + rank - 2))), keepdims=True)
@@ -115,6 +126,7 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearAveragePool")
 def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
+    """com.microsoft::QLinearAveragePool (1), whose channels may be last."""
     attributes = dict(node.attributes)
     for name in ("ceil_mode", "count_include_pad"):
         attributes[name] = bool(attributes.get(name, 0))
@@ -130,7 +142,8 @@ def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
 
 @expands("com.microsoft::QGemm", target="ir")
 def qgemm(b: Builder, node: Node) -> Result:
-    """The bias is of 32-bit integers, in units of the product of both scales."""
+    """com.microsoft::QGemm (1): the bias is of 32-bit integers, in units of the product of both
+    scales."""
     a_scale, b_scale, bias = node.inputs[1], node.inputs[4], node.input(6)
     flags = {name: bool(node.attributes.get(name, 0)) for name in ("transA", "transB")}
     right = b.op("DequantizeLinear", *node.inputs[3:6], axis=0 if flags["transB"] else 1)
@@ -146,6 +159,7 @@ def qgemm(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::MatMulIntegerToFloat", target="ir")
 def matmul_integer_to_float(b: Builder, node: Node) -> Result:
+    """com.microsoft::MatMulIntegerToFloat (1): the product of dequantised matrices, and a bias."""
     left, right, left_scale, right_scale = node.inputs[:4]
     x = b.op("DequantizeLinear", left, left_scale, node.input(4), axis=-2)
     y = b.op("DequantizeLinear", right, right_scale, node.input(5), axis=-1)
@@ -154,6 +168,8 @@ def matmul_integer_to_float(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::DynamicQuantizeMatMul", target="ir")
 def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
+    """com.microsoft::DynamicQuantizeMatMul (1): as if A had been quantised to u8 and back, and a
+    bias."""
     x = _opened(b, b.ops("DynamicQuantizeLinear", 3, node.inputs[0]))
     y = b.op("DequantizeLinear", *node.inputs[1:3], node.input(3), axis=-1)
     return _with_bias(b, b.op("MatMul", x, y), node.input(4))
@@ -161,8 +177,8 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::MatMulNBits", target="ir")
 def matmul_n_bits(b: Builder, node: Node) -> Result:
-    """A product with the transpose of a matrix [N, K] of few bits in blocks along K, whose bytes
-    both formats pack alike."""
+    """com.microsoft::MatMulNBits (1): a product with the transpose of a matrix [N, K] of few bits
+    in blocks along K, whose bytes both formats pack alike."""
     data, packed, scales, zeros = node.inputs[0], node.inputs[1], node.inputs[2], node.input(3)
     assert data is not None and packed is not None and scales is not None
     attributes: dict[str, Any] = node.attributes
@@ -192,8 +208,8 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::GatherBlockQuantized", target="ir")
 def gather_block_quantized(b: Builder, node: Node) -> Result:
-    """Some slices of a tensor of integers in blocks; bytes hold 2, 4 or 8 bits along the last
-    axis, the first of them lowest."""
+    """com.microsoft::GatherBlockQuantized (1): some slices of a tensor of integers in blocks; bytes
+    hold 2, 4 or 8 bits along the last axis, the first of them lowest."""
     data, indices, scales = given(node, 0, 1, 2)
     zeros, attributes = node.input(3), node.attributes
     weights, size = data.constant, attributes.get("block_size", 128)

@@ -13,10 +13,11 @@ from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, t
 
 @expands("com.microsoft::DynamicQuantizeLSTM", target="ir")
 def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
-    """An LSTM of quantised weights, [directions, input, 4*hidden] and [directions, hidden,
-    4*hidden], whose inputs are quantised too: X as a whole, the state of all batches anew in each
-    step. Backwards over sequences that differ in length onnxruntime begins with the last element of
-    each, and this with the longest, so that rounding differs."""
+    """com.microsoft::DynamicQuantizeLSTM (1): an LSTM of quantised weights, [directions, input,
+    4*hidden] and [directions, hidden, 4*hidden], whose inputs are quantised too: X as a whole, the
+    state of all batches anew in each step. Backwards over sequences that differ in length
+    onnxruntime begins with the last element of each, and this with the longest, so that rounding
+    differs."""
     x, w, r = given(node, 0, 1, 2)
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))

@@ -14,17 +14,20 @@ from bridge.operators.idioms import given, scalar, vector
     "com.microsoft::Inverse", target="ir",
 )  # fmt: skip
 def standard_one(b: Builder, node: Node) -> Result:
+    """com.microsoft::QuantizeLinear, DequantizeLinear, GatherND, Inverse (1): the standard's,
+    unchanged."""
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
 
 
 @expands("com.microsoft::Trilu", target="ir")
 def trilu(b: Builder, node: Node) -> Result:
+    """com.microsoft::Trilu (1): the standard's; `upper` is a number."""
     return b.op("Trilu", *node.inputs, upper=bool(node.attributes.get("upper", 1)))
 
 
 @expands("com.microsoft::Range", target="ir")
 def range_(b: Builder, node: Node) -> Result:
-    """The bounds may be vectors of one element, and the step absent."""
+    """com.microsoft::Range (1): the bounds may be vectors of one element, and the step absent."""
     start, limit = given(node, 0, 1)
     delta = node.input(2)
     step = b.like(1, start) if delta is None else scalar(b, delta)
@@ -33,13 +36,14 @@ def range_(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::Unique", target="ir")
 def unique(b: Builder, node: Node) -> Result:
-    """In order of occurrence, without the places of first occurrence."""
+    """com.microsoft::Unique (1): in order of occurrence, without the places of first occurrence."""
     y, _, inverse, counts = b.ops("Unique", 4, node.inputs[0], sorted=False)
     return [y, inverse, counts][: len(node.outputs)]
 
 
 @expands("com.microsoft::ExpandDims", target="ir")
 def expand_dims(b: Builder, node: Node) -> Result:
+    """com.microsoft::ExpandDims (1): Unsqueeze with one axis."""
     data, axis = given(node, 0, 1)
     return b.op("Unsqueeze", data, vector(b, axis))
 
@@ -55,6 +59,7 @@ def pad(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::GridSample", target="ir")
 def grid_sample(b: Builder, node: Node) -> Result:
+    """com.microsoft::GridSample (1): the standard's under the mode names of operator set 16."""
     attributes = node.attributes
     mode = attributes.get("mode", "bilinear")
     return b.op(
@@ -67,7 +72,8 @@ def grid_sample(b: Builder, node: Node) -> Result:
 
 @expands("com.microsoft::CDist", target="ir")
 def cdist(b: Builder, node: Node) -> Result:
-    """Distances between the rows of two matrices: |x - y|^2 = |x|^2 + |y|^2 - 2 x y."""
+    """com.microsoft::CDist (1): distances between the rows of two matrices: |x - y|^2 = |x|^2 +
+    |y|^2 - 2 x y."""
     left, right = given(node, 0, 1)
     metric = node.attributes.get("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
@@ -91,7 +97,8 @@ _BLOCKED = (
 
 @expands(*_BLOCKED, target="ir")
 def blocked_channels(b: Builder, node: Node) -> Result:
-    """Channels in blocks as one processor likes them; the file does not say of how many."""
+    """Conv, MaxPool and the like of com.microsoft.nchwc: channels in blocks as one processor likes
+    them; the file does not say of how many."""
     raise Refused(
         "it is made for one kind of processor; save the model with onnxruntime's graph "
         "optimisations up to ORT_ENABLE_EXTENDED"

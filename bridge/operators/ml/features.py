@@ -19,7 +19,7 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 
 @expands("ai.onnx.ml::Binarizer", target="ir")
 def binarizer(b: Builder, node: Node) -> Result:
-    """1 above the threshold, else 0."""
+    """Binarizer-1: 1 above the threshold, else 0."""
     (x,) = node.inputs
     assert x is not None
     return cast(b, b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
@@ -27,7 +27,7 @@ def binarizer(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::Scaler", target="ir")
 def scaler(b: Builder, node: Node) -> Result:
-    """(x - offset) * scale, as f32."""
+    """Scaler-1: (x - offset) * scale, as f32."""
     (x,) = node.inputs
     assert x is not None
     result = cast(b, x, F32)
@@ -40,12 +40,14 @@ def scaler(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::Normalizer", "ai.onnx.ml::Scaler")
 def infer_scaled(node: Node) -> list[Type]:
+    """Normalizer-1 and Scaler-1: f32 of the input's shape."""
     return [TensorType(F32, first(node).shape)]
 
 
 @expands("ai.onnx.ml::Normalizer", target="ir")
 def normalizer(b: Builder, node: Node) -> Result:
-    """Every row divided by its largest element, its sum of magnitudes, or its length."""
+    """Normalizer-1: every row divided by its largest element, its sum of magnitudes, or its
+    length."""
     (x,) = node.inputs
     assert x is not None
     x = cast(b, x, F32)
@@ -63,7 +65,8 @@ def normalizer(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::Imputer", target="ir")
 def imputer(b: Builder, node: Node) -> Result:
-    """The replaced value's places take the imputed one, of the column where there are several."""
+    """Imputer-1: the replaced value's places take the imputed one, of the column where there are
+    several."""
     (x,) = node.inputs
     assert x is not None and x.element is not None
     kind = "float" if x.element.is_float else "int64"
@@ -81,7 +84,8 @@ infers("ai.onnx.ml::Imputer")(same)
 
 @expands("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
 def array_feature_extractor(b: Builder, node: Node) -> Result:
-    """The features at the given places of the last axis; a vector becomes a row."""
+    """ArrayFeatureExtractor-1: the features at the given places of the last axis; a vector
+    becomes a row."""
     x, y = node.inputs
     assert x is not None and y is not None
     if x.element is STRING:
@@ -93,8 +97,8 @@ def array_feature_extractor(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::FeatureVectorizer", target="ir")
 def feature_vectorizer(b: Builder, node: Node) -> Result:
-    """The first `inputdimensions` columns of every input side by side, as f32; all axes behind
-    the first are columns, and 0 stands for those that are missing."""
+    """FeatureVectorizer-1: the first `inputdimensions` columns of every input side by side, as
+    f32; all axes behind the first are columns, and 0 stands for those that are missing."""
     widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
     parts: list[Value] = []
     for x, width in zip(node.inputs, widths, strict=True):
@@ -112,13 +116,14 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::FeatureVectorizer")
 def infer_feature_vectorizer(node: Node) -> list[Type]:
+    """FeatureVectorizer-1: f32 [rows, the sum of the widths]."""
     widths = node.attributes.get("inputdimensions")
     return [TensorType(F32, (rows_of(node), sum(widths) if widths else ANY))]
 
 
 @expands("ai.onnx.ml::OneHotEncoder", target="ir")
 def one_hot_encoder(b: Builder, node: Node) -> Result:
-    """A new last axis with a 1 at the category's place."""
+    """OneHotEncoder-1: a new last axis with a 1 at the category's place."""
     (x,) = node.inputs
     assert x is not None
     categories = numbers(node, "cats_int64s")
@@ -130,7 +135,8 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::LabelEncoder", target="ir")
 def label_encoder(b: Builder, node: Node) -> Result:
-    """The value beside the key that equals the element, the default where there is none."""
+    """LabelEncoder (1 to 4): the value beside the key that equals the element, the default where
+    there is none."""
     (x,) = node.inputs
     assert x is not None
     keys, values, default = mapping(node)
@@ -176,7 +182,7 @@ def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarra
 
 @expands("ai.onnx.ml::CategoryMapper", target="ir")
 def category_mapper(b: Builder, node: Node) -> Result:
-    """Refused: one side of it are strings."""
+    """CategoryMapper-1: refused: one side of it are strings."""
     raise Refused(STRINGS)
 
 

@@ -26,7 +26,7 @@ from bridge.operators.ml.scores import (
 
 @expands("ai.onnx.ml::LinearRegressor", target="ir")
 def linear_regressor(b: Builder, node: Node) -> Result:
-    """x * coefficients' + intercepts."""
+    """LinearRegressor-1: x * coefficients' + intercepts."""
     (x,) = node.inputs
     assert x is not None
     scores = _scores(b, node, as_float(b, x), node.attributes["targets"])
@@ -35,12 +35,14 @@ def linear_regressor(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::LinearRegressor")
 def infer_linear_regressor(node: Node) -> list[Type]:
+    """LinearRegressor-1: f32 [rows, targets]."""
     return [TensorType(F32, (rows_of(node), node.attributes["targets"]))]
 
 
 @expands("ai.onnx.ml::LinearClassifier", target="ir")
 def linear_classifier(b: Builder, node: Node) -> Result:
-    """Labels and scores; a single row of coefficients decides between two labels."""
+    """LinearClassifier-1: labels and scores; a single row of coefficients decides between two
+    labels."""
     (x,) = node.inputs
     assert x is not None
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
@@ -69,7 +71,8 @@ def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
 
 @expands("ai.onnx.ml::SVMRegressor", target="ir")
 def svm_regressor(b: Builder, node: Node) -> Result:
-    """The sum of kernels with the support vectors, weighted; the sign of it for `one_class`."""
+    """SVMRegressor-1: the sum of kernels with the support vectors, weighted; the sign of it for
+    `one_class`."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes
@@ -90,6 +93,7 @@ def svm_regressor(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::SVMRegressor")
 def infer_svm_regressor(node: Node) -> list[Type]:
+    """SVMRegressor-1: f32 [rows, 1]."""
     return [TensorType(F32, (rows_of(node), 1))]
 
 
@@ -116,8 +120,8 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
 
 @expands("ai.onnx.ml::SVMClassifier", target="ir")
 def svm_classifier(b: Builder, node: Node) -> Result:
-    """The winner of the one-against-one machines with their scores or the probabilities of all
-    classes, or the scores of linear ones."""
+    """SVMClassifier-1: the winner of the one-against-one machines with their scores or the
+    probabilities of all classes, or the scores of linear ones."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes
@@ -157,6 +161,7 @@ def svm_classifier(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::SVMClassifier")
 def infer_svm_classifier(node: Node) -> list[Type]:
+    """SVMClassifier-1: labels [rows] and scores [rows, classes, or pairs of classes]."""
     attributes = node.attributes
     names = attributes.get("classlabels_strings")
     classes = len(names or attributes["classlabels_ints"])

@@ -247,7 +247,7 @@ def _features(b: Builder, x: Value) -> Value:
 
 @expands("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
 def regressor(b: Builder, node: Node) -> Result:
-    """The aggregated weights, plus the base values."""
+    """TreeEnsembleRegressor (1 to 5): the aggregated weights, plus the base values."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes
@@ -262,13 +262,14 @@ def regressor(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::TreeEnsembleRegressor")
 def infer_regressor(node: Node) -> list[Type]:
+    """TreeEnsembleRegressor (1 to 5): f32 [rows, targets]."""
     targets = node.attributes.get("n_targets") or max(node.attributes["target_ids"]) + 1
     return [TensorType(F32, (rows_of(node), targets))]
 
 
 @expands("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
-    """The aggregated weights."""
+    """TreeEnsemble-5: the aggregated weights."""
     (x,) = node.inputs
     assert x is not None
     how = AGGREGATES[node.attributes["aggregate_function"]]
@@ -279,7 +280,8 @@ def ensemble(b: Builder, node: Node) -> Result:
 
 @expands("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
 def classifier(b: Builder, node: Node) -> Result:
-    """Labels and scores. With weights for one class only, that one decides between two labels."""
+    """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
+    one decides between two labels."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes
@@ -305,6 +307,7 @@ def classifier(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::TreeEnsembleClassifier")
 def infer_classifier(node: Node) -> list[Type]:
+    """TreeEnsembleClassifier (1 to 5): labels [rows] and scores [rows, classes]."""
     attributes = node.attributes
     names = attributes.get("classlabels_strings")
     labels, ids = len(names or attributes["classlabels_int64s"]), set(attributes["class_ids"])

@@ -57,7 +57,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
 
 @expands("AdaptiveAvgPool", target="onnx")
 def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """Over uneven windows a product with a matrix for each axis."""
+    """AdaptiveAvgPool-8: over uneven windows a product with a matrix for each axis."""
     data, output = node.inputs
     assert data is not None and output is not None
     outputs, rank = integers(output), ranks(node, 0)[0]
@@ -79,8 +79,8 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("AdaptiveMaxPool", target="onnx")
 def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """Indices count within one channel. Over uneven windows the maxima of one axis after the
-    other, each among the windows in a new axis."""
+    """AdaptiveMaxPool-8: indices count within one channel. Over uneven windows the maxima of one
+    axis after the other, each among the windows in a new axis."""
     data, output = node.inputs
     assert data is not None and output is not None
     outputs, rank = integers(output), ranks(node, 0)[0]
@@ -108,6 +108,7 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
 
 @infers("AdaptiveAvgPool", "AdaptiveMaxPool")
 def infer_adaptive_pool(node: Node) -> list[Type]:
+    """AdaptiveAvgPool, AdaptiveMaxPool: batch and channels, and the sizes that input 1 holds."""
     data = first(node)
     shape: Shape = None
     if data.shape is not None:

@@ -34,6 +34,8 @@ from bridge.operators.nn.windows import (
 
 @expands("AveragePool", target="ir")
 def average_pool_to_ir(b: Builder, node: Node) -> Result:
+    """AveragePool (1 to 25) as AvgPool-14: rounding up is "ceil_torch", and counts no padding that
+    it adds."""
     data = node.inputs[0]
     assert data is not None
     attributes, include = window_of(node), node.attributes["count_include_pad"]
@@ -58,8 +60,8 @@ def _with_padding(
 
 @expands("AveragePool", target="onnx")
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
-    """Before operator set 19 there are no dilations, not even of 1; before 22 the last window may
-    start in the padding where sizes round up."""
+    """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
+    before 22 the last window may start in the padding where sizes round up."""
     data, window = node.inputs[0], window_of(node)
     assert b.target is not None and data is not None
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
@@ -76,6 +78,8 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 
 @expands("AvgPool", target="onnx")
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
+    """AvgPool-1 and AvgPool-14 as AveragePool: `exclude_pad` turned round, three ways of rounding
+    in two."""
     data = node.inputs[0]
     assert data is not None
     attributes, rounding = window_for_onnx(node)
@@ -105,4 +109,5 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
 
 @infers("AveragePool", "AvgPool", "LpPool")
 def infer_pool(node: Node) -> list[Type]:
+    """AveragePool, AvgPool, LpPool: batch and channels, and the number of windows."""
     return [pooled(node)]

@@ -77,6 +77,8 @@ def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
 
 @expands("Conv", target="ir")
 def conv_to_ir(b: Builder, node: Node) -> Result:
+    """Conv (1 to 25) as Convolution-1 or GroupConvolution-1, which have no bias; groups are an axis
+    of the filters."""
     data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and filters is not None
     rank = spatial_rank(node, filters)
@@ -94,7 +96,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
-    """onnxruntime takes no dilations beside auto_pad."""
+    """Conv (1 to 22): onnxruntime takes no dilations beside auto_pad."""
     attributes = dict(node.attributes)
     data, filters = node.inputs[:2]
     assert data is not None and filters is not None
@@ -115,6 +117,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("GroupConvolution", target="onnx")
 def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    """GroupConvolution-1 as Conv: the axis of groups is joined with that of output channels."""
     data, filters = node.inputs
     assert filters is not None
     joined, group = join_groups(b, filters)
@@ -123,6 +126,8 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("ConvTranspose", target="ir")
 def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
+    """ConvTranspose (1 to 25) as (Group)ConvolutionBackpropData-1: SAME means another padding
+    there."""
     data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and filters is not None
     rank = spatial_rank(node, filters)
@@ -171,6 +176,8 @@ def _same_pads(
 
 @expands("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
 def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
+    """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1 as ConvTranspose; a computed output
+    shape is padded to."""
     data, filters, output = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and filters is not None
     group = 1
@@ -203,6 +210,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("DeformConv", target="ir")
 def deform_conv_to_ir(b: Builder, node: Node) -> Result:
+    """DeformConv (19 to 25) as DeformableConvolution-8, with a bias behind it."""
     data, filters, offset = node.inputs[:3]
     assert filters is not None
     rank = spatial_rank(node, filters)
@@ -216,6 +224,8 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("DeformableConvolution", target="onnx")
 def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    """DeformableConvolution-1 and -8 as DeformConv; without bilinear padding its offsets are
+    clamped."""
     data, offset, filters = node.inputs[:3]
     assert data is not None and offset is not None and filters is not None
     attributes = full_attributes(node, spatial_rank(node, filters))
@@ -292,18 +302,21 @@ def explicitly_padded(
 
 @infers("Conv", "BinaryConvolution", "DeformConv")
 def infer_conv(node: Node) -> list[Type]:
+    """Conv, DeformConv, BinaryConvolution: batch, the filters' output channels, and the windows."""
     data = first(node)
     return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 1, 2))]
 
 
 @infers("DeformableConvolution")
 def infer_deformable_convolution(node: Node) -> list[Type]:
+    """DeformableConvolution: like Conv; the filters are input 2."""
     data = first(node)
     return [TensorType(data.element, convolved(node, data.shape, first(node, 2).shape, 1, 2))]
 
 
 @infers("GroupConvolution")
 def infer_group_convolution(node: Node) -> list[Type]:
+    """GroupConvolution: like Conv; filters are [groups, outputs, inputs, …]."""
     data = first(node)
     return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 2, 3))]
 
@@ -348,6 +361,8 @@ def _backprop(
 
 @infers("ConvTranspose")
 def infer_conv_transpose(node: Node) -> list[Type]:
+    """ConvTranspose: batch, the filters' axis 1 times the groups, and `output_shape` or what
+    strides and pads give."""
     filters = first(node, 1).shape
     kernel = filters[2:] if filters else node.attributes.get("kernel_shape")
     out = filters[1] if filters else ANY
@@ -362,6 +377,8 @@ def infer_conv_transpose(node: Node) -> list[Type]:
 
 @infers("ConvolutionBackpropData")
 def infer_convolution_backprop_data(node: Node) -> list[Type]:
+    """ConvolutionBackpropData: batch, the filters' axis 1, and the output shape of input 2 or what
+    strides and pads give."""
     filters = first(node, 1).shape
     kernel = filters[2:] if filters else None
     return _backprop(node, filters[1] if filters else ANY, kernel, _output_shape(node), False)
@@ -369,6 +386,8 @@ def infer_convolution_backprop_data(node: Node) -> list[Type]:
 
 @infers("GroupConvolutionBackpropData")
 def infer_group_convolution_backprop_data(node: Node) -> list[Type]:
+    """GroupConvolutionBackpropData: like the one without groups; filters are [groups, inputs,
+    outputs, …]."""
     filters = first(node, 1).shape
     out: Dim = ANY
     if filters and isinstance(filters[0], int) and isinstance(filters[2], int):

@@ -17,6 +17,7 @@ from bridge.operators import Refused, Result, expands
 
 @expands("Dropout", target="ir")
 def dropout_to_ir(b: Builder, node: Node) -> Result:
+    """Dropout (1 to 22) at inference is a copy, and its mask all true; IR has none for training."""
     data, training = node.inputs[0], values_of(node.input(2))
     assert data is not None
     if node.input(2) is not None and (training is None or training.item()):
@@ -31,5 +32,6 @@ def dropout_to_ir(b: Builder, node: Node) -> Result:
 
 @infers("Dropout")
 def infer_dropout(node: Node) -> list[Type]:
+    """Dropout: the data, and a mask of its shape."""
     data = first(node)
     return [data, TensorType(BOOL, data.shape)]

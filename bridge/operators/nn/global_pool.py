@@ -16,6 +16,8 @@ from bridge.operators.nn.lp_pool import power_of, root_of
 
 @expands("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
 def global_pool_to_ir(b: Builder, node: Node) -> Result:
+    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks: reductions over the
+    space."""
     data = node.inputs[0]
     assert data is not None
     axes = b.constant(list(range(2, ranks(node, 0)[0])))
@@ -27,6 +29,8 @@ def global_pool_to_ir(b: Builder, node: Node) -> Result:
 
 @infers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def infer_global_pool(node: Node) -> list[Type]:
+    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool: batch and channels, and 1 for each other
+    axis."""
     data = first(node)
     if data.shape is None:
         return [data]

@@ -46,12 +46,14 @@ def root_of(b: Builder, total: Value, p: int) -> Value:
 
 @expands("LpPool", target="ir")
 def lp_pool_to_ir(b: Builder, node: Node) -> Result:
+    """LpPool (1 to 22), which IR lacks: an average of powers, times the window, and its root."""
     return _lp_pool(b, node, "AvgPool", exclude_pad=False)
 
 
 @expands("LpPool", target="onnx")
 def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
-    """Before operator set 18 sizes do not round up, and there are no dilations, not even of 1."""
+    """LpPool (1 to 22): before operator set 18 sizes do not round up, and there are no
+    dilations, not even of 1."""
     assert b.target is not None
     if b.target.opset >= 18:
         return None

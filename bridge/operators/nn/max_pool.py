@@ -78,6 +78,7 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 
 @expands("MaxPool", target="onnx")
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
+    """MaxPool-1, -8 and -14: ONNX rounds in fewer ways and counts through the whole tensor."""
     data = node.inputs[0]
     assert data is not None
     attributes, rounding = window_for_onnx(node)
@@ -121,5 +122,6 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
 
 @infers("MaxPool")
 def infer_max_pool(node: Node) -> list[Type]:
+    """MaxPool: batch and channels, and the number of windows; the indices likewise."""
     type = pooled(node)
     return [type, TensorType(node.attributes["index_element_type"], type.shape)]

@@ -20,7 +20,8 @@ from bridge.operators.nn.windows import window_of
 
 @expands("MaxUnpool", target="ir")
 def max_unpool_to_ir(b: Builder, node: Node) -> Result:
-    """Scatters into zeros of the size that pooling undoes, then adds zeros up to output_shape."""
+    """MaxUnpool (9 to 22): scatters into zeros of the size that pooling undoes, then adds zeros
+    up to output_shape."""
     data, indices, output = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and indices is not None
     attributes = window_of(node)
@@ -47,6 +48,7 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
 
 @infers("MaxUnpool")
 def infer_max_unpool(node: Node) -> list[Type]:
+    """MaxUnpool: the shape of input 2, or the data's before a pooling that left nothing over."""
     data = first(node)
     if node.input(2) is not None:
         known = sizes_in(node.input(2))

@@ -32,8 +32,8 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 
 @reads("BatchNormalization", format="onnx", until=13)
 def read_batch_normalization(b: Builder, node: Node) -> Result:
-    """Before operator set 14 further outputs meant training; before 9 statistics could be per
-    activation (`spatial` = 0)."""
+    """BatchNormalization (1 to 13): before operator set 14 further outputs meant training;
+    before 9 statistics could be per activation (`spatial` = 0)."""
     if len(node.outputs) > 1:
         raise Refused("training outputs of BatchNormalization before operator set 14; export anew")
     if node.attributes.get("spatial", 1):
@@ -48,6 +48,7 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
 
 @expands("BatchNormalization", target="ir")
 def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """BatchNormalization (14 to 15): IR's BatchNormInference-5 takes one type and no training."""
     data, *parameters = [v for v in node.inputs if v is not None]
     attributes = node.attributes
     if attributes["training_mode"]:
@@ -65,7 +66,7 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("BatchNormalization", target="onnx")
 def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
-    """Training has another form before operator set 14."""
+    """BatchNormalization (1 to 15): training has another form before operator set 14."""
     assert b.target is not None
     if b.target.opset >= 14 or not node.attributes["training_mode"]:
         return None
@@ -99,6 +100,7 @@ def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
 
 @expands("InstanceNormalization", target="ir")
 def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """InstanceNormalization (1 to 22): an MVN, and for each channel a scale and a bias."""
     data, scale, bias = node.inputs
     assert data is not None and scale is not None and bias is not None
     rank = ranks(node, 0)[0]
@@ -115,6 +117,8 @@ def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
 
 @expands("LayerNormalization", target="ir")
 def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """LayerNormalization-17, which IR lacks: an MVN, a scale and a bias; statistics are computed
+    where asked for."""
     data, scale, bias = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and scale is not None
     axes = b.constant(axes_from(node))
@@ -138,7 +142,8 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("RMSNormalization", target="ir")
 def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """The standard's function body, without its casts where they change nothing."""
+    """RMSNormalization-23: the standard's function body, without its casts where they change
+    nothing."""
     data, scale = given(node, 0, 1)
     wide = cast(b, data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
@@ -159,6 +164,7 @@ def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> V
 
 @expands("MeanVarianceNormalization", target="ir")
 def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
+    """MeanVarianceNormalization (9 to 13) as MVN-6, with ONNX's epsilon outside of the root."""
     axes = b.constant(list(node.attributes["axes"]))
     return b.op(
         "MVN", node.inputs[0], axes, eps=1e-9, eps_mode="OUTSIDE_SQRT", normalize_variance=True
@@ -182,6 +188,7 @@ def read_mvn(b: Builder, node: Node) -> Result:
 
 @expands("MVN", target="onnx")
 def mvn_to_onnx(b: Builder, node: Node) -> Result:
+    """MVN-6, written out: its epsilon is inside or outside of the root."""
     data, axes = node.inputs
     assert axes is not None
     axes = as_i64(b, axes)
@@ -197,7 +204,8 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
 
 @reads("GroupNormalization", format="onnx", since=18, until=20)
 def read_group_normalization(b: Builder, node: Node) -> Result:
-    """Operator set 18 has a scale and a bias for each group, 21 for each channel."""
+    """GroupNormalization (18 to 20): operator set 18 has a scale and a bias for each group, 21
+    for each channel."""
     data, scale, bias = node.inputs
     assert data is not None and scale is not None and bias is not None
     groups = node.attributes["num_groups"]
@@ -212,7 +220,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 
 @expands("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """IR computes in f32 what ONNX may in a narrower stash_type; OpenVINO takes no bf16."""
+    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type;
+    OpenVINO takes no bf16."""
     data, *parameters = (v for v in node.inputs if v is not None)
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
@@ -236,7 +245,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
-    """Over other axes than the channels, by an average of squares over a window."""
+    """LRN (1 to 13): over other axes than the channels, by an average of squares over a window."""
     data, axes = node.inputs[0], node.input(1)
     if axes is None:
         return None
@@ -263,7 +272,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("LpNormalization", target="ir")
 def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """Vectors of length 0 stay 0."""
+    """LpNormalization (1 to 22): vectors of length 0 stay 0."""
     data = node.inputs[0]
     axis = b.constant([node.attributes["axis"]])
     norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
@@ -286,6 +295,7 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("GRN", target="onnx")
 def grn_to_onnx(b: Builder, node: Node) -> Result:
+    """GRN-1, which ONNX lacks: the data over the root of its sum of squares in all channels."""
     data = node.inputs[0]
     total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
     total = b.op("Add", total, b.like(node.attributes["bias"], total))
@@ -300,12 +310,14 @@ infers(
 
 @infers("BatchNormalization")
 def infer_batch_normalization(node: Node) -> list[Type]:
+    """BatchNormalization: the data, and statistics like the mean that it is given."""
     mean = first(node, 3)
     return [first(node), mean, mean]
 
 
 @infers("LayerNormalization")
 def infer_layer_normalization(node: Node) -> list[Type]:
+    """LayerNormalization: the data, and statistics with 1 from `axis` on."""
     data = first(node)
     shape: Shape = None
     if data.shape is not None:

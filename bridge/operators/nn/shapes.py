@@ -88,6 +88,7 @@ def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: i
 
 
 def pooled(node: Node) -> TensorType:
+    """The type after a pooling: batch, channels, and the number of windows along each axis."""
     data = first(node)
     kernel = node.attributes["kernel_shape"]
     require(data.shape is None or len(data.shape) > 2)
@@ -100,5 +101,6 @@ def pooled(node: Node) -> TensorType:
 
 
 def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
+    """The sizes that a vector holds, as far as they are known; None where none is."""
     content = None if value is None else value.content
     return None if content is None else tuple(ANY if dim is None else dim for dim in content)

@@ -17,9 +17,9 @@ ZERO_TOLERANCE = 1e-4
 
 @expands("FakeQuantize", target="onnx")
 def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
-    """Clip, scale to 0 ... levels - 1, round half to even, scale to the output's range. With 256
-    levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for which engines have
-    integer kernels."""
+    """FakeQuantize-1: Clip, scale to 0 ... levels - 1, round half to even, scale to the output's
+    range. With 256 levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for
+    which engines have integer kernels."""
     data, *limits = node.inputs
     assert data is not None
     element, steps = data.element, node.attributes["levels"] - 1
@@ -94,6 +94,7 @@ infers("FakeConvert")(same)
 
 @infers("FakeQuantize")
 def infer_fake_quantize(node: Node) -> list[Type]:
+    """FakeQuantize: the data's shape and those of the limits broadcast."""
     data = first(node)
     shape = broadcast(data.shape, *(first(node, i).shape for i in range(1, 5)))
     return [TensorType(data.element, shape)]

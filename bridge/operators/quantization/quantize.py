@@ -126,11 +126,15 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
 
 @expands("QuantizeLinear", target="onnx")
 def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    """QuantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
+    out."""
     return _quantized(b, node) if _needs_newer(b, node, _target_of(node)) else None
 
 
 @expands("DequantizeLinear", target="onnx")
 def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
+    """DequantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
+    out."""
     data = node.inputs[0]
     assert data is not None
     return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
@@ -138,6 +142,7 @@ def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
 
 @expands("QuantizeLinear", target="ir")
 def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    """QuantizeLinear (10 to 25), which IR lacks: divided, rounded, shifted and clipped."""
     return _quantized(b, node)
 
 
@@ -179,6 +184,7 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
 
 @expands("DequantizeLinear", target="ir")
 def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
+    """DequantizeLinear (10 to 25), which IR lacks: shifted and scaled."""
     return _dequantized(b, node)
 
 
@@ -196,6 +202,7 @@ def _dequantized(b: Builder, node: Node) -> Value:
 
 @expands("QLinearConv", target="ir")
 def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
+    """QLinearConv-10, which IR lacks: a Conv between DequantizeLinear and QuantizeLinear."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.inputs[:8]
     assert x_scale is not None and w_scale is not None
     data = b.op("DequantizeLinear", x, x_scale, x_zero)
@@ -209,7 +216,8 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("QLinearMatMul", target="ir")
 def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
-    """Scales lie along the rows of `a` and of the result, and along the columns of `b`."""
+    """QLinearMatMul (10 to 21): scales lie along the rows of `a` and of the result, and along
+    the columns of `b`."""
     x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = node.inputs[:8]
     left = b.op("DequantizeLinear", x, x_scale, x_zero, axis=-2)
     right = b.op("DequantizeLinear", y, y_scale, y_zero, axis=-1)
@@ -218,7 +226,7 @@ def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("ConvInteger", target="ir")
 def conv_integer_to_ir(b: Builder, node: Node) -> Result:
-    """In f32, which is exact up to sums of 2^24."""
+    """ConvInteger-10: in f32, which is exact up to sums of 2^24."""
     x, w, x_zero, w_zero = node.inputs[0], node.inputs[1], node.input(2), node.input(3)
     assert x is not None and w is not None
     data, filters = cast(b, x, F32), cast(b, w, F32)
@@ -232,17 +240,20 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
 
 @infers("ConvInteger")
 def infer_conv_integer(node: Node) -> list[Type]:
+    """ConvInteger: like Conv, i32."""
     return [TensorType(I32, convolved(node, first(node).shape, first(node, 1).shape, 1, 2))]
 
 
 @infers("QLinearConv")
 def infer_qlinear_conv(node: Node) -> list[Type]:
+    """QLinearConv: like Conv, of the type of the output's zero point."""
     shape = convolved(node, first(node).shape, first(node, 3).shape, 1, 2)
     return [TensorType(first(node, 7).element, shape)]
 
 
 @infers("QuantizeLinear")
 def infer_quantize_linear(node: Node) -> list[Type]:
+    """QuantizeLinear: the data's shape, of `output_dtype` or the zero point's type (else u8)."""
     zero_point = node.input(2)
     element = U8 if zero_point is None else zero_point.element
     return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
@@ -250,15 +261,18 @@ def infer_quantize_linear(node: Node) -> list[Type]:
 
 @infers("DequantizeLinear")
 def infer_dequantize_linear(node: Node) -> list[Type]:
+    """DequantizeLinear: the data's shape, of `output_dtype` or the scale's type."""
     element = node.attributes.get("output_dtype") or first(node, 1).element
     return [TensorType(element, first(node).shape)]
 
 
 @infers("DynamicQuantizeLinear")
 def infer_dynamic_quantize_linear(node: Node) -> list[Type]:
+    """DynamicQuantizeLinear: u8 of the data's shape, an f32 scale, a u8 zero point."""
     return [TensorType(U8, first(node).shape), TensorType(F32, ()), TensorType(U8, ())]
 
 
 @infers("QLinearMatMul")
 def infer_qlinear_matmul(node: Node) -> list[Type]:
+    """QLinearMatMul: like MatMul, of the type of the output's zero point."""
     return [TensorType(first(node, 7).element, product(first(node).shape, first(node, 3).shape))]

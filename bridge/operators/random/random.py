@@ -29,7 +29,8 @@ def uniform_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("RandomNormal", "RandomNormalLike", target="ir")
 def normal_to_ir(b: Builder, node: Node) -> Result:
-    """The Box-Muller transform of two uniform variables."""
+    """RandomNormal (1 to 22) and RandomNormalLike (1 to 22): the Box-Muller transform of two
+    uniform variables."""
     element = _element(node)
     dims = _shape(b, node)
     # From above 0, so that the logarithm is finite.
@@ -43,8 +44,8 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
 
 @expands("Bernoulli", target="ir")
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
-    """1 where a uniform number is below the probability. (The standard's function body has it the
-    wrong way round: above.)"""
+    """Bernoulli (15 to 22): 1 where a uniform number is below the probability. (The standard's
+    function body has it the wrong way round: above.)"""
     (x,) = node.inputs
     assert x is not None
     drawn = F64 if x.element is F64 else F32
@@ -162,22 +163,27 @@ def _onnx_seed(node: Node) -> dict[str, float]:
 
 @infers("RandomNormal", "RandomUniform")
 def infer_of_shape(node: Node) -> list[TensorType]:
+    """RandomNormal, RandomUniform: the attributes' shape and type."""
     return [TensorType(node.attributes["dtype"], tuple(node.attributes["shape"]))]
 
 
 @infers("RandomNormalLike", "RandomUniformLike", "Bernoulli")
 def infer_like(node: Node) -> list[TensorType]:
+    """RandomNormalLike, RandomUniformLike, Bernoulli: the input's shape, of `dtype` or its own
+    type."""
     x = first(node)
     return [TensorType(node.attributes.get("dtype") or x.element, x.shape)]
 
 
 @infers("ir::RandomUniform")
 def infer_ir_uniform(node: Node) -> list[TensorType]:
+    """ir::RandomUniform: the shape that input 0 holds."""
     return [TensorType(node.attributes["output_type"], shape_in(node.input(0)))]
 
 
 @infers("Multinomial")
 def infer_multinomial(node: Node) -> list[TensorType]:
+    """Multinomial: [batch, sample_size]."""
     shape = first(node).shape
     batch = ANY if shape is None else shape[0]
     return [TensorType(node.attributes["dtype"], (batch, node.attributes["sample_size"]))]
@@ -185,6 +191,7 @@ def infer_multinomial(node: Node) -> list[TensorType]:
 
 @infers("ir::Multinomial")
 def infer_ir_multinomial(node: Node) -> list[TensorType]:
+    """ir::Multinomial: [batch, number of samples, which input 1 holds]."""
     shape = first(node).shape
     batch = ANY if shape is None else shape[0]
     count = known_integers(node.input(1))

@@ -10,7 +10,8 @@ from bridge.operators.recurrent.recurrent import dim_of
 
 @infers("CausalConvWithState")
 def infer_causal_conv(node: Node) -> list[TensorType]:
-    """The output is like the input [batch, channels, length], the state has kernel - 1 elements."""
+    """CausalConvWithState-27: the output is like the input [batch, channels, length], the state
+    has kernel - 1 elements."""
     x, weight = first(node), first(node, 1)
     batch, channels = dim_of(node, 0, 0), dim_of(node, 0, 1)
     require(weight.shape is None or len(weight.shape) > 0)

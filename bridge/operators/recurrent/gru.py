@@ -94,7 +94,7 @@ def _step(
 
 @expands("GRUSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """GRU."""
+    """GRUSequence-5: GRU."""
     x, h, lengths, w, r, bias = node.inputs
     assert x is not None and h is not None and w is not None and r is not None
     linear = node.attributes["linear_before_reset"]
@@ -106,7 +106,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("GRUCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """GRU over one step."""
+    """GRUCell-3: GRU over one step."""
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     linear = node.attributes["linear_before_reset"]

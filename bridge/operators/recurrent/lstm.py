@@ -81,7 +81,7 @@ def lstm_step(
 
 @expands("LSTMSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """LSTM."""
+    """LSTMSequence-5: LSTM."""
     x, h, c, lengths, w, r, bias = node.inputs
     assert x is not None and h is not None and c is not None and w is not None and r is not None
     weights = [_onnx_gates(b, node, v, 1) for v in (w, r, bias)]

@@ -66,6 +66,7 @@ class Layer:
 
     @property
     def same_activations(self) -> bool:
+        """Whether both directions have the same activations."""
         return len(set(self.activations)) == 1
 
 
@@ -496,8 +497,8 @@ def _hidden(node: Node) -> Dim:
 
 @infers("LSTM", "GRU", "RNN")
 def infer_onnx_layer(node: Node) -> list[TensorType]:
-    """Y [seq, directions, batch, hidden] and the states [directions, batch, hidden]; with
-    `layout` 1 the batch comes first."""
+    """GRU (1 to 22), LSTM (1 to 22) and RNN (1 to 22): Y [seq, directions, batch, hidden] and
+    the states [directions, batch, hidden]; with `layout` 1 the batch comes first."""
     element = first(node).element
     ways = 2 if node.attributes["direction"] == "bidirectional" else 1
     hidden = _hidden(node)
@@ -513,7 +514,8 @@ def infer_onnx_layer(node: Node) -> list[TensorType]:
 
 @infers("LSTMSequence", "GRUSequence", "RNNSequence")
 def infer_ir_sequence(node: Node) -> list[TensorType]:
-    """Y [batch, directions, seq, hidden] and the states [batch, directions, hidden]."""
+    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: Y [batch, directions, seq, hidden] and
+    the states [batch, directions, hidden]."""
     element = first(node).element
     ways = 2 if node.attributes["direction"] == "bidirectional" else 1
     hidden = node.attributes["hidden_size"]
@@ -524,6 +526,6 @@ def infer_ir_sequence(node: Node) -> list[TensorType]:
 
 @infers("LSTMCell", "GRUCell", "RNNCell")
 def infer_ir_cell(node: Node) -> list[TensorType]:
-    """The states, [batch, hidden]."""
+    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: the states, [batch, hidden]."""
     state = TensorType(first(node).element, (dim_of(node, 0, 0), node.attributes["hidden_size"]))
     return [state, state]

@@ -46,7 +46,7 @@ def _step(
 
 @expands("RNNSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """RNN."""
+    """RNNSequence-5: RNN."""
     x, h, lengths, w, r, bias = node.inputs
     assert x is not None and h is not None and w is not None and r is not None
     return from_sequence(b, node, "RNN", x, (h,), lengths, [w, r, doubled_bias(b, bias)])
@@ -54,7 +54,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("RNNCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """RNN over one step."""
+    """RNNCell-1: RNN over one step."""
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     doubled = doubled_bias(b, bias)

@@ -26,7 +26,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
 
 @expands("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
-    """OpenVINO wants the axis to be a scalar."""
+    """CumSum (11 to 14): OpenVINO wants the axis to be a scalar."""
     x, axis = node.inputs
     assert axis is not None
     if axis.rank == 0:
@@ -37,7 +37,8 @@ def scalar_axis(b: Builder, node: Node) -> Result:
 @expands("CumProd", target="ir")
 @expands("CumProd", target="onnx")
 def cum_prod(b: Builder, node: Node) -> Result:
-    """Along the axis that is given; where it is computed, along each, of which one is picked."""
+    """CumProd-26: along the axis that is given; where it is computed, along each, of which one
+    is picked."""
     x, given = node.inputs
     assert x is not None and given is not None and b.target is not None
     if b.target.format == "onnx" and b.target.opset >= 26:
@@ -75,7 +76,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
 
 @expands("CumSum", target="onnx")
 def onnx_axis(b: Builder, node: Node) -> Result:
-    """ONNX's axis is i32 or i64."""
+    """CumSum (11 to 14): ONNX's axis is i32 or i64."""
     x, axis = node.inputs
     assert axis is not None
     if axis.element is None or axis.element.name in ("i32", "i64"):
@@ -85,6 +86,7 @@ def onnx_axis(b: Builder, node: Node) -> Result:
 
 @knows("CumSum")
 def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
+    """CumSum: the sums so far of a vector, where the type holds them."""
     content = numbers_of(node.inputs[0])
     if content is None or first(node).rank != 1:
         return None

@@ -41,8 +41,8 @@ ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
 
 @reads(*IR, format="ir")
 def read_reduction(b: Builder, node: Node) -> Result:
-    """IR reduces nothing where the axes are empty; its axes may be a scalar and of any integer
-    type."""
+    """Reductions of IR (ReduceSum-1, ReduceL1-4 and the like) reduce nothing where the axes are
+    empty; the axes may be a scalar and of any integer type."""
     data, axes = node.inputs
     assert axes is not None
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
@@ -194,8 +194,8 @@ def _axes_as_attribute(b: Builder, node: Node) -> Result:
 
 @expands(*ALL, target="ir")
 def reduction_to_ir(b: Builder, node: Node) -> Result:
-    """IR's reductions have their axes as an input, reduce nothing where they are empty, and are
-    fewer than ONNX's."""
+    """Reductions (ReduceSum and the like, 1 to 20): IR's have their axes as an input, reduce
+    nothing where they are empty, and are fewer than ONNX's."""
     steps = (
         _empty_axes,
         _all_axes,
@@ -212,7 +212,8 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
 
 @expands(*ALL, target="onnx")
 def reduction_to_onnx(b: Builder, node: Node) -> Result:
-    """ONNX has no logical reductions, and wants most axes as attributes before operator set 18."""
+    """Reductions (ReduceSum-1, ReduceL1-4 and the like): ONNX has no logical ones, and wants most
+    axes as attributes before operator set 18."""
     made = _empty_axes(b, node)
     if made is None and node.op in ("ReduceLogicalAnd", "ReduceLogicalOr"):
         made = _logical(b, node)
@@ -255,6 +256,7 @@ _REDUCTIONS: dict[str, Callable[[tuple[Number, ...]], Number]] = {
 
 @knows(*_REDUCTIONS)
 def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
+    """Reductions of a vector or a scalar of known numbers."""
     data = node.inputs[0]
     content = numbers_of(data)
     if content is None or data is None or data.rank is None or data.rank > 1:
@@ -275,6 +277,7 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
     "ReduceSumSquare",
 )  # fmt: skip
 def infer_reduction(node: Node) -> list[TensorType]:
+    """Reductions: without `axes`, or with 1 in their place."""
     data = first(node)
     return [TensorType(data.element, reduced(node, data.shape))]
 

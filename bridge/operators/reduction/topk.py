@@ -25,7 +25,8 @@ def read_top_k_1(b: Builder, node: Node) -> Result:
 
 @expands("TopK", target="ir")
 def top_k(b: Builder, node: Node) -> Result:
-    """IR's k is a scalar; `stable` puts the lower index first among equals, as ONNX does."""
+    """TopK (1 to 24): IR's k is a scalar; `stable` puts the lower index first among equals, as
+    ONNX does."""
     x, k = node.inputs
     assert k is not None
     return b.ops(
@@ -56,7 +57,8 @@ def ir_top_k(b: Builder, node: Node) -> Result:
 
 @expands("ArgMax", "ArgMin", target="ir")
 def arg(b: Builder, node: Node) -> Result:
-    """The index of a TopK with k = 1; for the last one among equals, of the reversed input."""
+    """ArgMax (1 to 13) and ArgMin (1 to 13): the index of a TopK with k = 1; for the last one
+    among equals, of the reversed input."""
     (x,) = node.inputs
     assert x is not None
     axis, last = node.attributes["axis"], node.attributes["select_last_index"]
@@ -76,6 +78,7 @@ def arg(b: Builder, node: Node) -> Result:
 
 @infers("ArgMax", "ArgMin")
 def infer_arg(node: Node) -> list[TensorType]:
+    """ArgMax, ArgMin: i64, without `axis`, or with 1 in its place."""
     shape = first(node).shape
     if shape is None:
         return [TensorType(I64)]
@@ -98,12 +101,14 @@ def selected(node: Node) -> Shape:
 
 @infers("TopK")
 def infer_top_k(node: Node) -> list[TensorType]:
+    """TopK: k along `axis`; the indices are i64."""
     shape = selected(node)
     return [TensorType(first(node).element, shape), TensorType(I64, shape)]
 
 
 @infers("ir::TopK")
 def infer_ir_top_k(node: Node) -> list[TensorType]:
+    """ir::TopK: k along `axis`; the indices are of the type that is named."""
     shape = selected(node)
     return [
         TensorType(first(node).element, shape),

@@ -26,18 +26,20 @@ def _is_plain(b: Builder, node: Node) -> bool:
 
 @expands("OptionalHasElement", target="onnx")
 def has_element(b: Builder, node: Node) -> Value | None:
-    """A tensor or a sequence is there, an input that is left out is not."""
+    """OptionalHasElement (15 to 28): a tensor or a sequence is there, an input that is left out
+    is not."""
     return b.constant(np.array(node.input(0) is not None)) if _is_plain(b, node) else None
 
 
 @expands("OptionalGetElement", target="onnx")
 def get_element(b: Builder, node: Node) -> Value | None:
-    """A tensor or a sequence is its own element."""
+    """OptionalGetElement (15 to 28): a tensor or a sequence is its own element."""
     return b.op("Identity", node.inputs[0]) if _is_plain(b, node) else None
 
 
 @infers("Optional")
 def infer_optional(node: Node) -> list[Type]:
+    """Optional: of the input's type, or of the type that it names."""
     value = node.input(0)
     type = node.attributes.get("type") if value is None else value.type
     return [] if type is None else [OptionalType(type)]
@@ -45,9 +47,11 @@ def infer_optional(node: Node) -> list[Type]:
 
 @infers("OptionalHasElement")
 def infer_optional_has_element(node: Node) -> list[Type]:
+    """OptionalHasElement: a bool scalar."""
     return [TensorType(BOOL, ())]
 
 
 @infers("OptionalGetElement")
 def infer_optional_get_element(node: Node) -> list[Type]:
+    """OptionalGetElement: what the optional holds, or the value itself."""
     return [held(node.input(0))]

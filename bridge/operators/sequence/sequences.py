@@ -36,17 +36,20 @@ def _item(node: Node) -> Type:
 
 @infers("SequenceConstruct")
 def infer_sequence_construct(node: Node) -> list[Type]:
+    """SequenceConstruct: a sequence of what all inputs are, joined."""
     types: list[Any] = [value.type for value in node.inputs if value is not None]
     return [SequenceType(reduce(join, types))]
 
 
 @infers("SequenceEmpty")
 def infer_sequence_empty(node: Node) -> list[Type]:
+    """SequenceEmpty: of tensors of `dtype` (default: f32)."""
     return [SequenceType(TensorType(node.attributes.get("dtype") or F32))]
 
 
 @infers("SequenceInsert")
 def infer_sequence_insert(node: Node) -> list[Type]:
+    """SequenceInsert: of what the elements and the new one are, joined."""
     whole, added = node.inputs[0], first(node, 1)
     if whole is not None and whole.producer is not None and whole.producer.op == "SequenceEmpty":
         return [SequenceType(added)]
@@ -55,16 +58,19 @@ def infer_sequence_insert(node: Node) -> list[Type]:
 
 @infers("SequenceErase")
 def infer_sequence_erase(node: Node) -> list[Type]:
+    """SequenceErase: a sequence of the same."""
     return [SequenceType(_item(node))]
 
 
 @infers("SequenceAt")
 def infer_sequence_at(node: Node) -> list[Type]:
+    """SequenceAt: an element."""
     return [_item(node)]
 
 
 @infers("SequenceLength")
 def infer_sequence_length(node: Node) -> list[Type]:
+    """SequenceLength: an i64 scalar."""
     return [TensorType(I64, ())]
 
 
@@ -79,6 +85,7 @@ def drops_axis(node: Node) -> bool:
 
 @infers("SplitToSequence")
 def infer_split_to_sequence(node: Node) -> list[Type]:
+    """SplitToSequence: parts along `axis`, without it where they are single and keepdims is 0."""
     whole, split = first(node), node.input(1)
     if whole.shape is None:
         return [SequenceType(TensorType(whole.element))]
@@ -104,6 +111,7 @@ def _part(dim: Dim, split: Value | None) -> Dim:
 
 @infers("ConcatFromSequence")
 def infer_concat_from_sequence(node: Node) -> list[Type]:
+    """ConcatFromSequence: the elements' shape with an open size at `axis`, which may be new."""
     item = _item(node)
     if not isinstance(item, TensorType) or item.shape is None:
         return [TensorType(item.element if isinstance(item, TensorType) else None)]

@@ -28,6 +28,7 @@ from bridge.neutral.types import (
 
 @infers("Concat")
 def infer_concat(node: Node) -> list[Type]:
+    """Concat: the sizes along `axis` are added, other dimensions are those of all inputs."""
     types = [first(node, index) for index in range(len(node.inputs))]
     element = next((t.element for t in types if t.element is not None), None)
     shapes = [t.shape for t in types if t.shape is not None]
@@ -45,6 +46,7 @@ def infer_concat(node: Node) -> list[Type]:
 
 @knows("Concat")
 def concat_content(node: Node) -> Content | None:
+    """Concat: the elements of all vectors in turn; of a vector of known length, unknown ones."""
     parts: list[int | str | None] = []
     for value in node.inputs:
         content = content_of(value)
@@ -59,12 +61,14 @@ def concat_content(node: Node) -> Content | None:
 
 @infers("Expand")
 def infer_expand(node: Node) -> list[Type]:
+    """Expand: the shape of the data and the one asked for, broadcast both ways."""
     data = first(node)
     return [TensorType(data.element, broadcast(data.shape, shape_in(node.inputs[1])))]
 
 
 @infers("Broadcast")
 def infer_broadcast(node: Node) -> list[Type]:
+    """Broadcast: the target shape; with the mode "bidirectional" as in Expand."""
     data, target = first(node), shape_in(node.inputs[1])
     if node.attributes["mode"] == "bidirectional":
         return [TensorType(data.element, broadcast(data.shape, target))]
@@ -73,6 +77,7 @@ def infer_broadcast(node: Node) -> list[Type]:
 
 @knows("Expand", "Broadcast")
 def expanded_content(node: Node) -> Content | None:
+    """Expand, Broadcast: one number as often as the result is long."""
     content = content_of(node.inputs[0])
     out = node.outputs[0].shape
     if content is None or len(content) != 1 or out is None or len(out) > 1:
@@ -84,12 +89,14 @@ def expanded_content(node: Node) -> Content | None:
 
 @infers("ConstantOfShape")
 def infer_constant_of_shape(node: Node) -> list[Type]:
+    """ConstantOfShape: the shape that input 0 holds, of the value's element type (default: f32)."""
     value = node.attributes.get("value")
     return [TensorType(F32 if value is None else value.element, shape_in(node.inputs[0]))]
 
 
 @knows("ConstantOfShape")
 def constant_of_shape_content(node: Node) -> Content | None:
+    """ConstantOfShape: the value as often as the result is long, where it is an integer."""
     value = node.attributes.get("value")
     out = node.outputs[0].shape
     if value is None or not value.element.is_integer or out is None or len(out) > 1:
@@ -102,6 +109,7 @@ def constant_of_shape_content(node: Node) -> Content | None:
 
 @infers("Tile")
 def infer_tile(node: Node) -> list[Type]:
+    """Tile: each dimension times its repeat; missing dimensions and repeats in front are 1."""
     data = first(node)
     repeats = content_of(node.inputs[1])
     length = length_of(node.inputs[1])
@@ -125,6 +133,7 @@ def infer_tile(node: Node) -> list[Type]:
 
 @infers("Range")
 def infer_range(node: Node) -> list[Type]:
+    """Range: a vector, as long as the ends say where they are known."""
     element = node.attributes.get("output_type") or first(node).element
     content = range_content(node)
     if content is not None:
@@ -150,6 +159,7 @@ def _float_count(node: Node) -> int | None:
 
 @knows("Range")
 def range_content(node: Node) -> Content | None:
+    """Range: the numbers, where the ends are known integers."""
     element = node.attributes.get("output_type") or first(node).element
     ends = [known_integers(value) for value in node.inputs]
     if any(end is None for end in ends) or element is None or not element.is_integer:

@@ -23,6 +23,7 @@ from bridge.operators.idioms import as_i64, concat, ranks, reshape, scalar, size
 
 @expands("EyeLike", target="ir")
 def eye_like_for_ir(b: Builder, node: Node) -> Value:
+    """EyeLike-9, which IR lacks: row and column numbers are compared."""
     x = node.inputs[0]
     assert x is not None
     element = node.attributes["dtype"] or x.element
@@ -57,7 +58,7 @@ def _distance(b: Builder, rows: Value, columns: Value) -> Value:
 @expands("Trilu", target="ir")
 @expands("Trilu", target="onnx")
 def trilu(b: Builder, node: Node) -> Value | None:
-    """Keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
+    """Trilu-14: keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
     assert b.target is not None
     if b.target.format == "onnx" and b.target.opset >= 14:
         return None
@@ -78,6 +79,7 @@ def trilu(b: Builder, node: Node) -> Value | None:
 
 @infers("Eye")
 def infer_eye(node: Node) -> list[Type]:
+    """Eye: [batch…, rows, columns]."""
     batch: Shape = () if node.input(3) is None else shape_in(node.inputs[3])
     if batch is None:
         return [TensorType(node.attributes["output_type"])]
@@ -88,6 +90,7 @@ def infer_eye(node: Node) -> list[Type]:
 
 @infers("EyeLike")
 def infer_eye_like(node: Node) -> list[Type]:
+    """EyeLike: the shape of the input, of `dtype` or its own element type."""
     data = first(node)
     return [TensorType(node.attributes.get("dtype") or data.element, data.shape)]
 

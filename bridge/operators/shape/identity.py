@@ -24,4 +24,5 @@ infers("Identity")(same)
 
 @knows("Identity")
 def same_content(node: Node) -> Content | None:
+    """Identity: the elements of its input."""
     return content_of(node.inputs[0])

@@ -46,6 +46,7 @@ def read_pad_2(b: Builder, node: Node) -> Value:
 
 @expands("Pad", target="ir")
 def pad_for_ir(b: Builder, node: Node) -> Value:
+    """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather."""
     x, pads, value, axes = (node.input(i) for i in range(4))
     assert x is not None and pads is not None
     if axes is not None:
@@ -106,6 +107,7 @@ def older_pad(b: Builder, node: Node) -> Value | None:
 
 @expands("ir::Pad", target="onnx")
 def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
+    """Pad-1 and Pad-12 as Pad: halves are joined; "symmetric", which ONNX lacks, is a Gather."""
     x, begin, end, value = (node.input(i) for i in range(4))
     assert x is not None and begin is not None and end is not None
     mode = node.attributes["pad_mode"]
@@ -167,6 +169,7 @@ def _mirrored(b: Builder, places: Value, count: Value) -> Value:
 
 @infers("CenterCropPad")
 def infer_center_crop_pad(node: Node) -> list[Type]:
+    """CenterCropPad: `axes` have the sizes that input 1 holds."""
     data = first(node)
     if data.shape is None:
         return [data]
@@ -199,6 +202,7 @@ def padded(dims: Shape, begin: Content | None, end: Content | None, axes: tuple[
 
 @infers("Pad")
 def infer_pad(node: Node) -> list[Type]:
+    """Pad: what `pads` says is added to `axes` at both ends."""
     data = first(node)
     if data.shape is None:
         return [data]
@@ -215,6 +219,7 @@ def infer_pad(node: Node) -> list[Type]:
 
 @infers("ir::Pad")
 def infer_ir_pad(node: Node) -> list[Type]:
+    """ir::Pad: what the two halves say is added to all axes."""
     data = first(node)
     begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
     axes = () if data.shape is None else tuple(range(len(data.shape)))

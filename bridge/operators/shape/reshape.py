@@ -53,7 +53,8 @@ def shape_part(b: Builder, node: Node) -> Value | None:
 
 @expands("Reshape", target="onnx")
 def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
-    """`allowzero`, which operator sets before 14 lack, means nothing for a shape without a 0."""
+    """Reshape (1 to 25): `allowzero`, which operator sets before 14 lack, means nothing for a
+    shape without a 0."""
     dims = integers(node.inputs[1])
     if not node.attributes["allowzero"]:
         return None
@@ -84,12 +85,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
 
 @expands("Size", target="ir")
 def size_for_ir(b: Builder, node: Node) -> Value:
+    """Size (1 to 25), which IR lacks: the product of the shape."""
     return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
 
 
 @expands("Flatten", target="ir")
 def flatten_for_ir(b: Builder, node: Node) -> Value:
-    """[d0 … dk, …] → [d0 · … · dk-1, the rest]."""
+    """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, the rest]."""
     x, axis = node.inputs[0], node.attributes["axis"]
     assert x is not None
     if axis == 0:
@@ -107,8 +109,9 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
 
 @expands("Squeeze", target="ir")
 def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """Without axes, those of size 1, where they are known, so that the rank is. Where the file
-    declares the rank and as many axes as that takes are 1 for certain, it is they."""
+    """Squeeze (1 to 25): without axes, those of size 1, where they are known, so that the rank
+    is. Where the file declares the rank and as many axes as that takes are 1 for certain, it is
+    they."""
     x = node.inputs[0]
     assert x is not None
     if node.input(1) is not None or x.shape is None:
@@ -121,7 +124,8 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
 
 @expands("Squeeze", target="onnx")
 def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
-    """IR passes over axes that are not of size 1, and takes a scalar for axes."""
+    """Squeeze (1 to 25): IR passes over axes that are not of size 1, and takes a scalar for
+    axes."""
     x, axes = node.inputs[0], node.input(1)
     assert x is not None
     if axes is None:
@@ -142,6 +146,7 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @expands("Unsqueeze", target="onnx")
 def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
+    """Unsqueeze-1 of IR takes a scalar for axes; ONNX's Unsqueeze-13 does not."""
     axes = node.inputs[1]
     assert axes is not None
     return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
@@ -149,12 +154,14 @@ def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @expands("Transpose", target="onnx")
 def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
-    """In IR an empty order reverses the axes, as no order does in ONNX."""
+    """Transpose (1 to 25): in IR an empty order reverses the axes, as no order does in ONNX."""
     return b.op("Transpose", node.inputs[0]) if integers(node.input(1)) == () else None
 
 
 @expands("Transpose", target="ir")
 def transpose_for_ir(b: Builder, node: Node) -> Value | None:
+    """Transpose (1 to 25) may leave out the order, which turns all axes round; Transpose-1 of IR
+    has it."""
     x = node.inputs[0]
     assert x is not None
     if node.input(1) is not None:
@@ -165,6 +172,7 @@ def transpose_for_ir(b: Builder, node: Node) -> Value | None:
 
 @expands("ConstantOfShape", target="ir")
 def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
+    """ConstantOfShape (9 to 25), which IR lacks: the value is broadcast."""
     tensor = node.attributes.get("value")
     value = b.constant(0, F32) if tensor is None else b.constant(tensor.array().reshape(()))
     return b.op("Expand", value, node.inputs[0])
@@ -213,7 +221,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
 
 @expands("Tile", target="onnx")
 def tile_for_onnx(b: Builder, node: Node) -> Value | None:
-    """IR aligns shape and repeats at the right where one is longer."""
+    """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
     x, repeats = node.inputs[0], node.inputs[1]
     assert x is not None and repeats is not None
     length = repeats.shape[0] if repeats.shape is not None and repeats.rank == 1 else None
@@ -227,7 +235,7 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @reads("Transpose", format="onnx")
 def require_permutation(b: Builder, node: Node) -> None:
-    """Each axis stands in perm once."""
+    """Transpose (1 to 25): each axis stands in perm once."""
     perm = node.attributes.get("perm")
     if perm is not None and sorted(perm) != list(range(len(perm))):
         raise Refused(f"perm {list(perm)} is no order of axes")
@@ -249,7 +257,7 @@ def read_tile_1(b: Builder, node: Node) -> Value:
 
 @expands("Range", target="ir")
 def range_for_ir(b: Builder, node: Node) -> Value | None:
-    """IR takes scalars alone; files have vectors of one element for them, too."""
+    """Range (11 to 27): IR takes scalars alone; files have vectors of one element for them, too."""
     if all(value is None or value.rank == 0 for value in node.inputs):
         return None
     return b.op("Range", *(scalar(b, v) for v in node.inputs if v is not None), **node.attributes)
@@ -276,6 +284,7 @@ def _shape_range(node: Node, rank: int) -> tuple[int, int]:
 
 @infers("Shape")
 def infer_shape(node: Node) -> list[Type]:
+    """Shape: a vector as long as the rank, or as the part from `start` to `end`."""
     rank = first(node).rank
     element = node.attributes["output_type"]
     if rank is None:
@@ -286,6 +295,7 @@ def infer_shape(node: Node) -> list[Type]:
 
 @knows("Shape")
 def shape_content(node: Node) -> Content | None:
+    """Shape: the dimensions, sizes and symbols."""
     dims = first(node).shape
     if dims is None:
         return None
@@ -295,17 +305,20 @@ def shape_content(node: Node) -> Content | None:
 
 @infers("Size")
 def infer_size(node: Node) -> list[Type]:
+    """Size: an i64 scalar."""
     return [TensorType(I64, ())]
 
 
 @knows("Size")
 def size_content(node: Node) -> Content | None:
+    """Size: the product of the dimensions."""
     dims = first(node).shape
     return None if dims is None else contents((dim_product(dims),))
 
 
 @infers("Reshape")
 def infer_reshape(node: Node) -> list[Type]:
+    """Reshape: the shape that input 1 holds, 0 copied and -1 computed where that is possible."""
     data = first(node)
     target = content_of(node.inputs[1])
     if target is None:
@@ -339,11 +352,13 @@ def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
 
 @knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 def flat_content(node: Node) -> Content | None:
+    """Reshape, Squeeze, Unsqueeze, Flatten: the elements of the input, in their order."""
     return content_of(node.inputs[0]) if node.outputs[0].rank is not None else None
 
 
 @infers("Flatten")
 def infer_flatten(node: Node) -> list[Type]:
+    """Flatten: a matrix of the dimensions before `axis` and those from it on, multiplied."""
     data = first(node)
     if data.shape is None:
         return [TensorType(data.element, (ANY, ANY))]
@@ -354,6 +369,7 @@ def infer_flatten(node: Node) -> list[Type]:
 
 @infers("Squeeze")
 def infer_squeeze(node: Node) -> list[Type]:
+    """Squeeze: without `axes`, or without all axes of size 1 where they are not given."""
     data = first(node)
     if data.shape is None:
         return [TensorType(data.element)]
@@ -376,6 +392,7 @@ def infer_squeeze(node: Node) -> list[Type]:
 
 @infers("Unsqueeze")
 def infer_unsqueeze(node: Node) -> list[Type]:
+    """Unsqueeze: 1 at each of `axes`, which count in the result."""
     data = first(node)
     count = length_of(node.inputs[1]) if first(node, 1).rank != 0 else 1
     if data.shape is None or count is None:
@@ -390,6 +407,7 @@ def infer_unsqueeze(node: Node) -> list[Type]:
 
 @infers("Transpose")
 def infer_transpose(node: Node) -> list[Type]:
+    """Transpose: the dimensions in the order given, turned round where none is."""
     data = first(node)
     perm = known_integers(node.input(1))
     if data.shape is None:
@@ -403,6 +421,7 @@ def infer_transpose(node: Node) -> list[Type]:
 
 @knows("Transpose")
 def transposed_content(node: Node) -> Content | None:
+    """Transpose: the elements in their new places, where shape and order are known."""
     content, shape = content_of(node.inputs[0]), first(node).shape
     perm = known_integers(node.input(1))
     if content is None or shape is None or not is_static(shape) or perm is None:

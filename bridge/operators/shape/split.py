@@ -34,6 +34,8 @@ def read_split_1(b: Builder, node: Node) -> list[Value] | None:
 
 @expands("Split", target="ir")
 def split_for_ir(b: Builder, node: Node) -> list[Value]:
+    """Split (1 to 25) as VariadicSplit-1 where lengths are given, else as Split-1; its last part
+    may be smaller."""
     x, lengths = node.inputs[0], node.input(1)
     assert x is not None
     axis, count = node.attributes["axis"], len(node.outputs)
@@ -93,12 +95,13 @@ def _axis(node: Node) -> int:
 
 @expands("ir::Split", target="onnx")
 def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
+    """Split-1 of IR: parts of equal size, whose axis is an input there."""
     return b.ops("Split", len(node.outputs), node.inputs[0], axis=_axis(node))
 
 
 @expands("VariadicSplit", target="onnx")
 def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
-    """One length may be -1: what the others leave."""
+    """VariadicSplit-1: one length may be -1: what the others leave."""
     x, lengths = node.inputs[0], node.inputs[2]
     assert x is not None and lengths is not None
     axis = _axis(node)
@@ -154,6 +157,7 @@ def split_axis(node: Node) -> int | None:
 
 @infers("Split", "ir::Split", "VariadicSplit")
 def infer_split(node: Node) -> list[Type]:
+    """Split, VariadicSplit, ir::Split: the data with the size of each part along the axis."""
     data = first(node)
     axis = split_axis(node)
     if data.shape is None or axis is None:

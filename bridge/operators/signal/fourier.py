@@ -138,7 +138,7 @@ def complex_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("RDFT", target="onnx")
 def real_to_onnx(b: Builder, node: Node) -> Result:
-    """A one-sided DFT of the last of the axes, then one DFT for each of the others."""
+    """RDFT-9: a one-sided DFT of the last of the axes, then one DFT for each of the others."""
     x = node.inputs[0]
     assert x is not None
     steps = _steps(b, node, x, complex=False)
@@ -151,7 +151,7 @@ def real_to_onnx(b: Builder, node: Node) -> Result:
 
 @expands("IRDFT", target="onnx")
 def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
-    """One inverse DFT for each axis but the last, then a one-sided one for that."""
+    """IRDFT-9: one inverse DFT for each axis but the last, then a one-sided one for that."""
     x = node.inputs[0]
     assert x is not None
     steps = _steps(b, node, x, complex=True)
@@ -202,6 +202,7 @@ def one_of(node: Node, index: int) -> int | None:
 
 
 def half_of(dim: Dim) -> Dim:
+    """The bins of a real signal of this length: half of them and one."""
     return dim // 2 + 1 if isinstance(dim, int) else ANY
 
 
@@ -211,7 +212,7 @@ def _double(dim: Dim) -> Dim:
 
 @infers("DFT")
 def infer_onnx_dft(node: Node) -> list[TensorType]:
-    """[..., signal, ..., 1 or 2] along one axis."""
+    """DFT (17 to 20): [..., signal, ..., 1 or 2] along one axis."""
     x = first(node)
     axis = -2 if node.input(2) is None else one_of(node, 2)
     if x.shape is None or axis is None:
@@ -248,12 +249,14 @@ def _transformed(node: Node, complex: bool) -> list[Dim] | None:
 
 @infers("ir::DFT", "IDFT")
 def infer_ir_dft(node: Node) -> list[TensorType]:
+    """ir::DFT, IDFT: the signal after `signal_size`, and 2 for real and imaginary part."""
     dims = _transformed(node, complex=True)
     return [TensorType(first(node).element, None if dims is None else (*dims, 2))]
 
 
 @infers("RDFT")
 def infer_rdft(node: Node) -> list[TensorType]:
+    """RDFT: half of the last transformed axis and one, and 2 for real and imaginary part."""
     dims, axes = _transformed(node, complex=False), known_integers(node.input(1))
     if dims is not None and axes:
         dims[axes[-1]] = half_of(dims[axes[-1]])
@@ -262,6 +265,8 @@ def infer_rdft(node: Node) -> list[TensorType]:
 
 @infers("IRDFT")
 def infer_irdft(node: Node) -> list[TensorType]:
+    """IRDFT: the real signal; its last transformed axis is 2 * (bins - 1) unless `signal_size` says
+    it."""
     dims, axes = _transformed(node, complex=True), known_integers(node.input(1))
     if dims is not None and axes:
         sizes = known_integers(node.input(2))

@@ -15,8 +15,8 @@ from bridge.operators.signal.fourier import half_of, one_of
 
 @expands("MelWeightMatrix", target="ir")
 def mel_weight_matrix(b: Builder, node: Node) -> Result:
-    """Triangles [spectrogram bins, mel bins] between the edges, evenly spaced in mel (the formula
-    of the operator's reference implementation)."""
+    """MelWeightMatrix-17: triangles [spectrogram bins, mel bins] between the edges, evenly
+    spaced in mel (the formula of the operator's reference implementation)."""
     inputs = [scalar(b, x) for x in node.inputs if x is not None]
     bins, length, rate = (as_i64(b, x) for x in inputs[:3])
     low, high = (_mel(b, cast(b, x, F32)) for x in inputs[3:])
@@ -68,6 +68,7 @@ def _hertz(b: Builder, mel: Value) -> Value:
 
 @infers("MelWeightMatrix")
 def infer_mel(node: Node) -> list[TensorType]:
+    """MelWeightMatrix: [bins of the spectrum, mel bins]."""
     bins, length = one_of(node, 0), one_of(node, 1)
     shape: tuple[Dim, ...] = (
         ANY if length is None else half_of(length),

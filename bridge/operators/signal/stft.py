@@ -153,7 +153,7 @@ def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:
 
 @infers("STFT")
 def infer_onnx_stft(node: Node) -> list[TensorType]:
-    """[batch, frames, bins, 2]."""
+    """STFT-17: [batch, frames, bins, 2]."""
     x = first(node)
     size = one_of(node, 3)
     if size is None and node.input(2) is not None:
@@ -169,6 +169,7 @@ def infer_onnx_stft(node: Node) -> list[TensorType]:
 
 @infers("ir::STFT")
 def infer_ir_stft(node: Node) -> list[TensorType]:
+    """ir::STFT: [batch, frames, bins, 2], or frames and bins exchanged."""
     x = first(node)
     if x.shape is None:
         return [TensorType(x.element)]
@@ -181,6 +182,7 @@ def infer_ir_stft(node: Node) -> list[TensorType]:
 
 @infers("ISTFT")
 def infer_istft(node: Node) -> list[TensorType]:
+    """ISTFT: [batch, length]; the length is given, or follows from frames and step."""
     x = first(node)
     if x.shape is None:
         return [TensorType(x.element)]

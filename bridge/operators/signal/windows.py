@@ -10,5 +10,6 @@ from bridge.operators.signal.fourier import one_of
 
 @infers("HannWindow", "HammingWindow", "BlackmanWindow")
 def infer_window(node: Node) -> list[TensorType]:
+    """HannWindow, HammingWindow, BlackmanWindow: a vector of the size that input 0 holds."""
     size = one_of(node, 0)
     return [TensorType(node.attributes["output_datatype"], (ANY if size is None else size,))]

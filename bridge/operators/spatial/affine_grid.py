@@ -16,7 +16,7 @@ from bridge.operators.idioms import as_i64, cast, concat, reshape, shape, unsque
 
 @expands("AffineGrid", target="ir")
 def affine_grid_for_ir(b: Builder, node: Node) -> Value:
-    """theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
+    """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = node.inputs
     assert theta is not None and size is not None
     rank = length_of(size)
@@ -59,6 +59,7 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
 
 @infers("AffineGrid")
 def infer_affine_grid(node: Node) -> list[Type]:
+    """AffineGrid: [batch, space…, dimensions of the space]."""
     theta, size = first(node), shape_in(node.inputs[1])
     if size is None:
         return [TensorType(theta.element)]

@@ -40,7 +40,7 @@ def _times(b: Builder, size: int | Value, by: int) -> int | Value:
 
 @expands("SpaceToDepth", target="onnx")
 def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ONNX takes images alone, and has one order before operator set 28."""
+    """SpaceToDepth (1 to 28): ONNX takes images alone, and has one order before operator set 28."""
     x, block = node.inputs[0], node.attributes["blocksize"]
     assert x is not None
     (rank,) = ranks(node, 0)
@@ -59,7 +59,7 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @expands("DepthToSpace", target="onnx")
 def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ONNX takes images alone."""
+    """DepthToSpace (1 to 28): ONNX takes images alone."""
     x, block = node.inputs[0], node.attributes["blocksize"]
     assert x is not None
     (rank,) = ranks(node, 0)
@@ -205,6 +205,7 @@ def _divided(dim: Dim, by: int) -> Dim:
 
 @infers("SpaceToDepth")
 def infer_space_to_depth(node: Node) -> list[Type]:
+    """SpaceToDepth: space over the block size, channels times its volume."""
     data, size = first(node), node.attributes["blocksize"]
     if data.shape is None:
         return [data]
@@ -216,6 +217,7 @@ def infer_space_to_depth(node: Node) -> list[Type]:
 
 @infers("DepthToSpace")
 def infer_depth_to_space(node: Node) -> list[Type]:
+    """DepthToSpace: space times the block size, channels over its volume."""
     data, size = first(node), node.attributes["blocksize"]
     if data.shape is None:
         return [data]
@@ -227,6 +229,7 @@ def infer_depth_to_space(node: Node) -> list[Type]:
 
 @infers("SpaceToBatch")
 def infer_space_to_batch(node: Node) -> list[Type]:
+    """SpaceToBatch: padded axes over their blocks, batch times the blocks' volume."""
     data = first(node)
     block, begin, end = (known_integers(value) for value in node.inputs[1:4])
     if data.shape is None or block is None or begin is None or end is None:
@@ -243,6 +246,7 @@ def infer_space_to_batch(node: Node) -> list[Type]:
 
 @infers("BatchToSpace")
 def infer_batch_to_space(node: Node) -> list[Type]:
+    """BatchToSpace: axes times their blocks and cropped, batch over the blocks' volume."""
     data = first(node)
     block, begin, end = (known_integers(value) for value in node.inputs[1:4])
     if data.shape is None or block is None or begin is None or end is None:
@@ -260,11 +264,13 @@ def infer_batch_to_space(node: Node) -> list[Type]:
 
 @infers("ShuffleChannels")
 def infer_shuffle_channels(node: Node) -> list[Type]:
+    """ShuffleChannels: like the data."""
     return [first(node)]
 
 
 @infers("ReorgYolo")
 def infer_reorg_yolo(node: Node) -> list[Type]:
+    """ReorgYolo: space over the stride, channels times its square."""
     data, stride = first(node), node.attributes["stride"][0]
     if data.shape is None:
         return [data]
@@ -276,6 +282,7 @@ def infer_reorg_yolo(node: Node) -> list[Type]:
 
 @infers("ExtractImagePatches")
 def infer_extract_image_patches(node: Node) -> list[Type]:
+    """ExtractImagePatches: [batch, channels * size of a patch, rows, columns] of patches."""
     data = first(node)
     if data.shape is None:
         return [TensorType(data.element, (ANY,) * 4)]

@@ -124,6 +124,7 @@ def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]
 
 @infers("Col2Im")
 def infer_col2im(node: Node) -> list[Type]:
+    """Col2Im: [batch, channels] and the image's shape, which input 1 holds."""
     data = first(node)
     image, block = shape_in(node.inputs[1]), known_integers(node.inputs[2])
     count = length_of(node.inputs[1]) or length_of(node.inputs[2])

@@ -121,6 +121,7 @@ def _pixels(
 
 @infers("GridSample")
 def infer_grid_sample(node: Node) -> list[Type]:
+    """GridSample: the data's batch and channels, the grid's space."""
     data, grid = first(node), first(node, 1)
     rank = data.rank if data.rank is not None else grid.rank
     if rank is None:

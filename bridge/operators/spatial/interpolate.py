@@ -227,6 +227,7 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
 
 @infers("Interpolate")
 def infer_interpolate(node: Node) -> list[Type]:
+    """Interpolate: after its pads, the sizes or scales of `axes`."""
     data = first(node)
     if data.shape is None:
         return [data]

@@ -58,6 +58,7 @@ def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = 
 
 @expands("Upsample", target="ir")
 def upsample_for_ir(b: Builder, node: Node) -> Value:
+    """Upsample (7 to 9), which IR lacks: a Resize by its scales, asymmetric."""
     return _read_upsample(b, node, node.inputs[1])
 
 
@@ -70,7 +71,8 @@ def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @expands("Resize", target="onnx")
 def resize_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ONNX lacks the rounding `simple`, and has the newer modes since operator sets 18 and 19."""
+    """Resize (10 to 19): ONNX lacks the rounding `simple`, and has the newer modes since
+    operator sets 18 and 19."""
     return _simple(b, node) if node.attributes["nearest_mode"] == "simple" else _older(b, node)
 
 
@@ -135,7 +137,8 @@ def given(value: Value | None) -> Value | None:
 
 @expands("Resize", target="ir")
 def resize_for_ir(b: Builder, node: Node) -> Value:
-    """Interpolate-11 where it computes the same, else the weights written out."""
+    """Resize (10 to 19): Interpolate-11 where it computes the same, else the weights written
+    out."""
     x = node.inputs[0]
     assert x is not None
     scales, sizes_ = given(node.input(2)), given(node.input(3))
@@ -305,6 +308,7 @@ def _for_all_axes(
 
 
 def scaled(dim: Dim, scale: float) -> Dim:
+    """A dimension times a scale, rounded down."""
     if scale == 1:
         return dim
     return math.floor(dim * scale) if isinstance(dim, int) else ANY
@@ -317,6 +321,7 @@ def _given(value: Value | None) -> bool:
 
 @infers("Resize")
 def infer_resize(node: Node) -> list[Type]:
+    """Resize: the scales or sizes of `axes`; a size is open where the aspect ratio is kept."""
     data = first(node)
     if data.shape is None:
         return [data]
@@ -340,6 +345,7 @@ def infer_resize(node: Node) -> list[Type]:
 
 @infers("Upsample")
 def infer_upsample(node: Node) -> list[Type]:
+    """Upsample: each dimension times its scale, rounded down."""
     data = first(node)
     scales = values_of(node.inputs[1])
     if data.shape is None or scales is None:

@@ -21,4 +21,5 @@ def infer_read_value(node: Node) -> list[TensorType]:
 
 @infers("Assign")
 def infer_assign(node: Node) -> list[TensorType]:
+    """Assign: what it assigns."""
     return [first(node)]

@@ -21,13 +21,15 @@ FAR = (1 << 31) - 1
     "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir"
 )  # fmt: skip
 def strings(b: Builder, node: Node) -> Result:
-    """Refused: IR has no operator on strings."""
+    """RegexFullMatch-20, StringConcat-20, StringNormalizer-10 and StringSplit-20: refused: IR
+    has no operator on strings."""
     raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
 
 
 @expands("TfIdfVectorizer", target="ir")
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
-    """How often each n-gram of the pool occurs in each row, weighted, at its index."""
+    """TfIdfVectorizer-9: how often each n-gram of the pool occurs in each row, weighted, at its
+    index."""
     (x,) = node.inputs
     assert x is not None
     attributes = node.attributes

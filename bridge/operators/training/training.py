@@ -75,7 +75,7 @@ def momentum(b: Builder, node: Node) -> Result:
 
 @expands(f"{DOMAIN}::Gradient", target="ir")
 def gradient(b: Builder, node: Node) -> Result:
-    """Refused: it differentiates the graph around it."""
+    """Gradient-1: refused: it differentiates the graph around it."""
     raise Refused("it differentiates the graph around it; export the model for inference")
 
 

@@ -92,17 +92,20 @@ def _name(node: Node) -> str:
 
 @lowers("SequenceConstruct")
 def construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceConstruct-11: its inputs are the elements."""
     items = tuple(_item(form) for form in forms)
     return Elements(items, TensorType(items[0].element if items else None))
 
 
 @lowers("SequenceEmpty")
 def sequence_empty(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceEmpty-11: no elements."""
     return Elements((), TensorType(node.attributes["dtype"] or F32))
 
 
 @lowers("SequenceLength")
 def sequence_length(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceLength-11: known, or the number of rows."""
     form = _sequence(forms[0], node)
     if isinstance(form, Elements):
         return b.constant(len(form.items))
@@ -131,6 +134,7 @@ def _constant_position(form: Elements, index: Value, bound: int) -> int | None:
 
 @lowers("SequenceAt")
 def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceAt-11: a known element, or a row of all elements joined."""
     form, index = _sequence(forms[0], node), _tensor(forms[1])
     if isinstance(form, Elements):
         place = _constant_position(form, index, len(form.items))
@@ -142,6 +146,7 @@ def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
 
 @lowers("SequenceInsert")
 def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceInsert-11: without a position at the end."""
     form, value = _sequence(forms[0], node), _item(forms[1])
     index = _tensor(forms[2]) if len(forms) > 2 and forms[2] is not None else None
     if isinstance(form, Elements):
@@ -161,6 +166,7 @@ def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
 
 @lowers("SequenceErase")
 def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SequenceErase-11: without a position the last one."""
     form = _sequence(forms[0], node)
     index = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
     if isinstance(form, Elements):
@@ -176,6 +182,8 @@ def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
 
 @lowers("ConcatFromSequence")
 def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """ConcatFromSequence-11: joined along an axis that the elements have, or stacked along a new
+    one."""
     form = _sequence(forms[0], node)
     axis, new = node.attributes["axis"], node.attributes["new_axis"]
     if isinstance(form, Uniform):
@@ -201,6 +209,7 @@ def _applied(b: Builder, op: str, *forms: Value | Open, **attributes: Any) -> Va
 
 @lowers("SplitToSequence")
 def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """SplitToSequence (11 to 24): elements where their number is known, else ragged parts."""
     value = _tensor(forms[0])
     split = _tensor(forms[1]) if len(forms) > 1 and forms[1] is not None else None
     if value.rank is None:
@@ -260,6 +269,7 @@ def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: boo
 
 @lowers("Optional")
 def optional(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """Optional-15: a flag and its payload; without an input a payload that means nothing."""
     if forms and forms[0] is not None:
         return Maybe(b.constant(True), forms[0])
     return Maybe(b.constant(False), _dummy(b, node.attributes.get("type")))
@@ -279,6 +289,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
 
 @lowers("OptionalHasElement")
 def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """OptionalHasElement (15 to 18): the flag; true of what is no optional."""
     if not forms or forms[0] is None:
         return b.constant(False)
     form = forms[0]
@@ -287,6 +298,7 @@ def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
 
 @lowers("OptionalGetElement")
 def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """OptionalGetElement (15 to 18): the payload, or the value itself."""
     form = forms[0] if forms else None
     if isinstance(form, Maybe):
         form = None if integers(form.present) == (0,) else form.payload
@@ -297,5 +309,6 @@ def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
 
 @lowers("Identity")
 def identity(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+    """Identity (1 to 25) of a sequence or an optional."""
     assert forms[0] is not None
     return forms[0]

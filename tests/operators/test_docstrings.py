@@ -1,0 +1,47 @@
+"""Each function that is registered for an operator says what it is about.
+
+Of the other public functions ruff asks for a docstring (D101 to D103).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import bridge.wiring  # noqa: F401
+from bridge.neutral.inference import _contents, _inferences
+from bridge.operators import _expansions, _readers, load_all
+from bridge.passes.sequences.operators import _table
+
+MANY = 5
+"""A function for as many operators names what they have in common."""
+
+
+def registered() -> dict[Callable[..., Any], set[str]]:
+    """The functions with the operators that they are for."""
+    load_all()
+    found: dict[Callable[..., Any], set[str]] = defaultdict(set)
+    for (_, op), rule in _expansions.items():
+        found[rule].add(op)
+    for (_, op), readers in _readers.items():
+        for reader in readers:
+            found[reader.rule].add(op)
+    for table in (_inferences, _contents, _table):
+        for op, function in table.items():
+            found[function].add(op)
+    return found
+
+
+FUNCTIONS = {f"{f.__module__}.{f.__qualname__}": (f, ops) for f, ops in registered().items()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_registered_says_of_what_it_is(name: str) -> None:
+    function, operators = FUNCTIONS[name]
+    assert function.__doc__
+    beginning = function.__doc__.partition("\n\n")[0].lower()
+    names = (op.rpartition("::")[2].lower() for op in operators)
+    assert len(operators) >= MANY or any(name in beginning for name in names)
