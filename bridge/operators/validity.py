@@ -124,7 +124,9 @@ def _interpolation(node: Node) -> Iterator[str]:
     count = len(axes) if axes is not None else None if shape is None else len(shape)
     for index in wanted:
         length = _shape(node.input(index))
-        if length is not None and count is not None and length != () and _differ(length[0], count):
+        if length in (None, (), (0,)) or count is None:
+            continue  # An input without elements is one that is not given.
+        if length and _differ(length[0], count):
             yield f"its input {index} is {format_shape(length)}, for {count} axes"
     numbers = values_of(factors)
     if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
