@@ -90,7 +90,7 @@ class ConvertOptions(TypedDict, total=False):
 DEFAULT_OPSET = 21
 OLDEST_OPSET = 13
 
-QUIRKS = ("default", "none")
+QUIRKS = ("default", "old", "none")
 """Which faults of engines a conversion works round."""
 
 
@@ -272,13 +272,13 @@ def convert(
     branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
     says the rank of outputs, by name, where several are possible; without it, one whose rank data
     decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
-    `quirks` says which faults of engines are worked round: "default", all of the supported
-    releases, or "none", for other readers and plugins. `external_data` stores ONNX constants beside
-    the model (None: when they pass 1 GiB). `weights` is the `.bin` of an IR source, where it is not
-    beside it. `force` overwrites a `.bin` or `.data` that stands where the destination's goes, but
-    beside no model. `limits` raises what a conversion may cost, by name (`bridge.limits.Limits`).
-    `debug` verifies the graph after each pass; `progress` is called with the name of each step that
-    is done.
+    `quirks` says which faults of engines are worked round: "default", those of the newest releases;
+    "old", also those that only earlier ones have; or "none", for other readers and plugins.
+    `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
+    is the `.bin` of an IR source, where it is not beside it. `force` overwrites a `.bin` or `.data`
+    that stands where the destination's goes, but beside no model. `limits` raises what a conversion
+    may cost, by name (`bridge.limits.Limits`). `debug` verifies the graph after each pass;
+    `progress` is called with the name of each step that is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
@@ -353,7 +353,7 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
 
 def _check_quirks(quirks: object) -> None:
     if quirks not in QUIRKS:
-        raise UsageError(f"quirks is one of {' and '.join(QUIRKS)}, not {quirks!r}")
+        raise UsageError(f"quirks is one of {', '.join(QUIRKS)}, not {quirks!r}")
 
 
 def _ranks(given: OutputRanks | None) -> dict[str, int]:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
+from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 
 Run = Callable[[Model, Context], None]
@@ -46,6 +47,23 @@ def _compresses(model: Model, context: Context) -> bool:
     return context.compress_to_fp16
 
 
+def _has_parts(model: Model, context: Context) -> bool:
+    """Whether some value is held as several tensors in IR: a sequence, an optional, or a tensor
+    whose rank data decide."""
+    from bridge.passes.ranks import has_open_rank
+    from bridge.passes.sequences import has_sequences
+
+    graph = model.graph
+    return _from_other(model, context) and (has_sequences(graph) or has_open_rank(graph))
+
+
+def _has_strings(model: Model, context: Context) -> bool:
+    """Whether some value is a tensor of strings."""
+    made = (value for node in model.graph.walk() for value in node.outputs)
+    values = (*model.graph.inputs, *made)
+    return _from_other(model, context) and any(value.element is STRING for value in values)
+
+
 @dataclass(frozen=True)
 class Pass:
     """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
@@ -72,12 +90,12 @@ TO_IR = (
     Pass("passes.fold.fold"),
     Pass("passes.maps.lower_maps"),
     Pass("passes.ranks.settle_ranks"),
-    Pass("passes.sequences.lower_sequences"),
+    Pass("passes.sequences.model.lower_sequences", _has_parts),
     Pass("passes.ranks.note_open_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
-    Pass("passes.strings.lower_strings"),
+    Pass("passes.strings.lower_strings", _has_strings),
     Pass("passes.expand.expand", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),

@@ -8,6 +8,7 @@ A row of a mapping file, in full:
     attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
     traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
     ranks = [3, 1]                            # the only ranks of its inputs, in order
+    shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
@@ -56,7 +57,10 @@ REQUIRED: Any = object()
 
 
 TRAITS = {
+    "along_axes": "axes of size 1 that it does not name change nothing, at the end from which none "
+    "of its axes count",
     "broadcasts": "its inputs are broadcast to one shape, numpy's way",
+    "by_element": "its outputs have the shape of input 0 and say something of each of its elements",
     "content_of_any_rank": "its content function knows values of any rank, not of vectors alone",
     "elements_of_all": "its output has the elements of its inputs",
     "elements_of_first": "its output has the elements of input 0, or some of them",
@@ -135,6 +139,7 @@ class Operator:
     family: str
     traits: frozenset[str]
     ranks: tuple[int, ...]
+    shaped_by: tuple[int, ...]
     integers: dict[str, str]
 
 
@@ -247,9 +252,13 @@ def _spelling(
     )
 
 
+_KEYS = {
+    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "ranks", "shaped_by", "integers",
+}  # fmt: skip
+
+
 def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
-    known = {"inputs", "outputs", "attributes", "onnx", "ir", "traits", "ranks", "integers"}
-    if unknown := set(row) - known:
+    if unknown := set(row) - _KEYS:
         raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
     inputs = tuple(row.get("inputs", ()))
     attributes = {k: _attribute(k, v) for k, v in row.get("attributes", {}).items()}
@@ -274,6 +283,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         family=family,
         traits=traits,
         ranks=tuple(row.get("ranks", ())),
+        shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
     )
 

@@ -163,7 +163,7 @@ class _Checker:
         for label, path, files in versions:
             self.tell(f"loading {label}")
             try:
-                session, engine = load(path)
+                session, engine = load(path, pair.loaded(path) if path.suffix == ".xml" else None)
             except BridgeError as error:
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 if not sessions:

@@ -20,18 +20,20 @@ from bridge.check.engines import (
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.report import shortened
+from bridge.neutral.graph import Model
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 
 
-def load(path: Path) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is. An ONNX model that
+def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is; `known` is what
+    Bridge has read of an IR, if it has. An ONNX model that
     onnxruntime lacks operators for, or where it is not installed, runs in the reference evaluator.
 
     Raises EngineError where the engine does not take the file, BridgeError for an IR that Bridge
     cannot read."""
     if path.suffix.lower() == ".xml":
-        openvino, model = _engine(OpenVino), bridge.load(path)
+        openvino, model = _engine(OpenVino), known or bridge.load(path)
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
         session: Session
         if is_too_large(model):

@@ -49,9 +49,9 @@ class Pair:
 
     def load(self, path: Path) -> Model:
         """The model in a file, to be changed."""
-        return clone_model(self._loaded(path))
+        return clone_model(self.loaded(path))
 
-    def _loaded(self, path: Path) -> Model:
+    def loaded(self, path: Path) -> Model:
         """The model in a file, which stays as it is: it is read once."""
         if path not in self._models:
             self._models[path] = bridge.load(path)
@@ -64,7 +64,7 @@ class Pair:
         if path.suffix.lower() in TEXT_SUFFIXES:
             return []
         try:
-            nodes = self._loaded(path).graph.walk()
+            nodes = self.loaded(path).graph.walk()
         except BridgeError:  # which the check tells when it goes on
             return []
         sources = [node.attributes["value"].source for node in nodes if node.op == "Constant"]
@@ -114,7 +114,7 @@ class Pair:
             rounded = ["source"] if self.options.get("compress_to_fp16") else []
         else:
             stored = {
-                role: _has_halves(self._loaded(getattr(self, role)))
+                role: _has_halves(self.loaded(getattr(self, role)))
                 for role in ("source", "against")
             }
             rounded = [role for role, has in stored.items() if not has and any(stored.values())]
@@ -133,10 +133,12 @@ class Pair:
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        source = self._loaded(self.source) if model is None else model
+        source = self.loaded(self.source) if model is None else model
         self.pruned.extend(bridge.convert(source, there, **self.options).pruned)
         yield f"{here} → {other}", there
-        self.pruned.extend(bridge.convert(there, back).pruned)
+        # A model that is run as a whole is asked for again, a changed one is not.
+        again = self.loaded(there) if model is None else there
+        self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:

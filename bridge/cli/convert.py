@@ -62,9 +62,10 @@ def convert(
     quirks: Annotated[
         str,
         typer.Option(
-            metavar="default|none",
-            help="Which faults of engines are worked round: all that the supported releases have, "
-            "or none, for other readers and plugins (`bridge ops --quirks` lists them).",
+            metavar="default|old|none",
+            help="Which faults of engines are worked round: all that the newest releases have, "
+            "those of old releases too, or none, for other readers and plugins (`bridge ops "
+            "--quirks` lists them).",
         ),
     ] = "default",
     external_data: Annotated[

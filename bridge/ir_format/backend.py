@@ -10,7 +10,7 @@ from bridge.ir_format.names import join_names
 from bridge.ir_format.origin import dump as dump_origin
 from bridge.ir_format.rt_info import write_rt_info
 from bridge.ir_format.symbols import dump as dump_symbols
-from bridge.ir_format.text import attribute
+from bridge.ir_format.text import attribute, pieces
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.graph import Model
 from bridge.neutral.storage import RangeCopier
@@ -49,12 +49,14 @@ def _net(model: Model, file: File) -> str:
     metadata = {**model.metadata, **origin, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(
-        [
-            f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
-            *writer.text(),
-            write_rt_info(own_extras.get("rt_info", ()), metadata),
-            "</net>\n",
-        ]
+        pieces(
+            [
+                f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
+                writer.text(),
+                write_rt_info(own_extras.get("rt_info", ()), metadata),
+                "</net>\n",
+            ]
+        )
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.ir_format.graph_writer import GraphWriter
+from bridge.ir_format.text import Text
 from bridge.neutral.graph import Body, Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.tensor import Tensor
@@ -55,17 +56,17 @@ class _BodyWriter:
             if body.graph.outputs[port.output] is not value:
                 self.result(value)
 
-    def text(self) -> list[str]:
+    def text(self) -> Text:
         """The body as an element."""
         tab = self.writer.indent[:-1]
-        return [f"{tab}<{self.tag}>\n", *self.writer.text(), f"{tab}</{self.tag}>\n"]
+        return [f"{tab}<{self.tag}>\n", self.writer.text(), f"{tab}</{self.tag}>\n"]
 
 
 def _entry(kind: str, port: int, layer: int, further: str = "", before: str = "") -> str:
     return f'<{kind} {before}external_port_id="{port}" internal_layer_id="{layer}"{further} />'
 
 
-def _map(writer: GraphWriter, tag: str, entries: list[str]) -> list[str]:
+def _map(writer: GraphWriter, tag: str, entries: list[str]) -> Text:
     tab = writer.indent + "\t\t"
     return [f"{tab}<{tag}>\n", *(f"{tab}\t{entry}\n" for entry in entries), f"{tab}</{tag}>\n"]
 
@@ -88,8 +89,8 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             keys[-1].append((count, port.input))
     external = {key: i for i, key in enumerate(sorted({k for own in keys for k in own}), 1)}
     inputs = [_outer(node, index) for index in (0, *(index for _, index in external))]
-    maps: list[list[str]] = []
-    texts: list[str] = []
+    maps: list[Text] = []
+    texts: Text = []
     for body, own, tag in zip(node.bodies, keys, ("then_body", "else_body"), strict=True):
         inner = _BodyWriter(writer, body, where, tag)
         entries = [
@@ -100,7 +101,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             assert isinstance(port, Yield) and port.output is not None
             entries.append(_entry("output", len(inputs) + port.output, result))
         maps.append(_map(writer, tag.replace("body", "port_map"), entries))
-        texts += inner.text()
+        texts.append(inner.text())
     writer.layer(
         id, name, "If", "opset8", data, inputs, node.outputs, node.extras,
         before=[*maps[1], *maps[0]], after=texts, node=node,

@@ -9,7 +9,7 @@ from typing import Any
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_shape, format_static, format_value
 from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
-from bridge.ir_format.text import attribute
+from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Graph, Node, Value
@@ -59,8 +59,8 @@ class GraphWriter:
         self.indent = indent
         self.tensor_names: dict[Value, list[str]] = {}
         self._claimed: dict[str, Value] = {}
-        self._layers: list[str] = []
-        self._edges: list[str] = []
+        self._layers: Text = []
+        self._edges: Text = []
         self._ports: dict[Value, tuple[int, int]] = {}
         self._spelled = [s for s in map(self._spell, graph.nodes) if s is not None]
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
@@ -240,8 +240,8 @@ class GraphWriter:
         extras: Mapping[str, Any] | None,
         *,
         further: str = "",
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
+        before: Text | None = None,
+        after: Text | None = None,
         node: Node | None = None,
     ) -> None:
         """Appends a layer and the edges to its inputs. `further` are attributes of the layer
@@ -258,7 +258,7 @@ class GraphWriter:
             lines.append(f"{tab}<data {texts} />\n")
         if "rt_info" in extras:
             lines.append(f"{tab}<rt_info>{extras['rt_info']}</rt_info>\n")
-        lines.extend(before)
+        lines.append(before or [])
         info = extras.get("port_rt_info", {})
         if inputs:
             lines.append(f"{tab}<input>\n")
@@ -277,15 +277,15 @@ class GraphWriter:
                 own = info.get(("output", port - len(inputs))) if info else None
                 lines.append(self._port(port, value, text, own))
             lines.append(f"{tab}</output>\n")
-        lines.extend(after)
+        lines.append(after or [])
         lines.append(f"{self.indent}\t</layer>\n")
 
-    def text(self) -> list[str]:
+    def text(self) -> Text:
         """The `<layers>` and `<edges>` elements."""
         tab = self.indent
         return [
-            f"{tab}<layers>\n", *self._layers, f"{tab}</layers>\n",
-            f"{tab}<edges>\n", *self._edges, f"{tab}</edges>\n",
+            f"{tab}<layers>\n", self._layers, f"{tab}</layers>\n",
+            f"{tab}<edges>\n", self._edges, f"{tab}</edges>\n",
         ]  # fmt: skip
 
     def _take_id(self) -> int:

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from bridge.ir_format.names import clean
 
 Xml = Any
 """An element: `xml.etree.ElementTree.Element`."""
+
+Text: TypeAlias = "list[str | Text]"
+"""Pieces of text, in lists as deep as the bodies: to join those of each body, or to copy them into
+those of the graph around it, would take time that grows with the square of the depth."""
+
+
+def pieces(text: Text) -> Iterator[str]:
+    """The pieces, one after another."""
+    stack = [iter(text)]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, list):
+                stack.append(iter(item))
+                break
+            yield item
+        else:
+            stack.pop()
+
 
 _SPECIAL = re.compile(r"[^ !#-%'-;=?-~]")
 _ESCAPES = {

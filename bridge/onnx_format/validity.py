@@ -25,8 +25,10 @@ def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
         source = read_text(path, str(path)) if path.suffix.lower() in TEXT_SUFFIXES else str(path)
     try:
         onnx.checker.check_model(source, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        return " ".join(str(error).split())
     except UnicodeDecodeError as error:  # the checker's message quotes a name that is no text
         return " ".join(error.object.decode("utf-8", "backslashreplace").split())
+    except (
+        onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError,
+    ) as error:  # fmt: skip
+        return " ".join(str(error).split())
     return None

@@ -14,12 +14,14 @@ from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, T
 @dataclass(frozen=True)
 class TypeSignature:
     """The type variables of an operator's inputs and outputs, in order, the last again and again
-    where `variadic`; and what types each variable may stand for, in the schemas' spelling."""
+    where `variadic`, with types of their own if `mixed`; and what types each variable may stand
+    for, in the schemas' spelling."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     variadic_inputs: bool
     variadic_outputs: bool
+    mixed: bool
     allowed: dict[str, frozenset[str]]
 
     def input(self, index: int) -> str | None:
@@ -53,7 +55,12 @@ def type_signature(type: str, opset: int) -> TypeSignature | None:
         # Where all operators have the same type, the schema names that itself.
         allowed.setdefault(variable, frozenset([variable]))
     return TypeSignature(
-        inputs, outputs, schema.max_input > len(inputs), schema.max_output > len(outputs), allowed
+        inputs,
+        outputs,
+        schema.max_input > len(inputs),
+        schema.max_output > len(outputs),
+        not all(formal.is_homogeneous for formal in schema.inputs),
+        allowed,
     )
 
 
@@ -90,12 +97,19 @@ def disallowed(
     signature = type_signature(type, opset)
     if signature is None:
         return ""
+    meanings: dict[str, str] = {}
     for values, variable_of in ((inputs, signature.input), (outputs, signature.output)):
         for index, value in enumerate(values):
             if value is None:
                 continue
             variable, given = variable_of(index), schema_type(value.type)
-            if variable is None or given is None or given in signature.allowed[variable]:
+            if variable is None or given is None:
+                continue
+            if given in signature.allowed[variable]:
+                if values is inputs and not signature.mixed:
+                    other = meanings.setdefault(variable, given)
+                    if other != given:
+                        return f"{type} takes inputs of one type, not {other} and {given}"
                 continue
             kind = "takes" if values is inputs else "gives"
             since = _since(type, opset, index, kind == "takes", given)

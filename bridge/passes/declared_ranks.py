@@ -15,19 +15,7 @@ from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Carried, Yield, outer_input
 from bridge.neutral.types import TensorType, is_static
-from bridge.vocabulary import operators
-
-SHAPED_BY_CONTENT: dict[str, tuple[int, ...]] = {
-    "AffineGrid": (1,), "BlackmanWindow": (0,), "CenterCropPad": (1,), "Col2Im": (1, 2),
-    "Compress": (1,), "ConstantOfShape": (0,), "DFT": (1, 2), "Expand": (1,), "HammingWindow": (0,),
-    "HannWindow": (0,), "MaxUnpool": (2,), "MelWeightMatrix": (0, 1),
-    "NonMaxSuppression": (0, 1, 2, 3, 4), "NonZero": (0,), "OneHot": (1,), "Pad": (1, 3),
-    "Range": (0, 1, 2), "Reshape": (1,), "Resize": (1, 2, 3), "STFT": (1, 3),
-    "SequenceAt": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "SplitToSequence": (1,),
-    "Squeeze": (1,), "Tile": (1,), "TopK": (1,), "Unique": (0,), "Unsqueeze": (1,),
-}  # fmt: skip
-"""Operators of which the elements of these inputs decide the shapes of the outputs; of reductions
-it is the second input. Of all others the shapes of the inputs do."""
+from bridge.vocabulary import operator
 
 
 class DataDependence:
@@ -105,17 +93,14 @@ class DataDependence:
 
 
 def _is_random(node: Node) -> bool:
-    operator = operators().get(node.op)
-    return operator is not None and operator.family == "random"
+    row = operator(node.op)
+    return row is not None and row.family == "random"
 
 
 def _shaping(node: Node) -> Iterable[int]:
     """The inputs whose elements decide the shapes of a node's outputs."""
-    if node.op.startswith("Reduce"):
-        return (1,)
-    if node.op not in operators():
-        return range(len(node.inputs))
-    return SHAPED_BY_CONTENT.get(node.op, ())
+    row = operator(node.op)
+    return range(len(node.inputs)) if row is None else row.shaped_by
 
 
 def forget_ranks_of_data(graph: Graph) -> None:

@@ -30,7 +30,10 @@ def lower_maps(model: Model, context: Context) -> None:
             continue
         (row,) = node.inputs
         assert row is not None
-        keys = node.attributes.get("classlabels_strings") or node.attributes["classlabels_int64s"]
+        attributes = node.attributes
+        keys = attributes.get("classlabels_strings") or attributes.get("classlabels_int64s") or ()
+        if not keys or len(set(keys)) < len(keys):
+            continue
         lists.outputs[name] = tuple(keys)
         graph.outputs[index] = Builder(graph.nodes, node.name, context.target).op("Identity", row)
         graph.outputs[index].names = [name]
@@ -57,7 +60,6 @@ def restore_maps(model: Model, context: Context) -> None:
             )
         index = graph.output_names.index(name)
         kind = "strings" if isinstance(keys[0], str) else "int64s"
-        row = graph.outputs[index]
-        row.names = [f"{name}.row" for name in row.names[:1]]
         b = Builder(graph.nodes, name, context.target)
-        graph.outputs[index] = b.op(ZIP_MAP, row, **{f"classlabels_{kind}": keys})
+        attributes = {f"classlabels_{kind}": keys}
+        graph.outputs[index] = b.op(ZIP_MAP, graph.outputs[index], **attributes)

@@ -88,7 +88,14 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
 
 
 def note_open_ranks(model: Model, context: Context) -> None:
-    """Notes what is left of values whose rank is not known."""
+    """Notes what is left of values whose rank is not known.
+
+    Raises UsageError for `output_ranks` other than those of the outputs.
+    """
+    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
     context.report.notes += [
         f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
         "model"
@@ -349,8 +356,8 @@ def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for e
     if has_trait(node.op, "keeps_rank"):
         yield out, first, 0
     elif node.op == "TopK":
-        for value in node.outputs:
-            yield value, first, 0
+        for output in node.outputs:
+            yield output, first, 0
     elif node.op in ("Conv", "ConvTranspose"):
         weights = node.inputs[1]
         assert weights is not None

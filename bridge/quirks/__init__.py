@@ -82,6 +82,10 @@ FOR_IR: tuple[At, ...] = (
 )
 """Quirks for IR, in their order."""
 
+FOR_OLD_IR: tuple[At, ...] = (_at("openvino_cpu.branch_of_equal_shape", "If"),)
+"""Quirks for IR whose faults are mended in the newest releases; they run where they are asked for,
+behind the others."""
+
 FOR_ONNX: tuple[At, ...] = ()
 """Quirks for ONNX, in their order."""
 
@@ -89,10 +93,16 @@ FOR_ONNX: tuple[At, ...] = ()
 def work_round(model: Model, context: Context) -> None:
     """Applies, in place, the quirks of the target whose operators the model has."""
     ops = _ops(model)
-    for at in FOR_IR if context.target.format == "ir" else FOR_ONNX:
+    for at in _wanted(context):
         if at.ops & ops:
             at.quirk.run(model.graph, context)
             ops = _ops(model)
+
+
+def _wanted(context: Context) -> tuple[At, ...]:
+    if context.target.format != "ir":
+        return FOR_ONNX
+    return (*FOR_IR, *FOR_OLD_IR) if context.quirks == "old" else FOR_IR
 
 
 def _ops(model: Model) -> set[str]:

@@ -157,6 +157,23 @@ FAILING = [
         "its input 0 is [-3]",
     ),
     ("Expand", "s = Constant<value_int = 6>() y = Expand(x, s)", "[], not of rank 1"),
+    (
+        "ScatterElements",
+        "i = Constant<value = int64[1,1] {0}>() u = Constant<value = float[1,2] {1,2}>() "
+        "y = ScatterElements(x, i, u)",
+        "[1,2] are no updates for indices [1,1]",
+    ),
+    (
+        "ScatterND",
+        "i = Constant<value = int64[1,1] {0}>() u = Constant<value = float[1,2] {1,2}>() "
+        "y = ScatterND(x, i, u)",
+        "[1,2] are no updates, which are [1,6]",
+    ),
+    (
+        "GatherND",
+        "i = Constant<value = int64[1,3] {0,0,0}>() y = GatherND(x, i)",
+        "[1,3] are no indices of places in [2,6]",
+    ),
     ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
     ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
     (
@@ -235,6 +252,7 @@ def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
 # An operator of IR alone, the shapes of its inputs or their integers, its attributes, and why.
 FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, object], str]] = [
     ("MVN", [(2, 6), [2]], {"eps": 1e-5, "eps_mode": "inside_sqrt"}, "no axis 2"),
+    ("ScatterUpdate", [(2, 6), [0], (1, 6), [4]], {}, "no axis 4"),
     ("Roll", [(2, 6), [1], [-3]], {}, "no axis -3"),
     ("SliceScatter", [(2, 6), (1, 6), [0], [1], [1], [2]], {}, "no axis 2"),
     ("VariadicSplit", [(2, 6), [3], [1, 1]], {}, "no axis 3"),

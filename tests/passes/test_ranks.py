@@ -11,6 +11,8 @@ import onnx
 import pytest
 
 import bridge
+from bridge.cli.options import output_ranks
+from tests.support.model_files import FOLDER
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 BRANCHES = """
@@ -370,3 +372,59 @@ def test_the_file_grows_with_the_number_of_ifs(name: str, tmp_path: Path) -> Non
         sizes.append((tmp_path / "a.xml").stat().st_size)
     assert sizes[2] < 2_000_000
     assert sizes[2] - sizes[1] < 2.2 * (sizes[1] - sizes[0])
+
+
+def test_a_rank_that_grows_in_forty_ifs(tmp_path: Path) -> None:
+    lines = ["k = Constant <value_ints = [0]> ()", "y0 = Identity (x)"]
+    for i in range(40):
+        lines.append(f"""y{i + 1} = If (c{i}) <
+            then_branch = then{i} () => (float[] p{i}) {{ p{i} = Unsqueeze (y{i}, k) }},
+            else_branch = else{i} () => (float[] q{i}) {{ q{i} = Identity (y{i}) }}>""")
+    conditions = ", ".join(f"bool c{i}" for i in range(40))
+    body = "\n".join([*lines, "z = Neg (y40)"])
+    source = model(body, "float[] z", f"float[n, 3] x, {conditions}")
+    bridge.convert(source, tmp_path / "a.xml")
+    assert (tmp_path / "a.xml").stat().st_size < 400_000
+    feed: dict[str, np.ndarray] = {"x": np.ones((2, 3), np.float32)}
+    feed.update({f"c{i}": np.array(i % 4 == 0) for i in range(40)})
+    boundary, there = bridge.Boundary.of(tmp_path / "a.xml"), OpenVino(tmp_path / "a.xml")
+    assert_close([there.run_packed(boundary, feed)["z"]], OnnxRuntime(source).run(feed))
+
+
+def test_a_rank_without_bound_is_refused_with_advice(tmp_path: Path) -> None:
+    text = (FOLDER / "loop_state_grows_in_rank.onnxtxt").read_text()
+    source = tmp_path / "a.onnxtxt"
+    source.write_text(text.replace("y = Neg (z)", "y = Softmax <axis = -1> (z)"))
+    with pytest.raises(bridge.UnsupportedError, match="--output-rank") as refusal:
+        bridge.convert(source, tmp_path / "a.xml")
+    (finding,) = refusal.value.findings
+    assert (finding.operator, finding.where) == ("Softmax", 'graph / Softmax "y"')
+
+
+@pytest.mark.parametrize(
+    "ranks, message",
+    [
+        ({"y": 3}, "has rank 1 or 2, not 3"),
+        ({"q": 1}, 'no output "q"'),
+        ({"y": -1}, "0 or more"),
+        ({"y": True}, "0 or more"),
+        (["y"], "maps names to ranks"),
+    ],
+)
+def test_ranks_that_make_no_sense(ranks: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(bridge.UsageError, match=message):
+        bridge.convert(model(BRANCHES, "float[] y"), tmp_path / "a.xml", output_ranks=ranks)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("texts", [["y"], ["=2"], ["y=-1"], ["y=two"], ["y=1", "y=2"]])
+def test_options_that_are_no_ranks(texts: list[str]) -> None:
+    with pytest.raises(bridge.UsageError, match="--output-rank"):
+        output_ranks(texts)
+
+
+def test_a_shape_of_other_elements_is_refused(tmp_path: Path) -> None:
+    bridge.convert(model(BRANCHES, "float[] y"), tmp_path / "a.xml")
+    results = {"y.data": np.zeros(5, np.float32), "y.shape": np.array([2, 3])}
+    with pytest.raises(bridge.UsageError, match="5 elements"):
+        bridge.unpack(tmp_path / "a.xml", results)

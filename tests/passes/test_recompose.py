@@ -78,6 +78,32 @@ case(
     "instance_scale_of_batch", f"{INSTANCE} Mul", lambda x: mvn(x, 2, 3) * random(2, 1, 1, 1), IMAGE
 )
 
+
+def rooted(x: Any, *axes: int, square: Any = None) -> Any:
+    squares = x * x if square is None else square
+    return ops.sqrt(ops.reduce_mean(squares, np.array(axes), True) + np.array(1e-5, np.float32))
+
+
+RMS, ONE, TWO = "RMSNormalization", np.array(1, np.float32), np.array(2, np.float32)
+PARTS = "Mul ReduceMean Add Sqrt Div Mul"
+case("rms", RMS, lambda x: x / rooted(x, 2) * S8, TOKENS, opset=23)
+case("rms_turned", RMS, lambda x: ops.multiply(B8, x / rooted(x, -1)), TOKENS, opset=23)
+case("rms_inverse", RMS, lambda x: x * (ONE / rooted(x, -1)) * S8, TOKENS, opset=23)
+case(
+    "rms_power", RMS,
+    lambda x: x / rooted(x, 2, square=ops.power(x, TWO)) * S8, TOKENS, opset=23,
+)  # fmt: skip
+case("rms_two_axes", RMS, lambda x: x / rooted(x, 1, 2) * random(3, 8), TOKENS, opset=23)
+case("rms_old", PARTS, lambda x: x / rooted(x, 2) * S8, TOKENS, opset=22)
+case("rms_middle_axis", PARTS, lambda x: x / rooted(x, 1) * S8, TOKENS, opset=23)
+case("rms_scale_by_row", PARTS, lambda x: x / rooted(x, 2) * random(3, 1), TOKENS, opset=23)
+case("rms_of_another", PARTS, lambda x, y: y / rooted(x, 2) * S8, TOKENS, TOKENS + 1, opset=23)
+case(
+    "rms_of_cubes", "Pow ReduceMean Add Sqrt Div Mul",
+    lambda x: x / rooted(x, 2, square=ops.power(x, np.array(3, np.float32))) * S8, abs(TOKENS),
+    opset=23,
+)  # fmt: skip
+
 # Products with something added
 ROWS, WEIGHT = random(3, 5), random(5, 4)
 
@@ -238,6 +264,33 @@ def test_resized_channels_are_written_out(tmp_path: Path) -> None:
     assert "Resize" not in {node.op_type for node in written.graph.node}
     (name,) = (value.name for value in written.graph.input)
     assert_close(OnnxRuntime(written).run({name: IMAGE}), OpenVino(tmp_path / "a.xml").run([IMAGE]))
+
+
+# Attention
+QUERY, KEY, VALUE = random(2, 4, 3, 8), random(2, 4, 5, 8), random(2, 4, 5, 6)
+attend = ops.scaled_dot_product_attention
+UNMASKED = "Cast Sqrt Reciprocal Transpose MatMul Mul Softmax MatMul"
+
+
+case("attention", "Attention", lambda q, k, v: attend(q, k, v), QUERY, KEY, VALUE, opset=23)
+case(
+    "attention_causal",
+    "Attention",
+    lambda q, k, v: attend(q, k, v, causal=True),
+    QUERY,
+    KEY,
+    VALUE,
+    opset=23,
+)
+case(
+    "attention_scaled", "Attention",
+    lambda q, k, v: attend(q, k, v, np.zeros((), np.float32), np.array(0.5, np.float32)),
+    QUERY, KEY, VALUE, opset=23,
+)  # fmt: skip
+case(
+    "attention_masked", UNMASKED.replace("Softmax", "Add Softmax"),
+    lambda q, k, v, m: attend(q, k, v, m), QUERY, KEY, VALUE, random(3, 5), opset=23,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ from inspect import cleandoc
 import pytest
 
 from bridge.passes.dead import remove_dead_code
-from bridge.passes.sequences import lower_sequences
+from bridge.passes.sequences.model import lower_sequences
 from bridge.passes.sequences.restore import restore_boundary
 from tests.support.graphs import after, context, read, shown
 

@@ -55,6 +55,10 @@ STRINGS = {
         word = ai.onnx.ml.LabelEncoder <keys_strings = ["red", "blue"],
             values_strings = ["10", "2.5"], default_string = "-1"> (x)
         y = Cast <to = 1> (word) }""",
+    "integers written out": """g (int64[n, 3] z) => (float[n, 3] y) {
+        word = Cast <to = 8> (z)
+        y = ai.onnx.ml.LabelEncoder <keys_strings = ["-2", "7", "07", "x"],
+            values_floats = [1.0, 2.0, 3.0, 4.0], default_float = -1.0> (word) }""",
     "in an if": """g (string[n, 2] x, bool c) => (string[n, 2] y) <string[1] word = {"red"}> {
         code = ai.onnx.ml.LabelEncoder <keys_strings = ["red", "blue"], values_int64s = [0, 1],
             default_int64 = 2> (x)
@@ -98,7 +102,7 @@ def both_ways(proto: onnx.ModelProto, feed: dict[str, Any], folder: Path) -> Non
 def test_strings(name: str, tmp_path: Path) -> None:
     proto = onnx.parser.parse_model(f"{HEAD} {STRINGS[name]}")
     for flag in (True, False) if name == "in an if" else (True,):
-        feed = {"x": WORDS, "c": np.array(flag)}
+        feed = {"x": WORDS, "c": np.array(flag), "z": np.array([[7, -2, 3], [0, 7, 1 << 40]])}
         folder = tmp_path / str(flag)
         folder.mkdir()
         both_ways(proto, {value.name: feed[value.name] for value in proto.graph.input}, folder)
@@ -153,6 +157,43 @@ def test_maps(labels: list[Any], tmp_path: Path) -> None:
     proto = classifier(labels, True)
     both_ways(proto, {"x": X}, tmp_path)
     assert len(bridge.Boundary.of(tmp_path / "a.xml").map_keys.outputs["map"]) == len(labels)
+
+
+def test_map_of_an_input(tmp_path: Path) -> None:
+    """Its row has a name of its own, and is another output too."""
+    proto = classifier(["a", "b", "c"], True)
+    del proto.graph.node[0], proto.graph.output[0]
+    proto.graph.node[0].input[0] = "x"
+    proto.graph.node.append(helper.make_node("Identity", ["x"], ["same"]))
+    proto.graph.output.append(helper.make_tensor_value_info("same", TensorProto.FLOAT, ["n", 3]))
+    both_ways(proto, {"x": X}, tmp_path)
+
+
+DAMAGED = {
+    "values": 'LabelEncoder <keys_strings = ["a", "b"], values_int64s = [1]>',
+    "no keys": "LabelEncoder <values_int64s = [1]>",
+    "no attributes": "LabelEncoder",
+    "categories": 'CategoryMapper <cats_strings = ["a"], cats_int64s = [1, 2]>',
+    "no categories": "OneHotEncoder",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_attributes_that_do_not_match(name: str, tmp_path: Path) -> None:
+    body = f"g (string[n] x) => (int64[n] y) {{ y = ai.onnx.ml.{DAMAGED[name]} (x) }}"
+    with pytest.raises(bridge.BridgeError):
+        bridge.convert(onnx.parser.parse_model(f"{HEAD} {body}"), tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize("keys", [["a", "a"], []])
+def test_maps_without_keys(keys: list[str], tmp_path: Path) -> None:
+    proto = classifier(["a", "b"], True)
+    del proto.graph.node[1].attribute[:]
+    proto.graph.node[1].attribute.append(
+        helper.make_attribute("classlabels_strings", keys, attr_type=onnx.AttributeProto.STRINGS)
+    )
+    with pytest.raises(bridge.BridgeError, match="keys that differ" if keys else "type 0"):
+        bridge.convert(proto, tmp_path / "m.xml")
 
 
 def test_check_compares_maps_and_strings(tmp_path: Path) -> None:

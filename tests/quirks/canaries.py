@@ -50,6 +50,14 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
+    "openvino_cpu.branch_of_equal_shape": Canary(
+        "(float[n] x, bool c) => (float[n] y) { y = If (c) <then_branch = t () => (float[n] p) "
+        "{ p = Exp (x) }, else_branch = e () => (float[n] q) { q = Neg (x) }> }",
+        {"x": _f32(3), "c": np.array(False)},
+        before={"x": _f32(3), "c": np.array(True)},
+        seen=False,
+        on="OpenVINO before 2026.2",
+    ),
     "openvino_cpu.range_of_nothing": Canary(
         "(int64 start, int64 end, int64 step) => (int64[n] y) { y = Range (start, end, step) }",
         {

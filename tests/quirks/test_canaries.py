@@ -17,13 +17,14 @@ from bridge.neutral.graph import Graph, Model
 from bridge.neutral.verify import fingerprint
 from bridge.passes.context import Context
 from bridge.pipeline import TO_IR
+from bridge.quirks.openvino_cpu import branch_of_equal_shape
 from tests.quirks.canaries import CANARIES, Canary
 from tests.support.alone import run_alone
 from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
-QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_ONNX)}
+QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_OLD_IR, *quirks.FOR_ONNX)}
 
 
 def test_one_canary_for_each_quirk() -> None:
@@ -106,3 +107,26 @@ def test_a_second_time_nothing_is_found(name: str) -> None:
     quirks.work_round(model, told)
     assert nodes(model.graph) == before
     assert len(kept) == len(list(model.graph.walk()))
+
+
+def test_quirks_of_old_releases(tmp_path: Path) -> None:
+    """They run where they are asked for, change nothing a second time, and are right here too."""
+    canary = CANARIES["openvino_cpu.branch_of_equal_shape"]
+    model = parser.parse_model(f"{HEADER} g {canary.model}")
+    for name in ("default", "old"):
+        bridge.convert(model, tmp_path / f"{name}.xml", quirks=name, debug=True)
+    found = {
+        name: [node.op for node in bridge.load(tmp_path / f"{name}.xml").graph.nodes]
+        for name in ("default", "old")
+    }
+    assert found["default"] == ["If"] and {"If", "Concat", "Reshape"} <= set(found["old"])
+    engine, back = OpenVino(tmp_path / "old.xml"), OnnxRuntime(bridge.to_onnx(tmp_path / "old.xml"))
+    for size, branch in ((3, True), (3, False), (2, False), (0, True), (0, False), (3, True)):
+        feed = {"x": np.arange(size, dtype=np.float32), "c": np.array(branch)}
+        expected = OnnxRuntime(model).run(feed)
+        assert_close(engine.run(list(feed.values())), expected)
+        assert_close(back.run(feed), expected)
+    again = bridge.load(tmp_path / "old.xml")
+    before = len(list(again.graph.walk()))
+    branch_of_equal_shape.QUIRK.run(again.graph, context("ir"))
+    assert len(list(again.graph.walk())) == before

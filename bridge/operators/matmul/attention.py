@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import BF16, BOOL, F32, I32, Element, TensorType, broadcast
+from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import (
     as_i64,
@@ -40,6 +40,9 @@ class Mask:
     may_be_empty: bool
 
 
+NO_MASK = Mask(None, None, False)
+
+
 @expands("Attention", target="ir")
 def attention_to_ir(b: Builder, node: Node) -> Result:
     """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
@@ -59,12 +62,17 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
         key = b.op("Concat", past_key, key, axis=2)
         value = b.op("Concat", past_value, value, axis=2)
     present = [key, value]
-    mask = _mask(b, node, query, key)
+    plain = all(node.input(i) is None for i in range(3, 7)) and (
+        attributes["left_window_size"] < 0 and attributes["right_window_size"] < 0
+    )
     scale, softcap = attributes.get("scale"), attributes["softcap"]
     precision = attributes.get("softmax_precision") or query.element
     scores = None
-    if len(node.outputs) < 4 and precision is query.element:
-        y = attend(b, query, key, value, mask, scale, softcap)
+    fused = len(node.outputs) < 4 and precision is query.element
+    plainly_causal = attributes["is_causal"] and plain and fused and not softcap
+    mask = NO_MASK if plainly_causal else _mask(b, node, query, key)
+    if fused:
+        y = attend(b, query, key, value, mask, scale, softcap, plainly_causal)
     else:
         y, stages = attend_in_parts(b, query, key, value, mask, scale, softcap, precision)
         scores = stages[attributes["qk_matmul_output_mode"]]
@@ -81,14 +89,15 @@ def attend(
     mask: Mask,
     scale: float | None = None,
     softcap: float = 0.0,
+    causal: bool = False,
 ) -> Value:
     """Attention over [batch, heads, length, size], with fewer heads of keys and values if need be:
     ScaledDotProductAttention where that says it, else its parts. Without a `scale` it is one by
-    the root of the size; a `softcap` of 0 is none."""
+    the root of the size; a `softcap` of 0 is none. `causal` is for a mask that says nothing."""
     if softcap:
         return attend_in_parts(b, query, key, value, mask, scale, softcap)[0]
     key, value = (_repeated(b, x, query) for x in (key, value))
-    return _fused(b, query, key, value, mask, scale)
+    return _fused(b, query, key, value, mask, scale, causal)
 
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
@@ -197,12 +206,18 @@ def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
 
 
 def _fused(
-    b: Builder, query: Value, key: Value, value: Value, mask: Mask, scale: float | None
+    b: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Mask,
+    scale: float | None,
+    causal: bool,
 ) -> Value:
     bias = _bias(b, mask, query)
     factor = None if scale is None else b.like(scale, query)
     given = b.like(0.0, query) if bias is None and factor is not None else bias
-    y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=False)
+    y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
     if not mask.may_be_empty:
         return y
     assert bias is not None
@@ -257,6 +272,9 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     assert query is not None and key is not None and value is not None
     if key.rank is None:
         raise Refused("the rank of its key is unknown; give the model's inputs shapes")
+    whole = _as_attention(b, node)
+    if whole is not None:
+        return whole
     element, rank = query.element, key.rank
     if element is BF16:
         # Softmax and the products in 32 bits, as OpenVINO has them.
@@ -276,6 +294,56 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     elif mask is not None:
         scores = b.op("Add", scores, mask)
     return cast(b, b.op("MatMul", softmax(b, scores), value), element)
+
+
+def _as_attention(b: Builder, node: Node) -> Value | None:
+    """Attention-23, where no mask could leave a query without a key: what comes of that, the two
+    formats do not say alike. Heads of keys and values that are repeated need not be."""
+    assert b.target is not None
+    query, key, value, mask, scale = (node.input(i) for i in range(5))
+    assert query is not None and key is not None and value is not None
+    causal, factor = node.attributes["causal"], values_of(scale)
+    masked = mask is not None and not causal and not _adds_nothing(mask)
+    if b.target.opset < 23 or masked or (scale is not None and factor is None):
+        return None
+    if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is BF16:
+        return None
+    if not query.dims[0] == key.dims[0] == value.dims[0] or query.dims[0] == ANY:
+        return None
+    heads = query.dims[1]
+    if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
+        return None
+    few_keys, few_values = (_unrepeated(x) for x in (key, value))
+    if few_keys is not None and few_values is not None and few_keys.dims[1] == few_values.dims[1]:
+        key, value = few_keys, few_values
+    given = {} if factor is None else {"scale": float(factor.reshape(-1)[0])}
+    return b.op("Attention", query, key, value, is_causal=causal, **given)
+
+
+def _adds_nothing(mask: Value) -> bool:
+    """Whether a mask is but the zero that stands before a scale."""
+    known = values_of(mask) if mask.rank == 0 and mask.element is not BOOL else None
+    return known is not None and not known.any()
+
+
+def _unrepeated(x: Value) -> Value | None:
+    """The heads of which each was repeated one after the other; see `_repeated`."""
+    joined = x.producer
+    many = joined.inputs[0] if joined is not None and joined.op == "Reshape" else None
+    expanded = many.producer if many is not None else None
+    if expanded is None or expanded.op != "Expand" or expanded.inputs[0] is None:
+        return None
+    apart, times = expanded.inputs[0].producer, integers(expanded.inputs[1])
+    if apart is None or apart.op != "Unsqueeze" or integers(apart.inputs[1]) != (2,):
+        return None
+    few = apart.inputs[0]
+    if few is None or few.rank != 4 or times is None or len(times) != 5:
+        return None
+    heads = few.dims[1]
+    if times[:2] != (1, 1) or times[3:] != (1, 1) or not isinstance(heads, int):
+        return None
+    same = x.dims[0] == few.dims[0] and x.dims[3] == few.dims[3]
+    return few if same and x.dims[1] == heads * times[2] else None
 
 
 @infers("ScaledDotProductAttention")

@@ -189,4 +189,6 @@ def category_mapper(b: Builder, node: Node) -> Result:
 @expands("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
 def maps(b: Builder, node: Node) -> Result:
     """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
-    raise Refused("a map of it is no output of the model; IR has no maps (zipmap=False)")
+    raise Refused(
+        "only outputs of a model can be maps in IR, with keys that differ; export it without maps"
+    )

@@ -42,7 +42,7 @@ from bridge.passes.sequences.forms import (
     same_structure,
     shapes_of,
 )
-from bridge.passes.sequences.open_rank import sliced, to_rank
+from bridge.passes.sequences.open_rank import sliced, to_rank, unsettled
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
@@ -299,7 +299,7 @@ class OpenBody:
         if not isinstance(form, Open) or not isinstance(own, Value | Open):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
-            raise Refused("it stacks values of open rank along an axis that is not the first")
+            raise unsettled("it stacks values of open rank along an axis that is not the first")
         runs = surely_runs(self.node, self.node.inputs[:2])
         return replace(form, shapes=shapes_of(own)) if runs else form
 

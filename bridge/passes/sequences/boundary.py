@@ -102,14 +102,6 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def check_output_ranks(graph: Graph, context: Context) -> None:
-    """Raises UsageError for `output_ranks` other than those of the outputs."""
-    for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
-        rank = context.output_ranks.get(name, value.rank)
-        if value.rank not in (None, rank):
-            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
-
-
 def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Value | Open:
     """An output in the rank that a user gives."""
     rank = context.output_ranks.get(name)
@@ -150,7 +142,6 @@ def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Con
         outputs += leaves(form)
         output_names += parts
     graph.outputs, graph.output_names = outputs, output_names
-    check_output_ranks(graph, context)
     if boundary.inputs or boundary.outputs:
         boundary.input_order = _order(graph, boundary)
         model.metadata[KEY] = boundary.dumps()

@@ -33,6 +33,7 @@ class Branches:
     def __init__(self) -> None:
         self._exits: dict[Node, list[list[Exit]]] = {}
         self._outer: dict[Value, Value] = {}
+        self._answers: dict[tuple[Value, Value, bool], Shapes] = {}
 
     def enter(self, node: Node, body: Body) -> None:
         """Remembers what the inputs of a body are outside."""
@@ -49,10 +50,17 @@ class Branches:
         """The shapes that a tensor can have where a condition is `truth`; None where that says
         nothing."""
         value = self._origin(value)
-        condition, truth = self._stripped(condition, truth)
-        node = value.producer
-        if node is None or node not in self._exits:
+        if value.producer not in self._exits:
             return None
+        question = (value, *self._stripped(condition, truth))
+        if question not in self._answers:
+            self._answers[question] = self._shapes(*question)
+        return self._answers[question]
+
+    def _shapes(self, value: Value, condition: Value, truth: bool) -> Shapes:
+        """The answer, for an output of an If and the value that decides."""
+        node = value.producer
+        assert node is not None
         own = node.condition
         assert own is not None
         deciding, in_then = self._stripped(own, True)

@@ -25,6 +25,7 @@ from bridge.neutral.types import (
     interval,
     is_static,
     join_shape,
+    size_of,
 )
 from bridge.operators import Refused
 
@@ -94,6 +95,29 @@ class Maybe:
 
 
 Form = Value | Open | Elements | Ragged | Uniform | Maybe
+
+Forms = list[Form | None] | tuple[Form | None, ...]
+"""Those of a node's inputs."""
+
+
+def plain(form: Form | None) -> Value | None:
+    """A tensor of known rank, or none. Refused for anything else."""
+    if form is None or isinstance(form, Value):
+        return form
+    raise Refused("its input is no tensor")
+
+
+def tensor(form: Form | None) -> Value | Open:
+    """A tensor. Refused for anything else."""
+    if isinstance(form, Value | Open):
+        return form
+    raise Refused("its input is no tensor")
+
+
+def is_one(form: Form | None, rank: int) -> bool:
+    """Whether a tensor is known to have one element, and at most this rank."""
+    shape = form.shape if isinstance(form, Value) else None
+    return is_static(shape) and size_of(shape) == 1 and len(shape) <= rank
 
 
 def leaves(form: Form | None) -> Iterator[Value]:

@@ -22,10 +22,18 @@ MOST_RANKS = 8
 """Ranks that a value may have and be said to have a bound."""
 
 
+def unsettled(why: str) -> Refused:
+    """The refusal of what needs to know more of a rank."""
+    return Refused(
+        f"{why}; what leaves it one rank helps: the inputs' shapes (--input-shape), or the rank of "
+        "the output that it goes to (--output-rank)"
+    )
+
+
 def shapes_of_open(form: Open) -> tuple[tuple[Dim, ...], ...]:
     """The shapes that a tensor may have, one for each rank. Refused where nothing bounds them."""
     if form.shapes is None:
-        raise Refused(
+        raise unsettled(
             "nothing bounds the rank of a tensor that it takes: it grows in a Loop, or a shape of "
             "unknown length gives it"
         )
@@ -57,7 +65,7 @@ def _sizes(b: Builder, shape: Value, known: tuple[Dim, ...]) -> Value:
         end, fixed = start + 1, isinstance(known[start], int)
         while end < rank and isinstance(known[end], int) == fixed:
             end += 1
-        parts.append(b.constant(list(known[start:end])) if fixed else _cut(b, sizes, start, end))
+        parts.append(b.constant(list(known[start:end])) if fixed else cut(b, sizes, start, end))
         start = end
     return b.op("Concat", *parts, axis=0)
 
@@ -68,7 +76,8 @@ def _typed(value: Value, shape: tuple[Dim, ...]) -> Value:
     return value
 
 
-def _cut(b: Builder, vector: Value, start: int, end: int) -> Value:
+def cut(b: Builder, vector: Value, start: int, end: int) -> Value:
+    """Some entries of a vector."""
     return b.op("Slice", vector, b.constant([start]), b.constant([end]), b.constant([0]))
 
 
@@ -81,8 +90,8 @@ def _wide(b: Builder, shape: Value, rank: int, front: bool) -> Value:
     """The first `rank` entries of a shape with 1s behind it, or the last with 1s before it."""
     ones = b.constant([1] * rank)
     if front:
-        return _cut(b, b.op("Concat", shape, ones, axis=0), 0, rank)
-    return _cut(b, b.op("Concat", ones, shape, axis=0), -rank, I64_MAX)
+        return cut(b, b.op("Concat", shape, ones, axis=0), 0, rank)
+    return cut(b, b.op("Concat", ones, shape, axis=0), -rank, I64_MAX)
 
 
 def wide(b: Builder, shape: Value, rank: int) -> Value:
@@ -111,7 +120,7 @@ def unview(
         (only,) = known
         if value.rank == len(only):
             return _typed(value, only)
-        part = _cut(b, shape, 0, len(only)) if front else _cut(b, shape, -len(only), I64_MAX)
+        part = cut(b, shape, 0, len(only)) if front else cut(b, shape, -len(only), I64_MAX)
         part = _sizes(b, part, only) if only else b.constant(np.zeros(0, np.int64))
         return _typed(b.op("Reshape", value, part, allowzero=True), only)
     zero = b.constant([0])
@@ -131,24 +140,41 @@ def as_long_as(shape: Value, shapes: tuple[tuple[Dim, ...], ...] | None) -> Valu
     return _typed(shape, (interval(len(shapes[0]), len(shapes[-1])),))
 
 
+def without_axis(b: Builder, shape: Value, axis: int) -> Value:
+    """A shape vector without one of its entries."""
+    ends = [cut(b, shape, 0, axis)] if axis else []
+    if axis != -1:
+        ends.append(cut(b, shape, axis + 1, I64_MAX))
+    return b.op("Concat", *ends, axis=0) if len(ends) > 1 else ends[0]
+
+
+def with_axis(b: Builder, shape: Value, axis: int) -> Value:
+    """A shape vector with one more entry, 1, which is then at `axis`."""
+    one = b.constant([1])
+    if axis == 0:
+        return b.op("Concat", one, shape, axis=0)
+    if axis == -1:
+        return b.op("Concat", shape, one, axis=0)
+    place = axis if axis > 0 else axis + 1
+    ends = cut(b, shape, 0, place), cut(b, shape, place, I64_MAX)
+    return b.op("Concat", ends[0], one, ends[1], axis=0)
+
+
 def sliced(b: Builder, form: Open, port: Sliced) -> Open:
     """What a Loop slices of a tensor of open rank: `data`, a view of it, and the shape that the
     parts have."""
     shapes = shapes_of_open(form)
     axis, rank, front = port.axis, len(shapes[-1]), port.axis >= 0
     if port.keepdims:
-        raise Refused("it takes parts of a tensor of open rank that keep their axis")
-    ends = [_cut(b, form.shape, 0, axis)] if axis else []
-    if axis != -1:
-        ends.append(_cut(b, form.shape, axis + 1, I64_MAX))
-    shape = b.op("Concat", *ends, axis=0) if len(ends) > 1 else ends[0]
+        raise unsettled("it takes parts of a tensor of open rank that keep their axis")
+    shape = without_axis(b, form.shape, axis)
     parts = joined(
         tuple(dim for place, dim in enumerate(whole) if place != axis % len(whole))
         for whole in shapes
         if -len(whole) <= axis < len(whole)
     )
     if not parts:
-        raise Refused(
+        raise unsettled(
             f"none of the ranks that it may have has the axis {axis}, along which it is cut"
         )
     return Open(view(b, form, rank, front), as_long_as(shape, parts), parts)
@@ -159,8 +185,8 @@ def stacked(b: Builder, form: Open) -> Open:
     elements] and `shape` [parts, rank], of which all rows are alike."""
     count = b.op("Shape", form.shape)
     row = b.op("Slice", b.op("Reshape", form.shape, b.constant([-1])), b.constant([0]),
-               _cut(b, count, 1, 2), b.constant([0]))  # fmt: skip
-    shape = b.op("Concat", _cut(b, count, 0, 1), row, axis=0)
+               cut(b, count, 1, 2), b.constant([0]))  # fmt: skip
+    shape = b.op("Concat", cut(b, count, 0, 1), row, axis=0)
     shapes = None if form.shapes is None else tuple((ANY, *known) for known in form.shapes)
     data = b.op("Reshape", form.data, b.constant([-1]))
     return Open(data, as_long_as(shape, shapes), shapes)

@@ -18,7 +18,9 @@ from bridge.neutral.types import I64, STRING, TensorType, Type
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.strings.operators import lower_node
-from bridge.passes.strings.vocabularies import Group, Vocabularies, is_string, texts
+from bridge.passes.strings.vocabularies import Group, Vocabularies, texts
+
+UNMATCHED = "its inputs and attributes do not go together"
 
 OTHER_TEXT = (
     "it can be a string that no operator of the model names, and IR has only those that one does"
@@ -31,8 +33,6 @@ def lower_strings(model: Model, context: Context) -> None:
 
     Raises UnsupportedError where strings leave the model that no vocabulary holds.
     """
-    if not _has_strings(model.graph):
-        return
     vocabularies = Vocabularies(model.graph)
     groups = [group for group in vocabularies.groups() if group.lowered]
     if not groups:
@@ -44,11 +44,6 @@ def lower_strings(model: Model, context: Context) -> None:
     if findings:
         raise UnsupportedError(str(context.target), findings)
     infer_graph(model.graph)
-
-
-def _has_strings(graph: Graph) -> bool:
-    made = (value for node in graph.walk() for value in node.outputs)
-    return any(map(is_string, graph.inputs)) or any(map(is_string, made))
 
 
 def _record(model: Model, vocabularies: Vocabularies) -> list[Unsupported]:
@@ -105,7 +100,8 @@ def _rewrite(
         try:
             if not lower_node(builder, node, vocabularies):
                 nodes.append(node)
-        except Refused as refused:
-            findings.append(Unsupported(node.op, f"{where} / {node!r}", str(refused)))
+        except (Refused, IndexError, KeyError, ValueError) as error:
+            why = str(error) if isinstance(error, Refused) else UNMATCHED
+            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
     graph.nodes = nodes
     return findings

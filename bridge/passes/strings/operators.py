@@ -15,6 +15,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Yield
 from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import I64
 from bridge.operators import Refused
 from bridge.operators.ml.features import mapping
 from bridge.passes.strings.vocabularies import Group, Vocabularies, default_word, listed
@@ -39,7 +40,7 @@ def _classifier(b: Builder, node: Node, vocabularies: Vocabularies) -> None:
     group = vocabularies.lowered(node.outputs[0])
     if group is None:
         return
-    words = node.attributes["classlabels_strings"]
+    words = node.attributes.get("classlabels_strings") or ()
     if len(words) < 2:
         raise Refused("it has a single label; which other string it gives, ONNX does not say")
     node.attributes["classlabels_strings"] = None
@@ -97,16 +98,24 @@ def _category_mapper(b: Builder, node: Node, vocabularies: Vocabularies) -> bool
 
 
 def _cast(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
-    """A table of the numbers that the words are; what is none fails in ONNX, and is 0 here."""
-    group = vocabularies.lowered(node.inputs[0])
-    if group is None or vocabularies.lowered(node.outputs[0]) is not None:
-        return False
-    numbers = [_number(word, node.attributes["to"].is_integer) for word in group.words]
-    dtype = node.attributes["to"].dtype
-    _look_up(
-        b, node, group, list(group.words), np.array(numbers).astype(dtype), np.zeros((), dtype)
-    )
-    return True
+    """A table of the numbers that the words are, where what is none fails in ONNX and is 0 here;
+    or a LabelEncoder from the integers that are written like a word."""
+    group, results = map(vocabularies.lowered, (node.inputs[0], node.outputs[0]))
+    to = node.attributes["to"]
+    if group is not None and results is None:
+        numbers = np.array([_number(word, to.is_integer) for word in group.words])
+        _look_up(b, node, group, list(group.words), numbers.astype(to.dtype), to.dtype.type(0))
+    elif results is not None and group is None:
+        numbered = [(_number(word, True), word) for word in results.words]
+        known = {number: word for number, word in numbered if str(number) == word}
+        whole = b.op("Cast", node.inputs[0], to=I64)
+        attributes = {
+            "keys_int64s": tuple(known) or (0,),
+            "values_int64s": _places(results, known.values()) or (len(results.words),),
+            "default_int64": len(results.words),
+        }
+        b.node("ai.onnx.ml::LabelEncoder", [whole], node.outputs, attributes)
+    return (group is None) != (results is None)
 
 
 def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:

@@ -2,7 +2,7 @@
 
 Values meet where an operator hands strings on or compares them, and where a body takes or gives
 them. The vocabulary of values that meet is every string that an operator or a constant among them
-names. A value is open where it can be another string too: one that the model is given.
+names. A value is open where it can be another string too, one that the model is given or writes.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Vocabularies:
         self._groups: dict[Value, Group] = {}
         self._flows: dict[Value, list[Value]] = {}
         self._closed: list[tuple[Value | None, ...]] = []
-        given = [value for value in graph.inputs if is_string(value)]
-        for value in given:
+        self._given = [value for value in graph.inputs if is_string(value)]
+        for value in self._given:
             self.of(value)
         for node in graph.walk():
             self._visit(node)
-        self.open = self._reached(given)
+        self.open = self._reached(self._given)
         for value in self.open:
             self.of(value).open = True
         for values in self._closed:
@@ -91,16 +91,11 @@ class Vocabularies:
         if node.bodies:
             self._ports(node)
             return
-        strings = [value for value in (*node.inputs, *node.outputs) if is_string(value)]
-        visit = _VISITS.get(node.op)
-        if visit is not None:
-            visit(self, node)
-        elif _moves(node):
-            self._hand_on(node, node.inputs)
-        else:
-            for value in strings:
-                assert value is not None
-                self.of(value).text = True
+        otherwise = Vocabularies.move if _moves(node) else Vocabularies.work_on_text
+        try:
+            _VISITS.get(node.op, otherwise)(self, node)
+        except (IndexError, ValueError):
+            self.work_on_text(node)  # Its own rule says what is wrong with its attributes.
 
     def _ports(self, node: Node) -> None:
         for body in node.bodies:
@@ -155,7 +150,17 @@ class Vocabularies:
             group.needed = True
             group.add(words or ())
 
-    # What operators do with strings, where it is not to hand them on.
+    # What operators do with strings.
+
+    def move(self, node: Node) -> None:
+        """It hands them on."""
+        self._hand_on(node, node.inputs)
+
+    def work_on_text(self, node: Node) -> None:
+        """It needs to know more than which word of a vocabulary each of them is."""
+        for value in (*node.inputs, *node.outputs):
+            if value is not None and is_string(value):
+                self.of(value).text = True
 
     def constant(self, node: Node) -> None:
         """It has strings of its own."""
@@ -177,15 +182,19 @@ class Vocabularies:
             self._names(value, ())
 
     def cast(self, node: Node) -> None:
-        """It reads numbers, which are known of the words of the vocabulary alone."""
+        """It reads numbers, which are known of the words of the vocabulary alone, or writes
+        integers, any of which may come."""
         (x, *_), (y,) = node.inputs, node.outputs
         if is_string(x) and is_string(y):
             self._flow(x, y)
         elif x is not None and is_string(x):
             self._names(x, ())
             self._closed.append((x,))
-        elif is_string(y):
-            self.of(y).text = True
+        elif x is not None and x.element is not None and x.element.is_integer:
+            self._names(y, ())
+            self._given.append(y)
+        else:
+            self.work_on_text(node)
 
     def label_encoder(self, node: Node) -> None:
         """It compares with its keys, and makes values."""

@@ -1,0 +1,35 @@
+"""The pass over a whole model."""
+
+from __future__ import annotations
+
+from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.graph import Model
+from bridge.neutral.inference import infer_graph
+from bridge.operators import Refused
+from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
+from bridge.passes.fold import fold_graph
+from bridge.passes.sequences.boundary import enter_model, leave_model
+from bridge.passes.sequences.lower import Lowering
+
+
+def lower_sequences(model: Model, context: Context) -> None:
+    """Rewrites, in place, every sequence, optional and tensor of open rank of the model, and notes
+    in the report the branches that fail whenever they are taken and are pruned for that.
+
+    Raises UnsupportedError with what stands in the way.
+    """
+    remove_dead_nodes(model.graph, trim=True)
+    lowering = Lowering(model.graph, context.target)
+    try:
+        boundary = enter_model(model, lowering)
+        lowering.run()
+        leave_model(model, lowering, boundary, context)
+    except Refused as refused:
+        op, where = lowering.place()
+        findings = [Unsupported(op, where, str(refused))]
+        raise UnsupportedError(str(context.target), findings) from None
+    context.report.pruned += lowering.pruned
+    model.graph.nodes = lowering.nodes
+    infer_graph(model.graph)
+    fold_graph(model.graph)

@@ -1,0 +1,145 @@
+"""The ranks that an operator on tensors of open rank may meet, and what it gives in each case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infer
+from bridge.neutral.types import ANY, Dim, Shape, TensorType, size_of
+from bridge.operators.validity import contradiction
+from bridge.passes.ranks import demands, relations
+from bridge.passes.sequences.forms import Forms, Open, joined, plain
+from bridge.passes.sequences.open_rank import shapes_of_open, unsettled
+from bridge.vocabulary import operator
+
+MOST_CASES = 64
+"""Combinations of ranks that one node may meet."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of ranks: the shape of each input (None where it is absent or not known), the
+    types of the outputs, and whether the operator can run."""
+
+    shapes: tuple[Shape, ...]
+    types: tuple[TensorType, ...]
+    runs: bool
+
+
+def possible_cases(node: Node, forms: Forms) -> list[Case]:
+    """The combinations of ranks with which an operator can run."""
+    wanted = _demanded(node, forms)
+    # Tensors of one shape vector have one rank.
+    choices: dict[Value, list[Shape]] = {}
+    for place, form in enumerate(forms):
+        if isinstance(form, Open):
+            choices[form.shape] = [*_fitting(form, wanted.get(place))]
+    found = [
+        _case(node, forms, dict(zip(choices, chosen, strict=True)))
+        for chosen in _combinations(node, list(choices.values()))
+    ]
+    cases = [case for case in found if case.runs]
+    # Where inference tells the ranks of the outputs in some cases alone, the others fail.
+    told = [case for case in cases if all(type.rank is not None for type in case.types)]
+    # What fails whenever it runs is for the pass to tell that looks for what is impossible.
+    return told or cases or found[:1]
+
+
+def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
+    """The shapes of a tensor that have the wanted rank."""
+    if rank is None:
+        yield from shapes_of_open(form)
+    else:
+        yield next((s for s in form.shapes or () if len(s) == rank), (ANY,) * rank)
+
+
+def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shape, ...]]:
+    if node.op == "Concat":
+        for shape in choices[0]:
+            same = [[s for s in own if s is not None and len(s) == len(shape or ())]
+                    for own in choices]  # fmt: skip
+            yield from product(*same)
+        return
+    count = size_of([len(own) for own in choices])
+    if count > MOST_CASES:
+        raise unsettled(f"its inputs may have {count} combinations of ranks")
+    yield from product(*choices)
+
+
+def trial_of(node: Node, forms: Forms, types: Callable[[Open], TensorType]) -> Node:
+    """The node on values of these types in the place of tensors of open rank."""
+    made: dict[Open, Value] = {}
+    inputs: list[Value | None] = []
+    for form in forms:
+        if isinstance(form, Open):
+            inputs.append(made.setdefault(form, Value(types(form))))
+        else:
+            inputs.append(plain(form))
+    outputs = [Value() for _ in node.outputs]
+    return Node(node.op, inputs, outputs, dict(node.attributes), (), node.name)
+
+
+def _demanded(node: Node, forms: Forms) -> dict[int, int]:
+    """The ranks that tensors of open rank must have, by their place among the inputs: those that
+    the operator takes, or that go with its other inputs."""
+    trial = trial_of(node, forms, lambda form: TensorType(form.element))
+    known = {v: v.rank for v in trial.inputs if v is not None and v.rank is not None}
+    known.update(demands(trial))
+    for _ in range(2):
+        for a, b, k in relations(trial):
+            if a in known:
+                known.setdefault(b, known[a] - k)
+            elif b in known:
+                known[a] = known[b] + k
+    return {place: known[v] for place, v in enumerate(trial.inputs) if v in known and v}
+
+
+def _case(node: Node, forms: Forms, shapes: dict[Value, Shape]) -> Case:
+    """The node on tensors of these shapes, by their shape vectors."""
+    trial = trial_of(node, forms, lambda form: TensorType(form.element, shapes[form.shape]))
+    infer(trial)
+    runs = not contradiction(trial) and _has_axes(trial)
+    given = tuple(None if value is None else value.shape for value in trial.inputs)
+    return Case(given, tuple(value.tensor for value in trial.outputs), runs)
+
+
+def _has_axes(node: Node) -> bool:
+    """Whether the first input has the axes that a node names, or the output those that are new."""
+    value = node.outputs[0] if node.op in ("Unsqueeze", "OneHot") else node.inputs[0]
+    axes = named_axes(node)
+    if value is None or value.rank is None or axes is None:
+        return True
+    # A scalar is reduced along its axis 0; Flatten may cut behind the last axis.
+    rank = max(value.rank, 1) if node.op.startswith(("Reduce", "ArgM")) else value.rank
+    return all(-rank <= axis < rank + (node.op == "Flatten") for axis in axes)
+
+
+def named_axes(node: Node) -> tuple[int, ...] | None:
+    """The axes that a node names, None where it names none or they are not known."""
+    axis = node.attributes.get("axis", node.attributes.get("axes"))
+    if axis is not None:
+        return (axis,) if isinstance(axis, int) else tuple(axis)
+    place = place_of_axes(node.op)
+    return None if place is None else integers(node.input(place))
+
+
+def place_of_axes(op: str) -> int | None:
+    """The input that holds the axes of an operator."""
+    row = operator(op)
+    places = {} if row is None else row.places
+    return next((places[name] for name in ("axis", "axes") if name in places), None)
+
+
+def shapes_after(cases: list[Case], index: int) -> tuple[tuple[Dim, ...], ...]:
+    """The shapes that output `index` may have. Refused where its rank is not known."""
+    found: list[tuple[Dim, ...]] = []
+    for case in cases:
+        shape = case.types[index].shape
+        if shape is None:
+            raise unsettled("the rank of its output is not known")
+        found.append(shape)
+    return joined(found)
