@@ -112,7 +112,7 @@ def test_a_second_time_nothing_is_found(name: str) -> None:
 def test_quirks_of_old_releases(tmp_path: Path) -> None:
     """They run where they are asked for, change nothing a second time, and are right here too."""
     canary = CANARIES["openvino_cpu.branch_of_equal_shape"]
-    model = parser.parse_model(f"{HEADER} g {canary.model}")
+    model = proto_of(canary)
     for name in ("default", "old"):
         bridge.convert(model, tmp_path / f"{name}.xml", quirks=name, debug=True)
     found = {
