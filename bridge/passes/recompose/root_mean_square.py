@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.types import BF16, F16, F32, is_static
+from bridge.neutral.types import F16, F32, is_static
 from bridge.passes.recompose.uses import Uses, either_way, trailing
 
 
@@ -35,6 +35,8 @@ def rms_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
             x = _widened(x, narrow)
         if x is None or x.shape is None or x.element is not scale.element:
             continue
+        if x.element not in (F32, F16):
+            continue
         rank, start = len(x.shape), root.axes[0]
         shape = x.shape[start:]
         if root.axes != tuple(range(start, rank)) or not is_static(shape):
@@ -56,7 +58,7 @@ def _widened(x: Value, narrow: Node) -> Value | None:
     inner = wide.inputs[0] if wide is not None and wide.op == "Cast" else None
     element = narrow.attributes["to"]
     same = x.element is F32 and inner is not None and inner.element is element
-    return inner if same and element in (F16, BF16) else None
+    return inner if same and element is F16 else None
 
 
 def _normalized(value: Value | None, uses: Uses) -> tuple[Value | None, _Root | None]:
