@@ -65,10 +65,11 @@ def compare(path: Path, data: bytes, expected: Outputs) -> dict[str, str]:
         folder = Path(name)
         if path.suffix == ".xml":
             versions = [("there", folder / "there.onnx"), ("back", folder / "back.xml")]
-            inputs = model_files.ir_inputs(openvino.Core().read_model(path))
         else:
             versions = [("there", folder / "there.xml"), ("back", folder / "back.onnx")]
-            inputs = model_files.onnx_inputs(onnx.load_from_string(data))
+        inputs = _apart(_inputs, path, data)
+        if isinstance(inputs, str):
+            return {**found, "there": f"its inputs are not known: the engine {inputs}"}
         feeds = [model_files.feeds(path, inputs, index) for index in range(INPUT_SETS)]
         names: list[str] = []
         source: Path | bytes = path
@@ -89,6 +90,12 @@ def compare(path: Path, data: bytes, expected: Outputs) -> dict[str, str]:
             found[version] = _apart(_outcome, expected, run, target, feeds, names)
             source = target
     return found
+
+
+def _inputs(path: Path, data: bytes) -> list[model_files.Input]:
+    if path.suffix == ".xml":
+        return model_files.ir_inputs(openvino.Core().read_model(path))
+    return model_files.onnx_inputs(onnx.load_from_string(data))
 
 
 def _run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
