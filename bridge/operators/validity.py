@@ -124,7 +124,9 @@ def _interpolation(node: Node) -> Iterator[str]:
     count = len(axes) if axes is not None else None if shape is None else len(shape)
     for index in wanted:
         length = _shape(node.input(index))
-        if length is not None and count is not None and length != () and _differ(length[0], count):
+        if length in (None, (), (0,)) or count is None:
+            continue  # An input without elements is one that is not given.
+        if length and _differ(length[0], count):
             yield f"its input {index} is {format_shape(length)}, for {count} axes"
     numbers = values_of(factors)
     if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
@@ -239,6 +241,24 @@ def _updates(node: Node) -> Iterator[str]:
         return
     if len(indices) != len(updates) or any(map(_differ, indices, updates)):
         yield f"{format_shape(updates)} are no updates for indices {format_shape(indices)}"
+
+
+def _places(node: Node) -> Iterator[str]:
+    """Indices [..., k] of places in the first k axes, and for each place what lies there (ONNX,
+    GatherND and ScatterND)."""
+    data, indices, updates = (_shape(node.input(index)) for index in range(3))
+    if data is None or indices is None:
+        return
+    deep = indices[-1] if indices else 0
+    batch = node.attributes.get("batch_dims", 0)
+    if not isinstance(deep, int):
+        return
+    if not 1 <= deep <= len(data) - batch:
+        yield f"{format_shape(indices)} are no indices of places in {format_shape(data)}"
+    elif updates is not None and node.op == "ScatterND":
+        wanted = (*indices[:-1], *data[deep:])
+        if len(wanted) != len(updates) or any(map(_differ, wanted, updates)):
+            yield f"{format_shape(updates)} are no updates, which are {format_shape(wanted)}"
 
 
 def _squeeze(node: Node) -> Iterator[str]:
@@ -414,6 +434,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
+    **dict.fromkeys(("GatherND", "ScatterND"), (_places,)),
     "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model, Value
+from bridge.neutral.types import is_static, size_of
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
 from bridge.passes.context import Context
@@ -24,6 +25,8 @@ def look_over(model: Model, context: Context) -> None:
         return
     in_branches = context.target.format == "ir" and not context.keep_branches
     findings = list(_faults(model.graph, "graph", in_branches))
+    if context.target.format == "ir":
+        findings += _too_large(model.graph, "graph")
     if context.target.format == "onnx":
         findings += _foreign(model.graph.inputs, "Parameter", "graph")
         findings += _foreign_results(model.graph, "graph")
@@ -44,6 +47,31 @@ def _foreign_results(graph: Graph, where: str) -> Iterator[Unsupported]:
         yield from _foreign(node.outputs, node.op, here)
         for role, body in node.roles() if node.bodies else ():
             yield from _foreign_results(body.graph, f"{here} / {role}")
+
+
+def _too_large(graph: Graph, where: str) -> Iterator[Unsupported]:
+    """The nodes that OpenVINO computes when it opens a model, in memory that no machine has."""
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        if all(value is None or value.constant is not None for value in node.inputs):
+            for value in node.outputs:
+                size = _bytes_of(value)
+                if size > LARGEST:
+                    yield Unsupported(node.op, here, f"its result of constants has {size} bytes")
+        for role, body in node.roles() if node.bodies else ():
+            yield from _too_large(body.graph, f"{here} / {role}")
+
+
+def _bytes_of(value: Value) -> int:
+    """The bytes of a value; 0 where they are not known."""
+    shape = value.shape
+    if value.element is None or shape is None or not is_static(shape):
+        return 0
+    return value.element.nbytes(size_of(shape))
+
+
+LARGEST = 1 << 33
+"""Bytes that a computed constant may have."""
 
 
 def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:

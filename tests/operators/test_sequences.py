@@ -86,7 +86,7 @@ def test_position_outside_a_known_sequence_is_refused(tmp_path: Path) -> None:
         bridge.convert(model, tmp_path / "at.xml")
 
 
-def test_element_of_unknown_rank_is_refused(tmp_path: Path) -> None:
+def test_element_of_a_rank_that_data_decide(tmp_path: Path) -> None:
     model = model_of("""
         <ir_version: 8, opset_import: ["": 17]>
         mixed (bool p, float[2] x, float[2,2] z, int64 at) => (float[N] y) {
@@ -99,8 +99,14 @@ def test_element_of_unknown_rank_is_refused(tmp_path: Path) -> None:
           y = Reshape (part, flat)
         }
     """)
-    with pytest.raises(bridge.UnsupportedError, match="differ in rank"):
-        bridge.convert(model, tmp_path / "mixed.xml")
+    xml = tmp_path / "mixed.xml"
+    bridge.convert(model, xml)
+    x, z = np.float32([1, 2]), np.float32([[3, 4], [5, 6]])
+    feeds = [
+        {"p": np.array(p), "x": x, "z": z, "at": np.array(at)}
+        for p, at in ((True, 0), (False, 0), (False, 1), (True, 0))
+    ]
+    assert_same(model, xml, *feeds)
 
 
 def test_sequence_of_mixed_rank_is_an_output(tmp_path: Path) -> None:

@@ -163,6 +163,17 @@ FAILING = [
         "y = ScatterElements(x, i, u)",
         "[1,2] are no updates for indices [1,1]",
     ),
+    (
+        "ScatterND",
+        "i = Constant<value = int64[1,1] {0}>() u = Constant<value = float[1,2] {1,2}>() "
+        "y = ScatterND(x, i, u)",
+        "[1,2] are no updates, which are [1,6]",
+    ),
+    (
+        "GatherND",
+        "i = Constant<value = int64[1,3] {0,0,0}>() y = GatherND(x, i)",
+        "[1,3] are no indices of places in [2,6]",
+    ),
     ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
     ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
     (

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import bridge
+from bridge.cli.options import output_ranks
 from tests.support.model_files import FOLDER
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
@@ -398,3 +399,32 @@ def test_a_rank_without_bound_is_refused_with_advice(tmp_path: Path) -> None:
         bridge.convert(source, tmp_path / "a.xml")
     (finding,) = refusal.value.findings
     assert (finding.operator, finding.where) == ("Softmax", 'graph / Softmax "y"')
+
+
+@pytest.mark.parametrize(
+    "ranks, message",
+    [
+        ({"y": 3}, "has rank 1 or 2, not 3"),
+        ({"q": 1}, 'no output "q"'),
+        ({"y": -1}, "0 or more"),
+        ({"y": True}, "0 or more"),
+        (["y"], "maps names to ranks"),
+    ],
+)
+def test_ranks_that_make_no_sense(ranks: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(bridge.UsageError, match=message):
+        bridge.convert(model(BRANCHES, "float[] y"), tmp_path / "a.xml", output_ranks=ranks)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("texts", [["y"], ["=2"], ["y=-1"], ["y=two"], ["y=1", "y=2"]])
+def test_options_that_are_no_ranks(texts: list[str]) -> None:
+    with pytest.raises(bridge.UsageError, match="--output-rank"):
+        output_ranks(texts)
+
+
+def test_a_shape_of_other_elements_is_refused(tmp_path: Path) -> None:
+    bridge.convert(model(BRANCHES, "float[] y"), tmp_path / "a.xml")
+    results = {"y.data": np.zeros(5, np.float32), "y.shape": np.array([2, 3])}
+    with pytest.raises(bridge.UsageError, match="5 elements"):
+        bridge.unpack(tmp_path / "a.xml", results)

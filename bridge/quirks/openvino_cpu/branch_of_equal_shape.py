@@ -38,13 +38,13 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
     outputs = results[: len(node.outputs)]
     further = len(outputs)
     for index in wanted:
-        known = node.outputs[index].shape or ()
         whole = b.op("Concat", results[index], results[further], axis=0)
-        found = results[further + 1]
-        sizes = [
-            dim if isinstance(dim, int) and dim > 0 else take(b, found, 0, axis)
-            for axis, dim in enumerate(known)
-        ]
+        sizes: list[int | Value] = []
+        fixed = [d if isinstance(d, int) and d else None for d in node.outputs[index].shape or ()]
+        for axis, size in enumerate(fixed):
+            # A constant shape says more to OpenVINO than one that is put together.
+            found = -1 if fixed.count(None) == 1 else take(b, results[further + 1], 0, axis)
+            sizes.append(found if size is None else size)
         outputs[index] = reshape(b, whole, *sizes)
         further += 2
     return outputs
