@@ -298,7 +298,8 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
 
 def _as_attention(b: Builder, node: Node) -> Value | None:
     """Attention-23, where no mask could leave a query without a key: what comes of that, the two
-    formats do not say alike. Heads of keys and values that are repeated need not be."""
+    formats do not say alike. In f32 alone: where Attention rounds what is narrower is the engine's
+    affair. Heads of keys and values that are repeated need not be."""
     assert b.target is not None
     query, key, value, mask, scale = (node.input(i) for i in range(5))
     assert query is not None and key is not None and value is not None
@@ -306,7 +307,7 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
     masked = mask is not None and not causal and not _adds_nothing(mask)
     if b.target.opset < 23 or masked or (scale is not None and factor is None):
         return None
-    if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is BF16:
+    if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is not F32:
         return None
     if not query.dims[0] == key.dims[0] == value.dims[0] or query.dims[0] == ANY:
         return None
