@@ -111,6 +111,12 @@ def _not_negative(index: int) -> Check:
     return check
 
 
+def _step(node: Node) -> Iterator[str]:
+    step = values_of(node.input(2))
+    if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
+        yield f"its step is {step.item()}"
+
+
 def _interpolation(node: Node) -> Iterator[str]:
     """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
     shape = _shape(node.input(0))
@@ -453,13 +459,13 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
     "Pad": (_axis_input(3), _pad),
-    "Range": (_single(0, 1, 2),),
+    "Range": (_single(0, 1, 2), _step),
     "Reshape": (_rank(1, 1, 1), _reshape),
     "Resize": (_axis_attribute("axes"), _interpolation),
     "Roll": (_axis_input(2),),
     "Slice": (_axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),
-    "Split": (_axis_attribute("axis"), _split),
+    "Split": (_rank(1), _axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),
     "Transpose": (_transpose,),
     "Trilu": (_rank(2),),

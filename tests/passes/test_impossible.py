@@ -174,6 +174,16 @@ FAILING = [
         "i = Constant<value = int64[1,3] {0,0,0}>() y = GatherND(x, i)",
         "[1,3] are no indices of places in [2,6]",
     ),
+    (
+        "Range",
+        "a = Constant<value_float = 0.0>() e = Constant<value_float = 3.0>() y = Range(a, e, a)",
+        "its step is 0.0",
+    ),
+    (
+        "Split",
+        "f = ReduceSum<keepdims = 0>(x) y, z = Split<num_outputs = 2>(f)",
+        "[], not of rank 1 or more",
+    ),
     ("EyeLike", "f = ReduceSum<keepdims = 0>(x) y = EyeLike(f)", "[], not of rank 2"),
     ("Trilu", "f = ReduceSum<keepdims = 0>(x) y = Trilu(f)", "[], not of rank 2 or more"),
     (
