@@ -195,6 +195,7 @@ case("dequantize_between_levels", SPELLED, lambda x: dequantized(x, 3.5, TENTH),
 case("dequantize_beyond_levels", SPELLED, lambda x: dequantized(x, 256, TENTH), BYTES)
 case("dequantize_i64", SPELLED, lambda x: dequantized(x, 3, TENTH), BYTES.astype(np.int64))
 case("dequantize_two_axes", SPELLED, lambda x: dequantized(x, 3, random(4, 3)), BYTES)
+case("dequantize_broadcast", SPELLED, lambda x: dequantized(x, 3, SCALES), BYTES[:, :1])
 case(
     "dequantize_zero_points_of_another_axis", SPELLED,
     lambda x: dequantized(x, [1, 2, 3], SCALES), BYTES,

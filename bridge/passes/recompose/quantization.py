@@ -35,7 +35,7 @@ def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     if scale is None:
         return None
     zero_point = np.round(low - start / scale)
-    axis = _axis(scale, x.rank)
+    axis = _axis(scale, x)
     if axis is None:
         return None
     b.name = fake.name
@@ -89,7 +89,7 @@ def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
         if cast is None or integers is None or integers.element not in (I8, U8, I32):
             continue
         zero_point = _zero_point(offset, integers.element, scale)
-        axis = _axis(scale, value.rank)
+        axis = _axis(scale, value)
         if axis is None or zero_point is None or integers.rank != value.rank:
             continue
         b.name = cast.name
@@ -125,10 +125,12 @@ def _numbers(value: Value) -> np.ndarray | None:
     return None if known is None else known.astype(np.float32)
 
 
-def _axis(scale: np.ndarray, rank: int | None) -> int | None:
-    """The axis, from the end, along which scales lie that broadcast to data of a rank; 0 for one
-    scale, None for another form."""
+def _axis(scale: np.ndarray, data: Value) -> int | None:
+    """The axis of data, from the end, along which scales lie; 0 for one scale, None for another
+    form, in which the data may be broadcast to the scales, too."""
     wide = [axis - scale.ndim for axis, size in enumerate(scale.shape) if size > 1]
-    if rank is None or scale.ndim > rank or len(wide) > 1:
+    if data.rank is None or scale.ndim > data.rank or len(wide) > 1:
         return None
-    return wide[0] if wide else 0
+    if not wide:
+        return 0
+    return wide[0] if data.dims[wide[0]] == scale.size else None
