@@ -52,10 +52,15 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
     )
 
 
+_TAKEN_OTHERWISE = {"STFT"}
+"""Operators of which the standard's own shape inference does not take the default: it takes
+`onesided` to be 0."""
+
+
 def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
     """Removes the attributes of a node that say what the standard takes for granted."""
     declared = signature(proto.op_type, version, proto.domain)
-    if declared is None or not declared.defaults:
+    if declared is None or not declared.defaults or proto.op_type in _TAKEN_OTHERWISE:
         return
     kept = [a for a in proto.attribute if a.SerializeToString() not in declared.defaults]
     if len(kept) < len(proto.attribute):

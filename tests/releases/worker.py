@@ -135,14 +135,12 @@ def _outcome(
 
 
 def _apart(run: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call returns in a process of its own, since engines have died of some models."""
-    context = multiprocessing.get_context("fork")
+    """What a call returns in a process of its own, since engines have died of some models. That is
+    no fork of this one, in which an engine may have threads."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.releases.worker"])
     here, there = context.Pipe(duplex=False)
-
-    def told(connection: Connection) -> None:
-        connection.send(run(*arguments))
-
-    process = context.Process(target=told, args=(there,))
+    process = context.Process(target=_tell, args=(there, run, arguments))
     process.start()
     there.close()
     try:
@@ -152,6 +150,10 @@ def _apart(run: Callable[..., Any], *arguments: Any) -> Any:
     finally:
         process.kill()
         process.join()
+
+
+def _tell(connection: Connection, run: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    connection.send(run(*arguments))
 
 
 def main() -> None:

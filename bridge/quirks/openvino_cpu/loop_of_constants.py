@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
-from bridge.operators.idioms import cast
+from bridge.operators.idioms import cast, squeeze
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
@@ -20,11 +20,13 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     trips = node.trip_count
     if trips is None or trips.element is None or not all(map(_is_known, node.inputs)):
         return None
-    none = b.constant([], I64)
+    one = b.constant([1], I64)
     some = b.op(
-        "ir::RandomUniform", none, b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
+        "ir::RandomUniform", one, b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
     )
-    nothing = cast(b, b.op("Floor", some), trips.element)
+    nothing = cast(
+        b, b.op("Floor", some if trips.rank == 1 else squeeze(b, some, 0)), trips.element
+    )
     draft = Draft.of(node)
     draft.inputs[0] = b.op("Add", trips, nothing)
     return draft.build(b)
