@@ -216,6 +216,7 @@ CANARIES: dict[str, Canary] = {
             d = Identity (c) t = Add (s, s) }>
         y = Add (x, state) }""",
         {"x": _f32(2)},
+        hidden_by=("openvino_cpu.loop_of_constants",),
     ),
     "openvino_cpu.unchanged_state": Canary(
         """(float[2] x, int64 n) => (float[2] y, float[k,2] z) {
