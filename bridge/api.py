@@ -311,7 +311,6 @@ def convert(
     ranks = _ranks(output_ranks)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     debug = debug or DEBUG
-    notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
         model = _loaded(known, weights)
@@ -319,7 +318,7 @@ def convert(
             raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        report.notes = notes + model.notes
+        report.notes = list(model.notes)
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -340,10 +339,12 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
     """What an attempt gives. Where no operator set was asked for and the one that the model had as
     ONNX cannot say all of it, as an IR may have changed since, another attempt in the default
     one."""
+    from bridge.neutral.builder import Target
+
     try:
         return attempt(opset)
     except UnsupportedError as error:
-        if opset is not None:
+        if opset is not None or error.target == str(Target("onnx", DEFAULT_OPSET)):
             raise
         try:
             return attempt(DEFAULT_OPSET)

@@ -240,9 +240,9 @@ class Reader:
         if version is None:
             raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
         require_signature(proto, domain, version, where)
-        known = signature(proto.op_type, version, domain) is not None
-        if domain == "" and known and proto.op_type in CONTROL:
-            CONTROL[proto.op_type](self, proto, scope)
+        control = CONTROL.get(proto.op_type) if domain == "" else None
+        if control is not None and signature(proto.op_type, version, domain) is not None:
+            control(self, proto, scope)
             return
         if _holds_graph(proto) and _has_function(proto, domain, version):
             read_by_function(self, proto, scope)

@@ -222,12 +222,13 @@ def _is_whole_length(lengths: Value | None, x: Value) -> bool:
     """Whether lengths are all the size of axis 1 of `x`, known or computed."""
     if x.shape is not None and set(integers(lengths) or ()) == {x.shape[1]}:
         return True
-    value = _behind(lengths, "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze")
-    node = value.producer if value is not None else None
+    if lengths is None:
+        return False
+    node = lengths.behind("Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
     if node is None or node.op != "Gather":
         return False
-    shape, index = _behind(node.inputs[0], "Cast"), integers(node.inputs[1])
-    asked = shape.producer if shape is not None else None
+    shape, index = node.inputs[0], integers(node.inputs[1])
+    asked = shape.behind("Cast").producer if shape is not None else None
     if asked is None or asked.op != "Shape" or asked.attributes["start"] or index is None:
         return False
     if asked.inputs[0] is x:
@@ -241,16 +242,8 @@ def _is_whole_length(lengths: Value | None, x: Value) -> bool:
 
 def _is_zero(state: Value) -> bool:
     """Whether a state is zeros, of whatever shape it computes."""
-    value = _behind(state, "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
-    known = values_of(value)
+    known = values_of(state.behind("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze"))
     return known is not None and not known.any()
-
-
-def _behind(value: Value | None, *ops: str) -> Value | None:
-    """What a value is made of by operators that take data first and leave its elements."""
-    while value is not None and value.producer is not None and value.producer.op in ops:
-        value = value.producer.inputs[0]
-    return value
 
 
 def from_cell(
