@@ -1,17 +1,22 @@
 """Models for the served benchmark: the architectures that people export, small, with random
 weights. All need PyTorch, most `transformers`.
 
-Each entry of `ARCHITECTURES` gives a module that takes and gives tensors alone, and inputs of it.
+Each entry of `ARCHITECTURES` gives a module that takes and gives tensors alone, and inputs of it;
+each of `FILES` says how one is exported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+Feed = Mapping[str, np.ndarray]
 Made = tuple[nn.Module, dict[str, torch.Tensor]]
 ARCHITECTURES: dict[str, Callable[[], Made]] = {}
 
@@ -296,7 +301,82 @@ def clip() -> Made:
     )  # fmt: skip
 
 
-def quantized(source: str, destination: str, feed: dict[str, Any]) -> None:
+@architecture("Llama with a cache")
+def llama_with_a_cache() -> Made:
+    """One token, with the keys and values of those before it as inputs and outputs."""
+    import transformers
+    from transformers.cache_utils import DynamicCache
+
+    layers, heads = TEXT["num_hidden_layers"], 2
+    config = transformers.LlamaConfig(**TEXT, num_key_value_heads=heads)
+
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = transformers.LlamaForCausalLM(config)
+
+        def forward(
+            self, input_ids: torch.Tensor, attention_mask: torch.Tensor,
+            k0: torch.Tensor, v0: torch.Tensor, k1: torch.Tensor, v1: torch.Tensor,
+        ) -> tuple[torch.Tensor, ...]:  # fmt: skip
+            cache = DynamicCache([(k0, v0), (k1, v1)])
+            made = self.model(input_ids, attention_mask=attention_mask, past_key_values=cache)
+            present = [
+                x for layer in made.past_key_values.layers for x in (layer.keys, layer.values)
+            ]
+            return made.logits, *present
+
+    past = {f"{x}{layer}": torch.randn(1, heads, 64, 64) for layer in range(layers) for x in "kv"}
+    mask = torch.ones(1, 65, dtype=torch.int64)
+    return Cached(), {"input_ids": tokens(1), "attention_mask": mask, **past}
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class File:
+    """How an architecture becomes an ONNX file: PyTorch's exporter with the defaults that people
+    leave, or another operator set, its older exporter (`script`), open sizes of the given axes of
+    inputs, or a quantiser behind it."""
+
+    architecture: str
+    opset: int | None = None
+    script: bool = False
+    open: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    quantizer: Callable[[Path, Path, Feed], None] | None = None
+
+    @property
+    def as_made(self) -> bool:
+        """Whether this is the module itself, with nothing done to it."""
+        return self.opset is None and not self.script and not self.quantizer
+
+    def export(self, made: Made, path: Path) -> None:
+        """Writes the file."""
+        module, inputs = made
+        axes: dict[str, Any] = {}
+        if self.script:
+            named = {n: {a: f"{n}_{a}" for a in axes} for n, axes in self.open.items()}
+            axes = {"dynamic_axes": named}
+        elif self.open:
+            dims = [{a: torch.export.Dim.DYNAMIC for a in self.open.get(n, ())} for n in inputs]
+            axes = {"dynamic_shapes": (tuple(dims),) if starred(module) else tuple(dims)}
+        target = path.with_suffix(".float.onnx") if self.quantizer else path
+        torch.onnx.export(
+            module, tuple(inputs.values()), target, input_names=list(inputs),
+            dynamo=not self.script, external_data=False, verbose=False, opset_version=self.opset,
+            **axes,
+        )  # fmt: skip
+        if self.quantizer:
+            self.quantizer(target, path, {name: x.numpy() for name, x in inputs.items()})
+
+
+def starred(module: nn.Module) -> bool:
+    """Whether its inputs are all one parameter to PyTorch."""
+    return isinstance(module, Plain)
+
+
+def static_int8(source: Path, destination: Path, feed: Feed) -> None:
     """onnxruntime's static quantiser, Q/DQ pairs, 8 bits."""
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
 
@@ -304,9 +384,48 @@ def quantized(source: str, destination: str, feed: dict[str, Any]) -> None:
         def __init__(self) -> None:
             self.feeds = iter([feed])
 
-        def get_next(self) -> dict[str, Any] | None:
+        def get_next(self) -> Feed | None:
             return next(self.feeds, None)
 
     quantize_static(
-        source, destination, Reader(), quant_format=QuantFormat.QDQ, per_channel=True
+        str(source), str(destination), Reader(), quant_format=QuantFormat.QDQ, per_channel=True
     )  # fmt: skip
+
+
+TEXT_AXES = {"input_ids": (0, 1), "attention_mask": (0, 1)}
+CACHE_AXES = {**TEXT_AXES, **{f"{x}{layer}": (0, 2) for x in "kv" for layer in range(2)}}
+IMAGE_AXES = {"pixel_values": (0,)}
+FILES: dict[str, File] = {
+    **{name: File(name) for name in ARCHITECTURES},
+    **{
+        f"{name}, open sizes": File(name, open=axes)
+        for name, axes in {
+            "BERT": TEXT_AXES,
+            "GPT-2": TEXT_AXES,
+            "Llama": TEXT_AXES,
+            "Llama with a cache": CACHE_AXES,
+            "T5": {"input_ids": (0, 1)},
+            "ViT": IMAGE_AXES,
+            "SegFormer": {"pixel_values": (0, 2, 3)},
+            "wav2vec2": {"input_values": (0, 1)},
+            "LSTM": {"input_ids": (0, 1)},
+        }.items()
+    },
+    **{
+        f"{name}, operator set 23": File(name, opset=23)
+        for name in ("BERT", "GPT-2", "Llama", "Qwen3", "T5", "ViT")
+    },
+    **{
+        f"{name}, older exporter": File(name, script=True, open=axes)
+        for name, axes in {
+            "BERT": TEXT_AXES,
+            "Llama": TEXT_AXES,
+            "LSTM": {"input_ids": (0, 1)},
+            "Swin": IMAGE_AXES,
+            "ConvNeXt": IMAGE_AXES,
+            "U-Net": {"x": (0,)},
+        }.items()
+    },
+    **{f"{name}, int8": File(name, quantizer=static_int8) for name in ("ResNet", "BERT")},
+}
+"""What is measured, by name."""

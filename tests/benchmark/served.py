@@ -18,7 +18,7 @@ import contextlib
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,13 +31,11 @@ import torch
 from openvino.frontend import OpConversionFailure
 
 import bridge
-from tests.benchmark.exporter_models import ARCHITECTURES, Made, quantized
+from tests.benchmark.exporter_models import ARCHITECTURES, FILES, Feed, Made
 
 Run = Callable[[], Sequence[np.ndarray]]
-Feed = Mapping[str, np.ndarray]
 HEADER = "| architecture | nodes | back | ratio | time | IR time | PT nodes | PT time | |"
 TOLERANCE = 2e-3
-QUANTIZED = {"int8 ResNet": "ResNet", "int8 BERT": "BERT"}
 
 
 @dataclass(frozen=True)
@@ -119,15 +117,6 @@ def differ(ours: Run, theirs: Run) -> bool:
     return any(np.abs(a - b).max() > TOLERANCE * max(1, np.abs(b).max()) for a, b in pairs)
 
 
-def export(made: Made, path: Path) -> None:
-    """PyTorch's exporter, with the defaults that people leave."""
-    module, inputs = made
-    torch.onnx.export(
-        module, tuple(inputs.values()), path, input_names=list(inputs), dynamo=True,
-        external_data=False, verbose=False,
-    )  # fmt: skip
-
-
 def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | None) -> Measured:
     """The row of an ONNX file; `own` is OpenVINO's IR of the PyTorch module."""
     there, back = source.with_suffix(".xml"), source.with_suffix(".back.onnx")
@@ -167,18 +156,16 @@ def made(folder: Path, name: str) -> tuple[Path, Feed, Path | None]:
     """The ONNX file of an architecture, inputs, and OpenVINO's own IR; made where they are not
     there."""
     source, inputs = folder / f"{name}.onnx", folder / f"{name}.npz"
-    own = None if name in QUANTIZED else folder / f"{name}.torch.xml"
+    file = FILES[name]
+    own = folder / f"{name}.torch.xml" if file.as_made else None
     if not inputs.exists():
         torch.manual_seed(0)
-        module, tensors = ARCHITECTURES[QUANTIZED.get(name, name)]()
+        module, tensors = ARCHITECTURES[file.architecture]()
         module.eval()
         feed = {key: x.numpy() for key, x in tensors.items()}
         with torch.no_grad():
-            if own is None:
-                export((module, tensors), folder / "float.onnx")
-                quantized(str(folder / "float.onnx"), str(source), feed)
-            else:
-                export((module, tensors), source)
+            file.export((module, tensors), source)
+            if own is not None:
                 read_by_openvino((module, tensors), own)
         np.savez(inputs, **feed)
     with np.load(inputs) as arrays:
@@ -193,7 +180,7 @@ def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
     print(HEADER)
     print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
     measured = []
-    for name in names or [*ARCHITECTURES, *QUANTIZED]:
+    for name in names or FILES:
         with TemporaryDirectory() as folder:
             source, feed, own = made(kept or Path(folder), name)
             row = measure(name, source, feed, seconds, own)
