@@ -476,7 +476,8 @@ def test_nothing_is_tried_where_one_version_runs(
 HALVED_AND_DOUBLED = """
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[n, 1, h, w] x) => (float[n, 1, h, w] y)
-        <float[4] twice = {1.0, 1.0, 2.0, 2.0}, float[1, 1, 3, 3] ones = {1, 1, 1, 1, 1, 1, 1, 1, 1}> {
+        <float[4] twice = {1.0, 1.0, 2.0, 2.0},
+         float[1, 1, 3, 3] ones = {1, 1, 1, 1, 1, 1, 1, 1, 1}> {
         half = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(x)
         smooth = Conv<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(half, ones)
         quarter = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(smooth)
