@@ -294,6 +294,24 @@ case(
 )  # fmt: skip
 
 
+# Nothing added
+def rounded(number: Any) -> Any:
+    return ops.convert(ops.floor(number), "i64")
+
+
+def drawn(most: float) -> Any:
+    bounds = [np.array(bound, np.float32) for bound in (0, most)]
+    return ops.random_uniform(np.array([1], np.int64), *bounds, "f32")
+
+
+COUNT = np.array([3])
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, rounded(drawn(0.5)))), COUNT)
+case(
+    "something_at_times", "RandomUniform Sub Mul Add Floor Cast Mul Add Neg",
+    lambda n: ops.negative(ops.add(n, rounded(drawn(2)) * np.array([0]))), COUNT,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_recomposed(name: str, tmp_path: Path) -> None:
     expected, build, inputs, opset = CASES[name]
