@@ -17,9 +17,9 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
+from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
-from bridge.check.report import shortened
 from bridge.neutral.graph import Model
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
