@@ -19,9 +19,9 @@ from bridge.check.engines import (
     Session,
     StatefulSession,
 )
+from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
-from bridge.check.report import shortened
 from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
 from bridge.passes.stateful import KEY as STATEFUL

@@ -141,6 +141,17 @@ class Pair:
         self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
 
+    def changed(
+        self, name: str, mine: Model, its: Model | None
+    ) -> tuple[Path, Iterator[tuple[str, Path]]]:
+        """The changed source `mine`, and what is held to it, with what that is called: its
+        conversions, or `its`, the other model, changed likewise."""
+        first = self.rewritten(self.source, mine, name)
+        if self.against is None or its is None:
+            return first, self.converted(f"{name}-too", mine)
+        other = self.rewritten(self.against, its, f"{name}-too")
+        return first, iter([(self.against.name, other)])
+
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""
         target = self.scratch / f"{name}{path.suffix.lower()}"

@@ -261,12 +261,12 @@ def test_a_difference_is_traced_to_the_first_value(tmp_path: Path) -> None:
         (
             "Add(positive, positive)",
             "Mul(positive, positive)",
-            "'else / u', which If \"inner\" / else_branch / Add",
+            "'u', which If \"inner\" / else_branch / Add",
         ),
         (
             "Neg(positive)",
             "Sigmoid(positive)",
-            '\'then / else / q\', which If "inner" / then_branch / If "t" / ',
+            '\'q\', which If "inner" / then_branch / If "t" / else_branch / Neg',
         ),
     ],
 )
