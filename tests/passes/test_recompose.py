@@ -292,6 +292,64 @@ case(
     "attention_masked", UNMASKED.replace("Softmax", "Add Softmax"),
     lambda q, k, v, m: attend(q, k, v, m), QUERY, KEY, VALUE, random(3, 5), opset=23,
 )  # fmt: skip
+case(
+    "attention_constant_mask", "Attention",
+    lambda q, k, v: attend(q, k, v, np.array([[0, -np.inf, 1, 2, 3]] * 3, np.float32)),
+    QUERY, KEY, VALUE, opset=23,
+)  # fmt: skip
+MASK = np.array([[1, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 1, 0, 1]], bool)
+BIAS = np.where(MASK, random(3, 5), -np.inf).astype(np.float32)
+NOUGHT, MINUS_INFINITY = np.float32(0), np.float32(-np.inf)
+
+
+def some(flags: Any, axis: int = -1) -> Any:
+    return ops.convert(ops.reduce_max(ops.convert(flags, "i32"), [axis], True), "boolean")
+
+
+def masked(q: Any, k: Any, v: Any, m: Any, least: Any = MINUS_INFINITY) -> Any:
+    return attend(q, k, v, ops.select(m, NOUGHT, least))
+
+
+def not_minus_infinity(bias: Any) -> Any:
+    return ops.logical_not(ops.equal(bias, MINUS_INFINITY))
+
+
+case(
+    "attention_zero_where_masked", "Attention",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_where_bias_masks", "Attention",
+    lambda q, k, v, m: ops.select(some(not_minus_infinity(m)), attend(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, BIAS, opset=23,
+)  # fmt: skip
+SOME, CHOSEN = "Cast ReduceMax Cast", "Where " + UNMASKED.replace("Softmax", "Add Softmax")
+case(
+    "attention_zero_where_masked_old", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=22,
+)  # fmt: skip
+case(
+    "attention_one_where_masked", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), np.float32(1)),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_by_another_mask", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m, n: ops.select(some(n), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK[:1], MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_finite_mask", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m, np.float32(-3)), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_by_another_axis", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m, 0), masked(q, k, v, m), NOUGHT),
+    random(2, 4, 5, 8), KEY, random(2, 4, 5, 5), random(5, 5) > -1, opset=23,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -16,6 +16,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
@@ -31,6 +32,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Cast": (quantize_linear,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (upright_weights,),
+    "Where": (masked_attention,),
     "MVN": (instance_normalization, layer_normalization),
 }
 """Patterns with operators of IR, by the last operator."""
