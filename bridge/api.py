@@ -67,6 +67,11 @@ OutputRanks: TypeAlias = "Mapping[str, int]"
 """Ranks by the output's name."""
 
 
+Stateful: TypeAlias = "bool | Mapping[str, str]"
+"""Which inputs and outputs become variables: the output by the input's name, or True for those that
+are pairs by their names."""
+
+
 _Made = TypeVar("_Made")
 
 
@@ -78,6 +83,8 @@ class ConvertOptions(TypedDict, total=False):
     compress_to_fp16: bool
     keep_branches: bool
     output_ranks: OutputRanks | None
+    stateful: Stateful
+    beam_idx: bool
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -255,6 +262,8 @@ def convert(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -272,6 +281,9 @@ def convert(
     branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
     says the rank of outputs, by name, where several are possible; without it, one whose rank data
     decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
+    `stateful` makes variables of IR (ReadValue, Assign) of states that an ONNX model takes and
+    gives, as the caches of language models are: pairs of input and output by name, or True for
+    those that their names tell; `beam_idx` adds the input that reorders their sequences.
     `quirks` says which faults of engines are worked round: "default", those of the newest releases;
     "old", also those that only earlier ones have; or "none", for other readers and plugins.
     `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
@@ -296,6 +308,8 @@ def convert(
             "compress_to_fp16": compress_to_fp16,
             "keep_branches": keep_branches,
             "output_ranks": output_ranks is not None,
+            "stateful": bool(stateful),
+            "beam_idx": beam_idx,
         }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
@@ -308,18 +322,19 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
-    ranks = _ranks(output_ranks)
+    ranks, states = _ranks(output_ranks), _states(stateful, beam_idx)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     debug = debug or DEBUG
-    notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
         model = _loaded(known, weights)
         if ranks and model.format == kind:
             raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
+        if states and model.format == kind:
+            raise UsageError("stateful is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        report.notes = notes + model.notes
+        report.notes = list(model.notes)
         context = Context(
             Target(kind, _opset(model, opset) if kind == "onnx" else 0),
             report,
@@ -329,6 +344,8 @@ def convert(
             debug,
             frozenset(input_shapes or ()),
             ranks,
+            stateful=states,
+            beams=beam_idx,
         )
         return _save(model, target, context, external_data, force, progress or _silent)
 
@@ -340,10 +357,12 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
     """What an attempt gives. Where no operator set was asked for and the one that the model had as
     ONNX cannot say all of it, as an IR may have changed since, another attempt in the default
     one."""
+    from bridge.neutral.builder import Target
+
     try:
         return attempt(opset)
     except UnsupportedError as error:
-        if opset is not None:
+        if opset is not None or error.target == str(Target("onnx", DEFAULT_OPSET)):
             raise
         try:
             return attempt(DEFAULT_OPSET)
@@ -363,6 +382,19 @@ def _ranks(given: OutputRanks | None) -> dict[str, int]:
         if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
             raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
     return dict(given or {})
+
+
+def _states(given: Stateful, beams: bool) -> Stateful:
+    if isinstance(given, Mapping):
+        if all(isinstance(name, str) for name in (*given, *given.values())):
+            return dict(given)
+    elif isinstance(given, bool):
+        if beams and not given:
+            raise UsageError("beam_idx is for a stateful model: set stateful too")
+        return given
+    raise UsageError(
+        f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+    )
 
 
 def _silent(step: str) -> None:
@@ -498,6 +530,8 @@ def to_openvino(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -519,6 +553,8 @@ def to_openvino(
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
             output_ranks=output_ranks,
+            stateful=stateful,
+            beam_idx=beam_idx,
             quirks=quirks,
             weights=weights,
             limits=limits,

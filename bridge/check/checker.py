@@ -13,6 +13,7 @@ import bridge
 from bridge.api import ConvertOptions, Source
 from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, first_difference
+from bridge.check.collection import little_collection
 from bridge.check.compare import Difference, compare, tolerance
 from bridge.check.engines import EngineError, Port, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
@@ -75,7 +76,8 @@ def check(
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
-    with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
+    limits = read_limits(options.pop("limits", None))
+    with usually(limits), little_collection(), scratch_folder() as scratch:
         report = CheckReport(name_of(source), rtol, atol)
         pair = Pair(
             as_file(source, scratch / "source"),
@@ -183,7 +185,9 @@ class _Checker:
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
-        report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
+        has_bodies = any(node.bodies for node in model.graph.nodes)
+        layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
+        report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(model))
         watched = pair.load(pair.source)
         sites = list(if_sites(watched).values())

@@ -60,6 +60,16 @@ class Session(Protocol):
         """Run once; returns every output by name, in the order of `outputs`."""
 
 
+class StatefulSession(Session, Protocol):
+    """A session whose model has variables."""
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The outputs, as `run` gives them, and what each variable holds afterwards, where those
+        of `states`, by their ids, held that before. Raises EngineError."""
+
+
 def run_each(
     session: Session, feeds: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any] | EngineError]:
@@ -418,16 +428,25 @@ class _OpenVinoSession:
         self.outputs = _openvino_ports(model.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        return self.run_from({}, feeds)[0]
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         try:
             self._request.reset_state()  # every run is a first call
+            variables = {one.name: one for one in self._request.query_state()}
+            for name, value in states.items():
+                variables[name].state = self._tensor(Port(name, value.dtype, None), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
             self._request.infer()
-            return {
+            results = {
                 port.name: self._array(self._request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
+            return results, {name: self._array(variables[name].state) for name in states}
         except EngineError:
             raise
         except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import bridge
 from bridge.boundary import Boundary
@@ -16,11 +17,15 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
     Session,
+    StatefulSession,
 )
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.report import shortened
+from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
+from bridge.passes.stateful import KEY as STATEFUL
+from bridge.passes.stateful import Record
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 
@@ -36,7 +41,8 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
         openvino, model = _engine(OpenVino), known or bridge.load(path)
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
         session: Session
-        if is_too_large(model):
+        pairs = model.metadata.get(STATEFUL)
+        if is_too_large(model) and pairs is None:
             session = parts = PartsSession(model, openvino.load)
             said += f", in {parts.count} parts"
         else:
@@ -47,6 +53,8 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
                 replace(port, name=name or port.name, aliases=port.aliases | {port.name})
                 for port, name in named
             )
+        if pairs is not None:
+            session = PairsSession(cast(StatefulSession, session), model, Record.loads(pairs))
         boundary = Boundary.of(model)
         if boundary:
             session = PackedSession(session, boundary)

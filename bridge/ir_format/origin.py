@@ -139,11 +139,21 @@ def _of(found: Any, right: Any) -> dict[str, Any]:
 
 
 def _notes(found: Any) -> dict[str, Any]:
-    """Notes by the name of what they are of."""
+    """Notes by the path of what they are of."""
+    right = {
+        "doc_string": _text, "metadata_props": _texts_by_key, "shape": _dims, "value_info": _dims
+    }  # fmt: skip
     return {
-        name: {
-            **_of({"doc_string": note.get("doc_string")}, _text),
-            "metadata_props": _of(note.get("metadata_props"), _text),
-        }
-        for name, note in _of(found, lambda note: isinstance(note, dict)).items()
+        path: {key: note[key] for key, is_right in right.items() if is_right(note.get(key))}
+        for path, note in _of(found, lambda note: isinstance(note, dict)).items()
     }
+
+
+def _texts_by_key(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+def _dims(value: object) -> bool:
+    return isinstance(value, list) and all(
+        dim is None or isinstance(dim, str) or (_is_number(dim) and dim >= 0) for dim in value
+    )

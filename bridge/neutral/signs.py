@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.ports import Invariant, Yield
 from bridge.vocabulary import has_trait
 
@@ -24,12 +25,23 @@ def is_not_negative(value: Value | None, depth: int = 8) -> bool:
     if producer.op == "If":
         place = producer.outputs.index(value)
         return all(is_not_negative(v, depth - 1) for v in _given(producer, place))
-    parts = (is_not_negative(v, depth - 1) for v in producer.inputs)
+    if _replaces_negative(producer):
+        return is_not_negative(producer.inputs[1], depth - 1)
+    chosen = producer.inputs[1:] if producer.op == "Where" else producer.inputs
+    parts = (is_not_negative(v, depth - 1) for v in chosen)
     if producer.op == "Max":
         return any(parts)
     if has_trait(producer.op, "not_negative_of_all"):
         return all(parts)
     return has_trait(producer.op, "elements_of_first") and next(parts)
+
+
+def _replaces_negative(node: Node) -> bool:
+    """Whether a node is Where(x < 0, y, x)."""
+    asked = node.inputs[0].producer if node.op == "Where" and node.inputs[0] is not None else None
+    if asked is None or asked.op != "Less" or asked.inputs[0] is not node.inputs[2]:
+        return False
+    return known_integers(asked.inputs[1]) == (0,)
 
 
 def _given(node: Node, place: int) -> Iterator[Value | None]:

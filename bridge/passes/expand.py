@@ -134,7 +134,13 @@ class Expander:
         nodes: list[Node] = []
         builder = Builder(nodes, node.name, self.target)
         results = inline_standard_function()(builder, node, f"{where} / {node!r}")
-        return None if results is None else (nodes, results)
+        if results is None:
+            return None
+        for old, result in zip(node.outputs, results, strict=False):
+            if result is not None and result.producer in nodes:
+                # People know it by the name that the node gave it, not by that in the function.
+                result.names[:0] = old.names
+        return nodes, results
 
     def report(self, node: Node, where: str, why: str) -> None:
         """Notes why a node cannot be written, once."""

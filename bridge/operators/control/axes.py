@@ -9,6 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.operators.control.draft import Draft
+from bridge.operators.idioms import squeeze, unsqueeze
 
 
 def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
@@ -16,7 +17,7 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     so that the body's own nodes see what they saw."""
     body = draft.body
     graph = body.graph
-    entering, leaving = ("Squeeze", "Unsqueeze") if keepdims else ("Unsqueeze", "Squeeze")
+    entering = "Squeeze" if keepdims else "Unsqueeze"
     front: list[Node] = []
     inner = Builder(front, draft.node.name, b.target)
     outer = Node("Loop", draft.inputs, [])
@@ -34,8 +35,16 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:
             body.outputs[index] = replace(exit, keepdims=keepdims)
-            graph.outputs[index] = inner.op(leaving, value, inner.constant([exit.axis]))
+            graph.outputs[index] = leaving(inner, value, exit.axis, keepdims)
             draft.changed = True
+
+
+def leaving(b: Builder, value: Value, axis: int, keepdims: bool) -> Value:
+    """What leaves a body with the axis along which it is joined, or without."""
+    made = (unsqueeze if keepdims else squeeze)(b, value, axis)
+    if made.constant is not None:
+        made.names = list(map(_other_name, value.names))
+    return made
 
 
 def _other_name(name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows, require
@@ -21,7 +19,6 @@ from bridge.neutral.inference.dims import (
     unknown,
 )
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -34,7 +31,7 @@ from bridge.neutral.types import (
     is_static,
 )
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, scalar, vector
+from bridge.operators.idioms import as_i64, cast, concat, scalar, vector, zeros
 from bridge.operators.idioms import ranks as ranks_of
 
 
@@ -64,14 +61,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     assert b.target is not None and x is not None and shape is not None
     if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
         return None
-    zero = Tensor.of(np.zeros(1, x.element.dtype))
     if dims is not None:
-        return b.op("ConstantOfShape", shape, value=zero)
+        return zeros(b, x, shape)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
     inside = [Value(x.type), Value(shape.type), Value(shape.type)]
     nothing = Graph([inside[1]], name="nothing")
     something = Graph([inside[0], inside[2]], name="something")
-    nothing.outputs = [Builder(nothing.nodes, b.name).op("ConstantOfShape", inside[1], value=zero)]
+    nothing.outputs = [zeros(Builder(nothing.nodes, b.name), x, inside[1])]
     something.outputs = [
         Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
     ]

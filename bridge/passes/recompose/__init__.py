@@ -22,6 +22,7 @@ from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, tra
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
+from bridge.passes.recompose.shifts import bit_shift
 from bridge.passes.recompose.uses import Uses
 from bridge.passes.recompose.weights import upright_weights
 
@@ -34,6 +35,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "MatMul": (upright_weights,),
     "Where": (masked_attention,),
     "MVN": (instance_normalization, layer_normalization),
+    "Where": (bit_shift,),
 }
 """Patterns with operators of IR, by the last operator."""
 
