@@ -149,6 +149,9 @@ def _dequantized(b: Builder, weights: Weights) -> Value | None:
     inputs = [b.tensor(integers), b.constant(scale)]
     if zero_point is not None:
         inputs.append(b.constant(zero_point.reshape(scale.shape)))
+    elif integers.element in (I8, U8) and "block_size" not in form:
+        # As quantisers write it: onnxruntime has an integer Gemm for weights with it alone.
+        inputs.append(b.filled(0, scale.shape, integers.element))
     y = b.op("DequantizeLinear", *inputs, **form)
     return y if integers.shape == wanted else b.op("Reshape", y, b.constant(list(wanted)))
 
