@@ -33,9 +33,8 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Cast": (quantize_linear,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (upright_weights,),
-    "Where": (masked_attention,),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift,),
+    "Where": (bit_shift, masked_attention),
 }
 """Patterns with operators of IR, by the last operator."""
 
