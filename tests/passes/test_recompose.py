@@ -93,6 +93,14 @@ case(
     "rms_power", RMS,
     lambda x: x / rooted(x, 2, square=ops.power(x, TWO)) * S8, TOKENS, opset=23,
 )  # fmt: skip
+case(
+    "rms_inverse_power", RMS,
+    lambda x: x * ops.power(rooted(x, 2), -ONE) * S8, TOKENS, opset=23,
+)  # fmt: skip
+case(
+    "rms_square_inverse", "Mul ReduceMean Add Sqrt Pow Mul Mul",
+    lambda x: x * ops.power(rooted(x, 2), -TWO) * S8, TOKENS, opset=23,
+)  # fmt: skip
 case("rms_two_axes", RMS, lambda x: x / rooted(x, 1, 2) * random(3, 8), TOKENS, opset=23)
 case("rms_old", PARTS, lambda x: x / rooted(x, 2) * S8, TOKENS, opset=22)
 case("rms_middle_axis", PARTS, lambda x: x / rooted(x, 1) * S8, TOKENS, opset=23)
@@ -103,6 +111,29 @@ case(
     lambda x: x / rooted(x, 2, square=ops.power(x, np.array(3, np.float32))) * S8, abs(TOKENS),
     opset=23,
 )  # fmt: skip
+
+# The place of the greatest or least
+
+
+def top(x: Any, axis: int, mode: str = "max", k: int = 1, type: str = "i64") -> Any:
+    return ops.topk(x, np.array(k), axis, mode, "value", type)
+
+
+case("argmax", "ArgMax", lambda x: ops.squeeze(top(x, 1).output(1), [1]), TOKENS)
+case("argmin", "ArgMin", lambda x: ops.squeeze(top(x, -1, "min").output(1), [2]), TOKENS)
+case(
+    "argmax_i32", "ArgMax Cast", lambda x: ops.squeeze(top(x, 0, type="i32").output(1), [0]), TOKENS
+)
+case(
+    "argmax_with_values", "TopK Squeeze Squeeze Cast Add",
+    lambda x: (lambda t: ops.squeeze(t.output(0), [1]) + ops.convert(
+        ops.squeeze(t.output(1), [1]), "f32"))(top(x, 1)),
+    TOKENS,
+)  # fmt: skip
+case("argmax_values", "TopK Squeeze", lambda x: ops.squeeze(top(x, 1).output(0), [1]), TOKENS)
+case(
+    "argmax_other_axis", "TopK Squeeze", lambda x: ops.squeeze(top(x, 1).output(1), [0]), TOKENS[:1]
+)
 
 # Products with something added
 ROWS, WEIGHT = random(3, 5), random(5, 4)

@@ -62,21 +62,27 @@ def _widened(x: Value, narrow: Node) -> Value | None:
 
 
 def _normalized(value: Value | None, uses: Uses) -> tuple[Value | None, _Root | None]:
-    """x / root, or x times 1 / root."""
+    """x / root, or x times the inverse of the root."""
     node = uses.sole(value, "Div", "Mul")
     if node is None:
         return None, None
     if node.op == "Div":
         return node.inputs[0], _root(node.inputs[1], uses)
     for x, factor in either_way(node):
-        inverse = uses.sole(factor, "Reciprocal", "Div")
-        if inverse is None:
-            continue
-        if inverse.op == "Reciprocal":
-            return x, _root(inverse.inputs[0], uses)
-        if is_number(inverse.inputs[0], 1):
-            return x, _root(inverse.inputs[1], uses)
+        inverse = uses.sole(factor, "Reciprocal", "Div", "Pow")
+        if inverse is not None:
+            return x, _root(_inverted(inverse), uses)
     return None, None
+
+
+def _inverted(node: Node) -> Value | None:
+    """What a node gives the inverse of."""
+    if node.op == "Reciprocal":
+        return node.inputs[0]
+    first, second = node.inputs
+    if node.op == "Div":
+        return second if is_number(first, 1) else None
+    return first if is_number(second, -1) else None
 
 
 def _root(value: Value | None, uses: Uses) -> _Root | None:
