@@ -128,14 +128,9 @@ def _dequantized(b: Builder, weights: Weights) -> Value | None:
     form = _form(shape, scale.shape)
     if form is None:
         return None
-    zero_point: Any = weights.zero_point
-    if zero_point is not None:
-        if np.broadcast_shapes(zero_point.shape, scale.shape) != scale.shape:
-            return None
-        wide = np.broadcast_to(zero_point, scale.shape)
-        zero_point = wide.astype(integers.element.dtype)
-        if not np.array_equal(zero_point.astype(np.float32), wide):
-            return None
+    zero_point = _zero_points(weights, scale.shape)
+    if zero_point is None:
+        return None
     wanted = weights.shape
     axis = form.get("axis", 0)
     if "block_size" in form and axis > 0 and scale.shape[axis] == 1:
@@ -147,10 +142,24 @@ def _dequantized(b: Builder, weights: Weights) -> Value | None:
     elif "block_size" not in form:
         scale = scale.reshape(-1) if form else scale.reshape(())
     inputs = [b.tensor(integers), b.constant(scale)]
-    if zero_point is not None:
+    # Of 8 bits it is written where it is 0, too, as quantisers do: onnxruntime has an integer Gemm
+    # for weights with it alone.
+    spelled = integers.element in (I8, U8) and "block_size" not in form
+    if weights.zero_point is not None or spelled:
         inputs.append(b.constant(zero_point.reshape(scale.shape)))
     y = b.op("DequantizeLinear", *inputs, **form)
     return y if integers.shape == wanted else b.op("Reshape", y, b.constant(list(wanted)))
+
+
+def _zero_points(weights: Weights, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The zero points for scales of this shape, 0 where there are none; None where they are not
+    whole or do not fit."""
+    known: Any = np.zeros(shape, np.float32) if weights.zero_point is None else weights.zero_point
+    if np.broadcast_shapes(known.shape, shape) != shape:
+        return None
+    wide = np.broadcast_to(known, shape)
+    whole: np.ndarray = wide.astype(weights.integers.element.dtype)
+    return whole if np.array_equal(whole.astype(np.float32), wide) else None
 
 
 def _form(shape: tuple[int, ...], scale: tuple[int, ...]) -> dict[str, int] | None:

@@ -35,7 +35,8 @@ CASES = {
         graph (%x: f32[M,2]) -> %y
           %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
           %#1: f32[] = Constant() {value=f32[] 0.5}
-          %m: f32[2,2] = DequantizeLinear(%#0, %#1) {axis=1, block_size=0}
+          %#2: i8[] = Constant() {value=i8[] 0}
+          %m: f32[2,2] = DequantizeLinear(%#0, %#1, %#2) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),

@@ -16,10 +16,12 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import nothing_added
+from bridge.passes.recompose.places import place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.shifts import bit_shift
@@ -33,8 +35,9 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Cast": (quantize_linear,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (upright_weights,),
+    "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift,),
+    "Where": (bit_shift, masked_attention),
 }
 """Patterns with operators of IR, by the last operator."""
 

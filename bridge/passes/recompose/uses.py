@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import Dim, Shape, is_static
 from bridge.operators.idioms import reshape
@@ -48,6 +48,12 @@ def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
     assert first is not None and second is not None
     yield first, second
     yield second, first
+
+
+def is_number(value: Value | None, number: float) -> bool:
+    """Whether a value is known to be one number."""
+    known = values_of(value)
+    return known is not None and known.size == 1 and bool((known == number).all())
 
 
 def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:
