@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, format_shape, size_of
 from bridge.operators import Refused
 
@@ -69,6 +69,12 @@ def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
             )
         )
     return b.op("Reshape", x, shape(b, *dims))
+
+
+def as_bits(b: Builder, tensor: Tensor, element: Element, *dims: int) -> Value:
+    """The bytes of a constant taken for elements of another width: both formats pack alike."""
+    source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
+    return b.tensor(Tensor(element, dims, source))
 
 
 def expand(b: Builder, x: Value, *dims: int | Value) -> Value:

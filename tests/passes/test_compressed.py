@@ -6,10 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.neutral.graph import Model
-from bridge.passes.context import Context
-from bridge.passes.dead import remove_dead_code
-from bridge.passes.dequantize import restore_dequantization
+from bridge.passes.recompose import recompose_ir
 from tests.support.graphs import after
 
 CASES = {
@@ -69,13 +66,13 @@ CASES = {
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
-    "integers of 32 bits stay": (
+    "integers of 64 bits stay": (
         """g (float[M,2] x) => (float[M,2] y)
-             <int32[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
+             <int64[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
            f = Cast <to = 1> (w) m = Mul (f, s) y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %w: i32[2,2] = Constant() {value=i32[2,2] [[1, 2], [3, 4]]}
+          %w: i64[2,2] = Constant() {value=i64[2,2] [[1, 2], [3, 4]]}
           %s: f32[] = Constant() {value=f32[] 0.5}
           %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
           %m: f32[2,2] = Mul(%f, %s)
@@ -85,12 +82,7 @@ CASES = {
 }
 
 
-def restore(model: Model, context: Context) -> None:
-    restore_dequantization(model, context)
-    remove_dead_code(model, context)
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_dequantize(name: str) -> None:
+def test_compressed(name: str) -> None:
     text, expected = CASES[name]
-    assert after(restore, text, "onnx") == cleandoc(expected)
+    assert after(recompose_ir, text, "onnx") == cleandoc(expected)
