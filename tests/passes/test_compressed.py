@@ -17,10 +17,10 @@ CASES = {
            y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %#1: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
-          %#2: i8[2] = Constant() {value=i8[2] [1, 2]}
-          %m: f32[2,2] = DequantizeLinear(%#0, %#1, %#2) {axis=1, block_size=0}
+          %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %s: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
+          %z: i8[2] = Constant() {value=i8[2] [1, 2]}
+          %m: f32[2,2] = DequantizeLinear(%w, %s, %z) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -30,9 +30,9 @@ CASES = {
            f = Cast <to = 1> (w) m = Mul (s, f) y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %#1: f32[] = Constant() {value=f32[] 0.5}
-          %m: f32[2,2] = DequantizeLinear(%#0, %#1) {axis=1, block_size=0}
+          %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %s: f32[] = Constant() {value=f32[] 0.5}
+          %m: f32[2,2] = DequantizeLinear(%w, %s) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -45,9 +45,9 @@ CASES = {
            y = MatMul (x, g2) }""",
         """
         graph (%x: f32[M,4]) -> %y
-          %#0: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
-          %#1: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
-          %g2: f32[4,2] = DequantizeLinear(%#0, %#1) {axis=0, block_size=2}
+          %w: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
+          %s: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
+          %g2: f32[4,2] = DequantizeLinear(%w, %s) {axis=0, block_size=2}
           %y: f32[M,2] = MatMul(%x, %g2) {transpose_a=False, transpose_b=False}
         """,
     ),

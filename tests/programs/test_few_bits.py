@@ -12,6 +12,7 @@ import onnxruntime
 import openvino
 import pytest
 from onnx import TensorProto, helper
+from openvino import opset13 as ops
 
 import bridge
 from bridge.errors import UnsupportedError
@@ -73,13 +74,13 @@ def made(case: Case, *more: str) -> onnx.ModelProto:
 
 
 def parts(model: onnx.ModelProto) -> list[object]:
-    """The nodes of a model with their constants by place, whose names an IR need not keep."""
+    """The nodes of a model with their constants."""
     constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
     return [
         (
             node.domain, node.op_type, node.name,
             {a.name: a.i for a in node.attribute},
-            [constants[name].tobytes() for name in node.input if name in constants],
+            [(name, constants[name].tobytes()) for name in node.input if name in constants],
         )
         for node in model.graph.node
     ]  # fmt: skip
@@ -132,3 +133,67 @@ def test_an_order_of_the_rows_is_refused() -> None:
     model.graph.initializer.append(onnx.numpy_helper.from_array(order, "g"))
     with pytest.raises(UnsupportedError, match="g_idx"):
         bridge.to_openvino(model)
+
+
+COMPRESSED = {
+    "i4, groups": ("i4", 32, TensorProto.INT4),
+    "u4, groups": ("u4", 32, TensorProto.UINT4),
+    "u4, a scale for each row": ("u4", 0, TensorProto.UINT4),
+    "u8, a scale for each row": ("u8", 0, TensorProto.UINT8),
+    "i8, a scale for each row": ("i8", 0, TensorProto.INT8),
+}
+
+
+def compress(kind: str, group: int, path: Path) -> None:
+    """Writes an IR: a product with a matrix as NNCF compresses it, in f16, unsigned integers with
+    zero points, in groups along the rows of the matrix."""
+    random, element = np.random.default_rng(3), getattr(openvino.Type, kind)
+    alive: list[np.ndarray] = []  # OpenVINO's tensors do not keep their memory.
+    shape = [ROWS, 128 // group, group] if group else [ROWS, 128]
+    grid = [*shape[:-1], 1]
+
+    def integers(*shape: int) -> openvino.Node:
+        bits = int(kind[1:])
+        packed = random.integers(0, 256, int(np.prod(shape)) * bits // 8, np.uint8)
+        data = packed.view(np.int8) if kind == "i8" else packed
+        alive.append(data)
+        constant = ops.constant(openvino.Tensor(data, openvino.Shape(shape), element))
+        return ops.convert(constant, np.float16)
+
+    x = ops.parameter([-1, -1, 128], np.float32, name="x")
+    weights = integers(*shape)
+    if kind.startswith("u"):
+        weights = ops.subtract(weights, integers(*grid))
+    scale = (random.random(grid) * 0.01 + 0.001).astype(np.float16)
+    weights = ops.multiply(weights, ops.constant(scale))
+    if group:
+        weights = ops.reshape(weights, ops.constant(np.array([ROWS, 128])), False)
+    y = ops.matmul(x, ops.convert(weights, np.float32), False, True)
+    x.output(0).set_names({"x"})
+    y.output(0).set_names({"y"})
+    openvino.save_model(openvino.Model([y], [x], "compressed"), path, compress_to_fp16=False)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_compressed_weights(name: str, tmp_path: Path) -> None:
+    """They stay of few bits, in the form of which onnxruntime makes MatMulNBits."""
+    kind, group, element = COMPRESSED[name]
+    model, back, fused = (tmp_path / name for name in ("a.xml", "b.onnx", "c.onnx"))
+    compress(kind, group, model)
+    bridge.convert(model, back)
+    assert element in {tensor.data_type for tensor in onnx.load(back).graph.initializer}
+    assert not {n.op_type for n in onnx.load(back).graph.node} - {"DequantizeLinear", "MatMul"}
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(fused)
+    onnxruntime.InferenceSession(back, options, ["CPUExecutionProvider"])
+    assert [node.op_type for node in onnx.load(fused).graph.node] == ["MatMulNBits"]
+    x = np.random.default_rng(1).standard_normal((1, 3, 128)).astype(np.float32)
+    hint = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    (wanted,) = openvino.Core().compile_model(model, "CPU", hint)(x).values()
+    plain = onnxruntime.SessionOptions()
+    plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(back, plain, ["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], wanted, rtol=1e-4, atol=1e-4)
+    bridge.convert(back, tmp_path / "d.xml")
+    bridge.convert(tmp_path / "d.xml", tmp_path / "d.onnx")
+    assert (tmp_path / "d.onnx").read_bytes() == back.read_bytes()

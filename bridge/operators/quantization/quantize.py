@@ -13,6 +13,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,
     F16,
@@ -196,7 +197,7 @@ def _dequantized(b: Builder, node: Node) -> Value:
     offsets = values_of(zero_point)
     if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
         if offsets is not None and offsets.size > 1 and (offsets == offsets.flat[0]).all():
-            aligned = b.constant(offsets.reshape(-1)[0].reshape(()))
+            aligned = b.tensor(Tensor.of(offsets.reshape(-1)[:1].reshape(())), zero_point.names[:])
         else:
             aligned = blocks.aligned(zero_point)
         y = b.op("Sub", y, cast(b, aligned, F32))

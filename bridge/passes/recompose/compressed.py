@@ -23,11 +23,12 @@ _NARROW = (I8, U8, I4, U4)
 @dataclass(frozen=True)
 class _Scaled:
     """Integers, their scale, of their rank, and their zero point, of the scale's shape (None: 0),
-    in f32."""
+    in f32; `names` are those of all three."""
 
     integers: Tensor
     scale: np.ndarray
     zero_point: np.ndarray | None
+    names: tuple[list[str], list[str], list[str]]
 
 
 def compressed_constant(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -58,7 +59,7 @@ def _scaled(value: Value | None) -> _Scaled | None:
             cast = shifted.producer if shifted is not None else None
         data = cast.inputs[0] if cast is not None and cast.op == "Cast" else None
         integers, scale = data.constant if data is not None else None, numbers(factor)
-        if integers is None or scale is None or integers.element not in _NARROW:
+        if data is None or integers is None or scale is None or integers.element not in _NARROW:
             continue
         rank = len(integers.shape)
         if scale.ndim > rank:
@@ -66,8 +67,16 @@ def _scaled(value: Value | None) -> _Scaled | None:
         scale = scale.reshape((1,) * (rank - scale.ndim) + scale.shape)
         zeros = zero_points(offset, integers.element, scale)
         if zeros is not None:
-            return _Scaled(integers, scale, None if offset is None else zeros)
+            names = (list(data.names), _names(factor), [] if offset is None else _names(offset))
+            return _Scaled(integers, scale, None if offset is None else zeros, names)
     return None
+
+
+def _names(value: Value) -> list[str]:
+    """The names of a constant, or of one that is converted."""
+    maker = value.producer
+    source = maker.inputs[0] if maker is not None and maker.op == "Cast" else value
+    return [] if source is None else list(source.names)
 
 
 def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value | None:
@@ -86,12 +95,14 @@ def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value |
         place = place[:axis] + place[axis + 1 :]
     else:
         integers = shape
-    inputs = [
-        b.tensor(Tensor(found.integers.element, integers, found.integers.source)),
-        b.constant(found.scale.reshape(place)),
+    element = found.integers.element
+    tensors = [
+        Tensor(element, integers, found.integers.source),
+        Tensor.of(found.scale.reshape(place)),
     ]
     if found.zero_point is not None:
-        inputs.append(b.constant(found.zero_point.reshape(place), found.integers.element))
+        tensors.append(Tensor.of(found.zero_point.reshape(place).astype(element.dtype)))
+    inputs = [b.tensor(tensor, names) for tensor, names in zip(tensors, found.names, strict=False)]
     y = b.op("DequantizeLinear", *inputs, **form)
     return y if integers == wanted else b.op("Reshape", y, b.constant(list(wanted)))
 
