@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import openvino
     import torch
 
+    from bridge.neutral.builder import Target
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
     from bridge.passes.context import Context
@@ -218,7 +219,9 @@ def _opset(model: Model, opset: int | None) -> int:
     from bridge.onnx_format.backend import check_opset
 
     if opset is None:
-        number = max(_own_opset(model), _opset_of_elements(model))
+        number = _own_opset(model)
+        if "com.microsoft" not in model.opsets:  # whose operators hold few bits in bytes
+            number = max(number, _opset_of_elements(model))
         check_opset(number)
         return number
     try:
@@ -227,6 +230,14 @@ def _opset(model: Model, opset: int | None) -> int:
         raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
     check_opset(number)
     return number
+
+
+def _target(kind: str, model: Model, opset: int | None) -> Target:
+    from bridge.neutral.builder import Target
+
+    if kind == "ir":
+        return Target(kind)
+    return Target(kind, _opset(model, opset), frozenset(model.opsets))
 
 
 def _own_opset(model: Model) -> int:
@@ -298,7 +309,6 @@ def convert(
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
-    from bridge.neutral.builder import Target
     from bridge.passes.context import Context
 
     target = _path(destination, "the destination")
@@ -337,7 +347,7 @@ def convert(
         _override(model, input_shapes)
         report.notes = list(model.notes)
         context = Context(
-            Target(kind, _opset(model, opset) if kind == "onnx" else 0),
+            _target(kind, model, opset),
             report,
             keep_branches,
             compress_to_fp16,
@@ -516,7 +526,6 @@ def to_onnx(
 ) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
-    from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes.context import Context
     from bridge.pipeline import prepare
@@ -526,9 +535,9 @@ def to_onnx(
     def attempt(opset: int | None) -> onnx.ModelProto:
         model = _loaded(known, weights)
         _override(model, input_shapes)
-        number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
-        proto = to_proto(model, number)
+        target = _target("onnx", model, opset)
+        prepare(model, Context(target, Report(), quirks=quirks, debug=DEBUG))
+        proto = to_proto(model, target.opset)
         require_unchanged(model.files)
         return proto
 
