@@ -82,7 +82,11 @@ FOR_IR: tuple[At, ...] = (
 )
 """Quirks for IR, in their order."""
 
-FOR_OLD_IR: tuple[At, ...] = (_at("openvino_cpu.branch_of_equal_shape", "If"),)
+FOR_OLD_IR: tuple[At, ...] = (
+    _at("openvino_cpu.initial_size_of_state", "Loop"),
+    _at("openvino_cpu.states_of_no_iteration", "Loop"),
+    _at("openvino_cpu.branch_of_equal_shape", "If"),
+)
 """Quirks for IR whose faults are mended in the newest releases; they run where they are asked for,
 behind the others."""
 

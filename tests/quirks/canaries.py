@@ -50,6 +50,23 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
+    "openvino_cpu.initial_size_of_state": Canary(
+        "(float[2] x, int64 trips) => (float[n] y) <float[0] none = {}> { y = Loop (trips, , none) "
+        "<body = b (int64 i, bool c, float[m] s) => (bool d, float[k] t) { d = Identity (c) "
+        "z = Cast <to = 1> (i) u = Mul (x, z) t = Concat <axis = 0> (s, u) }> }",
+        {"x": _f32(2), "trips": np.array(3)},
+        seen=False,
+        on="OpenVINO before 2026.4",
+    ),
+    "openvino_cpu.states_of_no_iteration": Canary(
+        "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
+        "<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "
+        "{ d = Identity (c) t = Neg (s) }> }",
+        {"x": _f32(2), "trips": np.array(0)},
+        before={"x": _f32(2), "trips": np.array(1)},
+        seen=False,
+        on="OpenVINO before 2026.4",
+    ),
     "openvino_cpu.branch_of_equal_shape": Canary(
         "(float[n] x, bool c) => (float[n] y) { y = If (c) <then_branch = t () => (float[n] p) "
         "{ p = Exp (x) }, else_branch = e () => (float[n] q) { q = Neg (x) }> }",

@@ -20,16 +20,21 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     trips = node.trip_count
     if trips is None or trips.element is None or not all(map(_is_known, node.inputs)):
         return None
-    one = b.constant([1], I64)
-    some = b.op(
-        "ir::RandomUniform", one, b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
-    )
-    nothing = cast(
-        b, b.op("Floor", some if trips.rank == 1 else squeeze(b, some, 0)), trips.element
-    )
+    nothing = unknown_nothing(b)
     draft = Draft.of(node)
-    draft.inputs[0] = b.op("Add", trips, nothing)
+    draft.inputs[0] = b.op(
+        "Add", trips, cast(b, nothing if trips.rank == 1 else squeeze(b, nothing, 0), trips.element)
+    )
     return draft.build(b)
+
+
+def unknown_nothing(b: Builder) -> Value:
+    """A 0 that OpenVINO does not know before the model runs; f32, of rank 1."""
+    some = b.op(
+        "ir::RandomUniform", b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32),
+        output_type=F32,
+    )  # fmt: skip
+    return b.op("Floor", some)
 
 
 def _is_known(value: Value | None) -> bool:
