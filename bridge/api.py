@@ -16,6 +16,7 @@ from bridge.files import (
     companion,
     format_of,
     holds_constants,
+    is_source,
     keep_sources,
     require_file,
     require_own,
@@ -456,12 +457,15 @@ def _save(
         require_unchanged(model.files)
         require_own(target, written, force)
 
+    # What takes the place of its own source could not be made again.
+    lasting = is_source(target, model) or is_source(companion(target), model)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
         _note_limits(model, report)
-        with whole(target, data, notes=report.notes, check=check) as (part, part_data):
+        with whole(target, data, notes=report.notes, check=check, lasting=lasting) as parts:
+            part, part_data = parts
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
@@ -472,8 +476,8 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights, notes=report.notes, check=check) as (part, part_weights):
-        write_ir(model, part, part_weights)
+    with whole(target, weights, notes=report.notes, check=check, lasting=lasting) as parts:
+        write_ir(model, *parts)
     report.files = [target, weights]
     return report
 
