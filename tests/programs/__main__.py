@@ -13,7 +13,7 @@ import onnx
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
-from tests.programs.verdict import NO_PROGRAM, Feeds, Verdict, judge, warm_up
+from tests.programs.verdict import Feeds, Verdict, judge, warm_up
 
 FEEDS = 4
 
@@ -60,7 +60,7 @@ def _show(
 ) -> None:
     print(f"\n{name}: {verdict.kind}\n{verdict.detail[:1500]}", flush=True)
     model = program.model
-    if not options.as_drawn and verdict.kind != NO_PROGRAM:
+    if not options.as_drawn and verdict.is_failure:
         model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict))
     print(onnx.printer.to_text(model), flush=True)
     if options.keep:

@@ -78,10 +78,6 @@ class OpenVino:
         request = self.compiled.create_infer_request()
         for position, value in enumerate(values):
             request.set_input_tensor(position, openvino.Tensor(value))
-        # Twice: where one tensor grows beyond what it ever needed, the CPU plugin (2026.4) may give
-        # it the memory in which an If has left its output for a consumer that is still to run
-        # (`tests/quirks/test_other_faults.py`). The second time no tensor grows.
-        request.infer()
         request.infer()
         return request
 

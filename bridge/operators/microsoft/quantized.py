@@ -236,7 +236,7 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
         raise Refused("it needs constant weights, transposed")
     columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
     swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
-    places = as_bits(b, swapped, U4, swapped.size * 2)
+    places = as_bits(b, b.tensor(swapped), U4, swapped.size * 2)
     levels = _NF4 if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
     whole = b.op("Gather", b.constant(list(levels), F32), cast(b, places, I32), b.constant(0))
     blocks = -(-columns * length // size)

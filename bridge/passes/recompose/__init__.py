@@ -21,7 +21,7 @@ from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
 from bridge.passes.recompose.places import place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -41,6 +41,7 @@ COMPRESSED: Mapping[str, tuple[Pattern, ...]] = {
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization, nothing_added),
     "Cast": (quantize_linear,),
+    "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights),
     "Squeeze": (place_of_one,),

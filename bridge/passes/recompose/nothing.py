@@ -1,4 +1,4 @@
-"""A random number that is rounded to 0 and added, so that an engine does not know that it is 0."""
+"""What changes nothing, and is there so that an engine sees something else in it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
         if other.rank is not None and other.rank <= (value.rank or 0) and _is_nothing(other, uses):
             return value
     return None
+
+
+def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x in the shape of x is x."""
+    value, sizes = node.inputs
+    shape = sizes.producer if sizes is not None else None
+    if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
+        return None
+    whole = not shape.attributes.get("start") and shape.attributes.get("end") is None
+    return value if whole else None
 
 
 def _is_nothing(value: Value, uses: Uses) -> bool:
