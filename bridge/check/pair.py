@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import bridge
 from bridge.api import ConvertOptions
@@ -140,6 +141,16 @@ class Pair:
         again = self.loaded(there) if model is None else there
         self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
+
+    def stand_in(self) -> Path:
+        """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
+        place of the source, of which `converted` was asked before."""
+        there, back = self.scratch / "plain.xml", self.scratch / "stand-in.onnx"
+        options = cast(ConvertOptions, {**self.options, "quirks": "none"})
+        bridge.convert(self.loaded(self.source), there, **options)
+        bridge.convert(there, back)
+        self.source = back
+        return back
 
     def changed(
         self, name: str, mine: Model, its: Model | None

@@ -535,3 +535,27 @@ def test_a_tolerance_that_is_no_number_makes_nothing_right() -> None:
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         check(tmp_path / "none.onnx")
+
+
+# onnxruntime on the CPU has no GroupNorm, and onnx.reference none of its operators.
+GROUP = """
+<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (bool f, float[1,3,3,4] x, float[4] s, float[4] c) => (float[1,3,3,4] y) {
+  y = If (f) <
+    then_branch = t () => (float[1,3,3,4] a) {
+      a = com.microsoft.GroupNorm <activation = 0, epsilon = 1e-5, groups = 2> (x, s, c) },
+    else_branch = e () => (float[1,3,3,4] b) { b = Identity (x) }>
+}
+"""
+
+
+def test_what_no_engine_runs_is_rewritten(tmp_path: Path) -> None:
+    path = saved(GROUP, tmp_path / "m.onnx")
+    report = check(path)
+    assert report.ok and len(report.reached) == 2, str(report)
+    assert "note: no engine runs the original, so that it is run as Bridge rewrites it" in str(
+        report
+    )
+    assert report.versions[0].label == "original, rewritten"
+    bridge.convert(onnx.parser.parse_model(GROUP.replace("1e-5", "1.0")), tmp_path / "m.xml")
+    assert check(path, tmp_path / "m.xml").different
