@@ -15,6 +15,7 @@ so.
 from __future__ import annotations
 
 import contextlib
+import math
 import statistics
 import time
 import warnings
@@ -195,5 +196,5 @@ def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
         "PT time": [row.torch_time for row in measured],
     }
     for title, column in columns.items():
-        ratios = [ratio for ratio in column if ratio is not None]
+        ratios = [ratio for ratio in column if ratio is not None] or [math.nan]
         print(f"{title}: {statistics.mean(ratios):.2f} on average, {max(ratios):.2f} at worst")

@@ -401,6 +401,69 @@ case(
 )  # fmt: skip
 
 
+# Heads turned by their places
+HEADS, ANGLES = random(2, 4, 3, 8), random(2, 3, 4)
+COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
+ROTARY, TURNED = "RotaryEmbedding", "Unsqueeze Split Mul Unsqueeze Mul Mul Add Mul Mul Add Concat"
+
+
+times = ops.multiply
+
+
+def turned_by(
+    x: Any, cos: Any, sin: Any, sign: float = -1, half: int = 4, again: bool = False,
+    other: Any = None,
+) -> Any:  # fmt: skip
+    first, second = ops.variadic_split(x, -1, [half, half]).outputs()
+    cos, sin = (ops.unsqueeze(table, [1]) for table in (cos, sin))
+    turned = times(cos, first) + times(times(sin, second), np.float32(sign))
+    ahead = times(cos, second) + times(sin if other is None else other, first)
+    return ops.concat([turned, ahead, *([turned] if again else [])], -1)
+
+
+def turned_in_part(x: Any, cos: Any, sin: Any) -> Any:
+    inner, rest = ops.variadic_split(x, -1, [4, 4]).outputs()
+    return ops.concat([turned_by(inner, cos, sin, half=2), rest], 3)
+
+
+def subtracted(x: Any, cos: Any, sin: Any) -> Any:
+    first, second = ops.split(x, 3, 2).outputs()
+    cos, sin = (ops.unsqueeze(table, [1]) for table in (cos, sin))
+    return ops.concat(
+        [times(cos, first) - times(sin, second), times(sin, first) + times(cos, second)], 3
+    )
+
+
+def by_place(x: Any, cos: Any, sin: Any, places: Any) -> Any:
+    return turned_by(x, *(ops.gather(table, places, np.array(0)) for table in (cos, sin)))
+
+
+case("rotary", ROTARY, turned_by, HEADS, COS, SIN, opset=23)
+case("rotary_subtracted", ROTARY, subtracted, HEADS, COS, SIN, opset=23)
+case("rotary_in_part", ROTARY, turned_in_part, HEADS, COS[..., :2], SIN[..., :2], opset=23)
+case(
+    "rotary_by_place", ROTARY, by_place, HEADS, random(9, 4), random(9, 4),
+    np.array([[0, 1, 5], [2, 3, 8]]), opset=23,
+)  # fmt: skip
+case("rotary_old", TURNED, turned_by, HEADS, COS, SIN, opset=22)
+case(
+    "rotary_the_other_way", TURNED,
+    lambda x, c, s: turned_by(x, c, s, sign=1), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+case(
+    "rotary_tables_for_all", TURNED,
+    turned_by, HEADS, COS[:1], SIN[:1], opset=23,
+)  # fmt: skip
+case(
+    "rotary_three_parts", TURNED,
+    lambda x, c, s: turned_by(x, c, s, again=True), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+case(
+    "rotary_sine_and_cosine", TURNED,
+    lambda x, c, s: turned_by(x, c, s, other=np.float32(3)), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_recomposed(name: str, tmp_path: Path) -> None:
     expected, build, inputs, opset = CASES[name]

@@ -25,6 +25,7 @@ from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
 from bridge.passes.recompose.places import place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
+from bridge.passes.recompose.rotary import rotary_embedding
 from bridge.passes.recompose.shifts import bit_shift
 from bridge.passes.recompose.uses import Uses
 from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
@@ -52,6 +53,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
 
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
+    "Concat": (rotary_embedding,),
     "Reshape": (reshaped_again,),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
