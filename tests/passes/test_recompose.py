@@ -384,8 +384,8 @@ case(
 
 
 # Nothing added
-def rounded(number: Any) -> Any:
-    return ops.convert(ops.floor(number), "i64")
+def counted(number: Any) -> Any:
+    return ops.bucketize(number, np.array([1], np.float32))
 
 
 def drawn(most: float) -> Any:
@@ -394,10 +394,11 @@ def drawn(most: float) -> Any:
 
 
 COUNT = np.array([3])
-case("nothing", "Neg", lambda n: ops.negative(ops.add(n, rounded(drawn(0.5)))), COUNT)
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
 case(
-    "something_at_times", "RandomUniform Sub Mul Add Floor Cast Mul Add Neg",
-    lambda n: ops.negative(ops.add(n, rounded(drawn(2)) * np.array([0]))), COUNT,
+    "something_at_times",
+    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Add Neg",
+    lambda n: ops.negative(ops.add(n, counted(drawn(2)) * np.array([0]))), COUNT,
 )  # fmt: skip
 
 

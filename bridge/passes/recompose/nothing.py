@@ -6,11 +6,9 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.passes.recompose.uses import Uses, either_way
 
-_BETWEEN = ("Cast", "Floor", "Squeeze")
-
 
 def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x + floor(r), r a random number from 0 up to less than 1, is x."""
+    """x + bucketize(r, bounds), no random number r being as large as a bound, is x."""
     for value, other in either_way(node):
         if other.rank is not None and other.rank <= (value.rank or 0) and _is_nothing(other, uses):
             return value
@@ -28,15 +26,17 @@ def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _is_nothing(value: Value, uses: Uses) -> bool:
-    """Whether a value is one such number, rounded."""
-    rounded = False
-    node = uses.sole(value, *_BETWEEN)
-    while node is not None and node.op in _BETWEEN:
-        rounded = rounded or node.op == "Floor"
-        node = uses.sole(node.inputs[0], *_BETWEEN, "ir::RandomUniform")
-    if node is None or not rounded or node.outputs[0].shape != (1,):
+    """Whether a value is one such number."""
+    cast = uses.sole(value, "Cast")
+    found = uses.sole(value if cast is None else cast.inputs[0], "Bucketize")
+    if found is None:
         return False
-    low, high = (None if v is None else v.constant for v in node.inputs[1:3])
-    if low is None or high is None:
+    squeeze = uses.sole(found.inputs[0], "Squeeze")
+    random = uses.sole(found.inputs[0] if squeeze is None else squeeze.inputs[0], RANDOM)
+    if random is None or random.outputs[0].shape != (1,):
         return False
-    return bool(low.array() == 0 and 0 < high.array() <= 1)
+    high, bounds = (None if v is None else v.constant for v in (random.inputs[2], found.inputs[1]))
+    return high is not None and bounds is not None and bool((bounds.array() > high.array()).all())
+
+
+RANDOM = "ir::RandomUniform"

@@ -52,7 +52,7 @@ def _of_unknown_size(b: Builder, initial: Value, axes: list[int], nothing: Value
 def _nothing(b: Builder, trips: Value | None) -> Value:
     """A 0 that OpenVINO does not know; i64, of rank 1."""
     if trips is None or trips.constant is not None:
-        return cast(b, unknown_nothing(b), I64)
+        return unknown_nothing(b)
     number = b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
     return b.op("Mod", number, b.constant([1]))
 
