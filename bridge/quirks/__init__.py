@@ -84,6 +84,7 @@ FOR_IR: tuple[At, ...] = (
 """Quirks for IR, in their order."""
 
 FOR_OLD_IR: tuple[At, ...] = (
+    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot"),
     _at("openvino_cpu.initial_size_of_state", "Loop"),
     _at("openvino_cpu.states_of_no_iteration", "Loop"),
     _at("openvino_cpu.branch_of_equal_shape", "If"),

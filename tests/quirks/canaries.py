@@ -58,6 +58,13 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2026.4",
     ),
+    "openvino_cpu.one_hot_from_the_end": Canary(
+        "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "
+        "{ y = OneHot (x, depth, values) }",
+        {"x": _i64(0, -1, 2, -3)},
+        seen=False,
+        on="OpenVINO before 2025.3",
+    ),
     "openvino_cpu.states_of_no_iteration": Canary(
         "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
         "<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "

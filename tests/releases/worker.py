@@ -66,40 +66,46 @@ def _original(path: Path, data: bytes) -> Iterator[list[np.ndarray]]:
 def compare(path: Path, data: bytes, expected: Outputs) -> dict[str, str]:
     """What became of the original, of the conversion and of the way back. Each runs in a process of
     its own where one of them ends it."""
-    found = apart(_compare, path, data, expected, _here)
-    return found if isinstance(found, dict) else _compare(path, data, expected, apart)
-
-
-def _compare(path: Path, data: bytes, expected: Outputs, call: Call) -> dict[str, str]:
-    found = {"original": call(_outcome, expected, _original, path, data)}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if path.suffix == ".xml":
-            versions = [("there", folder / "there.onnx"), ("back", folder / "back.xml")]
-        else:
-            versions = [("there", folder / "there.xml"), ("back", folder / "back.onnx")]
-        inputs = call(_inputs, path, data)
-        if isinstance(inputs, str):
-            return {**found, "there": f"its inputs are not known: the engine {inputs}"}
-        feeds = [model_files.feeds(path, inputs, index) for index in range(INPUT_SETS)]
-        names: list[str] = []
-        source: Path | bytes = path
-        if path.suffix != ".xml":
-            names = [value.name for value in onnx.load_from_string(data).graph.output]
-            source = data
-        for version, target in versions:
-            try:
-                opset = _OPSET if target.suffix == ".onnx" else None
-                bridge.convert(source, target, opset=opset, quirks=QUIRKS)
-            except BridgeError as error:
-                found[version] = f"refused: {error}"
-                break
-            except Exception as error:
-                found[version] = f"broke: {type(error).__name__}: {error}"
-                break
-            run = _run_onnx if target.suffix == ".onnx" else _run_ir
-            found[version] = call(_outcome, expected, run, target, feeds, names)
-            source = target
+        versions, refused = _conversions(path, data, Path(name))
+        found = apart(_outcomes, path, data, expected, versions, _here)
+        if not isinstance(found, dict):
+            found = _outcomes(path, data, expected, versions, apart)
+    return {**found, **refused}
+
+
+def _conversions(path: Path, data: bytes, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """The files of the conversion and of the way back, and why there is none."""
+    suffixes = (".onnx", ".xml") if path.suffix == ".xml" else (".xml", ".onnx")
+    files: dict[str, Path] = {}
+    source: Path | bytes = path if path.suffix == ".xml" else data
+    for version, suffix in zip(("there", "back"), suffixes, strict=True):
+        target = folder / f"{version}{suffix}"
+        try:
+            opset = _OPSET if suffix == ".onnx" else None
+            bridge.convert(source, target, opset=opset, quirks=QUIRKS)
+        except BridgeError as error:
+            return files, {version: f"refused: {error}"}
+        except Exception as error:
+            return files, {version: f"broke: {type(error).__name__}: {error}"}
+        source = files[version] = target
+    return files, {}
+
+
+def _outcomes(
+    path: Path, data: bytes, expected: Outputs, versions: dict[str, Path], call: Call
+) -> dict[str, str]:
+    found = {"original": call(_outcome, expected, _original, path, data)}
+    inputs = call(_inputs, path, data)
+    if isinstance(inputs, str):
+        return {**found, "there": f"its inputs are not known: the engine {inputs}"}
+    feeds = [model_files.feeds(path, inputs, index) for index in range(INPUT_SETS)]
+    names: list[str] = []
+    if path.suffix != ".xml":
+        names = [value.name for value in onnx.load_from_string(data).graph.output]
+    for version, file in versions.items():
+        run = _run_onnx if file.suffix == ".onnx" else _run_ir
+        found[version] = call(_outcome, expected, run, file, feeds, names)
     return found
 
 

@@ -90,9 +90,9 @@ def _if_in_loop(x: Var) -> Iterable[Var]:
             then_branch=lambda: [op.add(state, x)],
             else_branch=lambda: [op.mul(state, _number(-0.5))],
         )
-        return [_number(True, bool), next]
+        return [op.const(np.array([True])), next]
 
-    return op.loop(_number(4, np.int64), None, [x], body=body)
+    return op.loop(_number(4, np.int64), op.const(np.array([True])), [x], body=body)
 
 
 def _scan(x: Var) -> Iterable[Var]:

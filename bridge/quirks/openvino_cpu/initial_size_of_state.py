@@ -9,24 +9,25 @@ from bridge.neutral.ports import Carried
 from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, scalar
-from bridge.operators.idioms import cast, shape, take
+from bridge.operators.idioms import cast
 from bridge.quirks.openvino_cpu.loop_of_constants import unknown_nothing
+from bridge.quirks.openvino_cpu.sizes_of_states import of_unbounded_size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def of_hidden_size(b: Builder, node: Node, place: Place) -> Result:
     """The sizes that change are hidden from OpenVINO before the Loop."""
     draft = Draft.of(node)
-    nothing: Value | None = None
+    number: Value | None = None
     for value, port in draft.body.entries():
         initial = draft.initial(port) if isinstance(port, Carried) else None
         if not isinstance(port, Carried) or port.input is None or initial is None:
             continue
         axes = _known_and_changing(initial, value)
         if axes:
-            nothing = nothing or _nothing(b, node.trip_count)
-            draft.inputs[port.input] = _of_unknown_size(b, initial, axes, nothing)
-    return None if nothing is None else draft.build(b)
+            number = number or _number(b, node.trip_count)
+            draft.inputs[port.input] = of_unbounded_size(b, initial, axes, number)
+    return None if number is None else draft.build(b)
 
 
 def _known_and_changing(initial: Value, state: Value) -> list[int]:
@@ -40,21 +41,11 @@ def _known_and_changing(initial: Value, state: Value) -> list[int]:
     ]
 
 
-def _of_unknown_size(b: Builder, initial: Value, axes: list[int], nothing: Value) -> Value:
-    sizes = [
-        b.op("Add", size, nothing) if axis in axes else size
-        for axis in range(len(initial.dims))
-        for size in [take(b, b.op("Shape", initial), 0, axis)]
-    ]
-    return b.op("Reshape", initial, shape(b, *sizes), allowzero=True)
-
-
-def _nothing(b: Builder, trips: Value | None) -> Value:
-    """A 0 that OpenVINO does not know; i64, of rank 1."""
+def _number(b: Builder, trips: Value | None) -> Value:
+    """A number that OpenVINO does not know; i64, of rank 1."""
     if trips is None or trips.constant is not None:
         return unknown_nothing(b)
-    number = b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
-    return b.op("Mod", number, b.constant([1]))
+    return b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
 
 
 QUIRK = Quirk(
@@ -62,6 +53,6 @@ QUIRK = Quirk(
     releases="2024.0 to 2026.3",
     symptom="A state that grows and whose initial size is known or bounded has no more than the "
     "first iterations give it, or does not run.",
-    cost="A Reshape before the Loop for each such state. Only with --quirks old.",
+    cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
     run=rewriting("Loop", by=of_hidden_size),
 )
