@@ -19,6 +19,7 @@ from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
+from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
@@ -45,6 +46,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights),
+    "RDFT": (short_time_transform,),
     "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
