@@ -186,6 +186,8 @@ def scalar(b: Builder, x: Value) -> Value:
     """A vector of one element, or a scalar, as a scalar."""
     known = values_of(x)
     if known is not None:
+        if known.size != 1:
+            raise Refused(f"one number was expected, not {known.size} of them")
         return b.constant(known.reshape(()))
     return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
 
