@@ -145,7 +145,11 @@ def abandon() -> None:
     where that takes longer."""
     if _moving.acquire(timeout=0.2):
         for folder in list(_folders):
-            shutil.rmtree(folder, ignore_errors=True)
+            # Under another name, nothing more is written into it meanwhile.
+            doomed = folder.with_suffix(".done")
+            with suppress(OSError):
+                folder.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
 
 
 def _put_in_place(moves: Sequence[tuple[_Folder, str, Path]], notes: list[str]) -> None:

@@ -22,7 +22,7 @@ from bridge.cli.convert import convert
 from bridge.cli.inspect import inspect
 from bridge.cli.ops import ops
 from bridge.cli.output import report_defect, report_error
-from bridge.cli.stopping import end_on_signals
+from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError
 from bridge.perils import outlive
 
@@ -81,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Typer's own code for a closed pipe is 1.
         if isinstance(exit.__context__, BrokenPipeError):
             sys.exit(141)
+        leave(exit.code)
         raise
     except BridgeError as error:
         report_error(error, debug)

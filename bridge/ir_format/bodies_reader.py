@@ -158,10 +158,9 @@ def _require_axis(port: InputPort, rank: int | None, where: str) -> None:
 
 
 def _boolean(builder: Builder, condition: Value) -> Value:
-    """A condition; IR lets it be an integer, too."""
-    element = condition.element
-    whole = element is not None and element.is_integer
-    return builder.op("Cast", condition, to=BOOL) if whole else condition
+    """A condition; IR lets it be a number, too."""
+    known = condition.element in (None, BOOL)
+    return condition if known else builder.op("Cast", condition, to=BOOL)
 
 
 def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:

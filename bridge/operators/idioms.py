@@ -209,6 +209,8 @@ def scalar(b: Builder, x: Value) -> Value:
     known = values_of(x)
     if x.rank == 0 or known is None:
         return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
+    if known.size != 1:
+        raise Refused(f"one number was expected, not {known.size} of them")
     return b.constant(known.reshape(()))
 
 

@@ -46,6 +46,25 @@ FAILING = [
         "y = MaxPool<kernel_shape = [2], strides = [0]>(d)",
         "its strides are [0], and must be 1 or more",
     ),
+    (
+        "NonMaxSuppression",
+        "s = Constant<value_ints = [1,3,4]>() boxes = Reshape(x, s) "
+        "t = Constant<value_ints = [1,2,6]>() d = Reshape(x, t) "
+        "k = Constant<value_ints = [1]>() n = NonMaxSuppression(boxes, d, k) "
+        "y = Cast<to = 1>(n)",
+        "are no boxes and scores",
+    ),
+    (
+        "ReduceSum",
+        "a = Constant<value = int64[1,1] {0}>() y = ReduceSum(x, a)",
+        "its input 1 is [1,1]",
+    ),
+    (
+        "Loop",
+        """y = Loop("", "", x) <body = b (int64 i, bool c, float[2,6] s) => (bool d, float[2,6] t) {
+          d = Identity(c) t = Neg(s) }>""",
+        "it never ends",
+    ),
     ("LpPool", "y = LpPool<kernel_shape = [2]>(x)", "of rank 2, without axes for a window"),
     ("Reshape", "s = Constant<value_ints = [5,-1]>() y = Reshape(x, s)", "take the shape [5, -1]"),
     ("Reshape", "s = Constant<value_ints = [2,6,0]>() y = Reshape(x, s)", "no dimension to copy"),
@@ -286,6 +305,10 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("VariadicSplit", [(2, 6), [3], [1, 1]], {}, "no axis 3"),
     ("VariadicSplit", [(2, 6), [0, 1], [1, 1]], {}, "one number, not [2]"),
     ("Interpolate", [(1, 1, 2, 6), [4], [4]], {"mode": "nearest"}, "no axis 4"),
+    ("Interpolate", [(1, 1, 2, 6), [4, 4], [3, -1]], {"mode": "nearest"}, "name one of"),
+    ("Unsqueeze", [(2, 6), [0, -4]], {}, "name one of 4 twice"),
+    ("Broadcast", [(6,), [-1]], {"mode": "numpy"}, "input 1 is [-1]"),
+    ("ir::OneHot", [[0], [3], [1, 1], [0]], {"axis": 0}, "its input 2 is one number"),
 ]
 
 

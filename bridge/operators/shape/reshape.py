@@ -129,6 +129,8 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     assert x is not None
     if axes is None:
         return None
+    if x.rank == 0:  # IR calls its axis 0 or -1
+        return b.op("Identity", x)
     known = None if x.rank is None else known_axes(axes, x.rank)
     if known is not None and any(isinstance(x.dims[a], int) and x.dims[a] != 1 for a in known):
         kept = [a for a in known if not isinstance(x.dims[a], int) or x.dims[a] == 1]
@@ -408,6 +410,7 @@ def infer_unsqueeze(node: Node) -> list[Type]:
     axes = known_axes(node.inputs[1], rank)
     if axes is None:
         return [TensorType(data.element, unknown(rank))]
+    require(len(set(axes)) == count)
     dims = iter(data.shape)
     return [TensorType(data.element, tuple(1 if i in axes else next(dims) for i in range(rank)))]
 
