@@ -25,6 +25,7 @@ from bridge.passes.declared_ranks import (
     forget_ranks_of_data,
     open_target,
 )
+from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 from bridge.vocabulary import has_trait, operator
@@ -56,6 +57,8 @@ def settle_ranks(model: Model, context: Context) -> None:
         return
     remove_dead_nodes(graph)
     infer_and_fold(graph)
+    if settle_dummies(graph):
+        infer_and_fold(graph)
     declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
     for trust in () if context.keep_branches else (False, True):

@@ -43,6 +43,7 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("openvino_cpu.loop_without_iterations", "Loop"),
     _at("openvino_cpu.range_of_nothing", "Range"),
     _at("openvino_cpu.product_over_nothing", "MatMul"),
     _at("openvino_cpu.axes_of_interpolation", "Interpolate"),
@@ -66,7 +67,6 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
-    _at("openvino_cpu.loop_without_iterations", "Loop"),
     _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
     _at("openvino_cpu.few_bits_into_loop", "Loop"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Graph, Node
 from bridge.operators import Result
 from bridge.operators.control.idle import never_runs, what_went_in
+from bridge.passes.context import Context
+from bridge.passes.fold import infer_and_fold
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -14,11 +16,18 @@ def without_loop(b: Builder, node: Node, place: Place) -> Result:
     return what_went_in(b, node) if never_runs(node.inputs[:2]) else None
 
 
+def without_loops(graph: Graph, context: Context) -> None:
+    """Takes all such Loops away, in place. What behind them has no elements becomes constant."""
+    if any(node.op == "Loop" and never_runs(node.inputs[:2]) for node in graph.walk()):
+        rewriting("Loop", by=without_loop)(graph, context)
+        infer_and_fold(graph)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop whose trip count or condition is known to be 0 or false gives vectors of "
     "nothing for its states.",
     cost="none: the Loop goes",
-    run=rewriting("Loop", by=without_loop),
+    run=without_loops,
 )

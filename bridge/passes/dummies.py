@@ -1,0 +1,170 @@
+"""Constants that stand in for a value of another rank where nobody reads it.
+
+An If that exporters write for `break` and `continue` hands out what a later If picks, and in the
+branch where that picks something else, a number of rank 0. All conditions go back to one another:
+who reads the value knows which branch gave it. Such a number can have any rank, so it gets that of
+the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Invariant, Yield
+
+Known = Mapping[Value, bool]
+"""Conditions, and what they are."""
+
+MOST_DEPTH = 8
+"""How many Ifs a value is followed through: each may double the ways."""
+
+
+def settle_dummies(graph: Graph) -> bool:
+    """Gives, in place, dummies the rank of what they stand in for; whether there were any."""
+    outer: dict[Value, Value] = {}
+    for node in graph.walk():
+        for body in node.bodies:
+            for value, port in body.entries():
+                held = node.inputs[port.input] if isinstance(port, Invariant) else None
+                if held is not None:
+                    outer[value] = held
+    return _graph(graph, outer)
+
+
+def _graph(graph: Graph, outer: Mapping[Value, Value]) -> bool:
+    found = False
+    for node in graph.nodes:
+        for position, value in enumerate(node.outputs if node.op == "If" else ()):
+            read = _read(value, graph, outer) if _has_numbers(node, position) else {None}
+            ranks = {None if one is None else one.rank for one in read}
+            rank = ranks.pop() if len(ranks) == 1 else None
+            if rank is not None:
+                found = _give(node, position, rank, read) or found
+        for body in node.bodies:
+            found = _graph(body.graph, outer) or found
+    return found
+
+
+def _has_numbers(node: Node, position: int) -> bool:
+    """Whether one of the branches, or an If in them, may hand out a number that is known."""
+    for body in node.bodies:
+        value = _exit(body, position)
+        made = value.producer
+        if value.constant is not None:
+            if value.constant.size == 1:
+                return True
+        elif made is not None and made.op == "If" and _has_numbers(made, _place(value)):
+            return True
+    return False
+
+
+def _read(value: Value, graph: Graph, outer: Mapping[Value, Value]) -> set[Value | None]:
+    """What an If's output may be wherever it is read; None is for what is too deep to say."""
+    return {
+        source
+        for known in _reads(value, graph, {}, outer)
+        for source in _sources(value, known, outer, 0)
+    }
+
+
+def _reads(
+    value: Value, graph: Graph, known: Known, outer: Mapping[Value, Value]
+) -> Iterator[Known]:
+    """What is known wherever a value is read, into the branches of Ifs."""
+    if value in graph.outputs:
+        yield known
+    for node in graph.nodes:
+        if value not in node.inputs:
+            continue
+        if node.op != "If":
+            yield known
+            continue
+        condition = _source(node.inputs[0], outer)
+        for body, truth in zip(node.bodies, (True, False), strict=True):
+            for entry, port in body.entries():
+                if isinstance(port, Invariant) and node.inputs[port.input] is value:
+                    yield from _reads(entry, body.graph, {**known, condition: truth}, outer)
+
+
+def _source(value: Value | None, outer: Mapping[Value, Value]) -> Value:
+    """What a value is in the graphs around, and behind copies."""
+    assert value is not None
+    while True:
+        made = value.producer
+        if value in outer:
+            value = outer[value]
+        elif made is not None and made.op == "Identity" and made.inputs[0] is not None:
+            value = made.inputs[0]
+        else:
+            return value
+
+
+def _sources(
+    value: Value, known: Known, outer: Mapping[Value, Value], depth: int
+) -> Iterator[Value | None]:
+    """What a value can be, past Ifs, when that is known."""
+    value = _source(value, outer)
+    node = value.producer
+    if node is None or node.op != "If":
+        yield value
+    elif depth == MOST_DEPTH:
+        yield None
+    else:
+        for body, inside in _taken(node, known, outer):
+            yield from _sources(_exit(body, _place(value)), inside, outer, depth + 1)
+
+
+def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[tuple[Body, Known]]:
+    """The branches that may have been taken, with what is known in them: what is known of the If's
+    outputs is known of what the branch hands out."""
+    condition = _source(node.inputs[0], outer)
+    for body, truth in zip(node.bodies, (True, False), strict=True):
+        if known.get(condition, truth) is not truth:
+            continue
+        inside = {**known, condition: truth}
+        for position, value in enumerate(node.outputs):
+            if value in known:
+                given = _source(_exit(body, position), outer)
+                content = integers(given)
+                if content is not None and (bool(content[0]),) != (known[value],):
+                    break
+                inside[given] = known[value]
+        else:
+            yield body, inside
+
+
+def _place(value: Value) -> int:
+    """Which output of its node a value is."""
+    assert value.producer is not None
+    return value.producer.outputs.index(value)
+
+
+def _exit(body: Body, position: int) -> Value:
+    return next(value for value, port in body.exits() if port == Yield(position))
+
+
+def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
+    """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
+    were any of another."""
+    found = False
+    for body in node.bodies:
+        value = _exit(body, position)
+        made = value.producer
+        if made is None or value in read:
+            continue
+        if made.op == "If" and _goes_nowhere_else(value, body.graph):
+            found = _give(made, _place(value), rank, read) or found
+        elif value.constant is not None and value.constant.size == 1 and value.rank != rank:
+            b = Builder([], made.name)
+            dummy = b.filled(value.constant.array().item(), (1,) * rank, value.element)
+            body.graph.nodes += b.nodes
+            body.set_exits((dummy if p == Yield(position) else v, p) for v, p in body.exits())
+            found = True
+    return found
+
+
+def _goes_nowhere_else(value: Value, graph: Graph) -> bool:
+    """Whether an output of a graph is one once, and read in it by nobody."""
+    return graph.outputs.count(value) == 1 and not any(value in n.inputs for n in graph.nodes)
