@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 import bridge
 from bridge.api import ConvertOptions, Source
+from bridge.check.alone import tried
 from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
@@ -28,6 +31,7 @@ from bridge.check.look import expose
 from bridge.check.memory import as_file, name_of
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
+from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version
 from bridge.errors import BridgeError, UsageError
@@ -207,18 +211,23 @@ class _Checker:
         _require_free(base, free_dimensions(model))
         watched = pair.load(pair.source)
         sites = list(if_sites(watched).values())
-        session = original
+        session, watched_file = original, pair.source
         if sites:
             try:
                 instrument(watched)
-                session, _ = load(pair.rewritten(pair.source, watched, "watched"))
+                watched_file = pair.rewritten(pair.source, watched, "watched")
+                session, _ = load(watched_file)
                 report.sites = sites
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
-                sites = []
+                sites, watched_file = [], pair.source
         probes = _probes(model, pair.scratch)
+
+        def survive(recipes: Sequence[Recipe], feeds: Sequence[dict[str, Any]]) -> Sequence[int]:
+            return self._survive(watched_file, model, recipes, feeds)
+
         exploration = explore(
-            model, session, sites, base, samples, budget, probes,
+            model, session, sites, base, samples, budget, probes, survive,
             lambda text: self.tell(f"seeking inputs: {text}"),
         )  # fmt: skip
         report.feeds, report.recipes = exploration.feeds, exploration.recipes
@@ -231,6 +240,24 @@ class _Checker:
                 "forced that an input can reach"
             )
 
+    def _survive(
+        self,
+        watched: Path,
+        model: Model,
+        recipes: Sequence[Recipe],
+        feeds: Sequence[dict[str, Any]],
+    ) -> Sequence[int]:
+        """Which inputs without elements all versions take; what another than the first does with
+        one is a note."""
+        if is_too_large(model):
+            return ()
+        self.tell("seeking inputs: without elements")
+        files = [(version.label, version.path) for version in self.report.versions[1:]]
+        trial = tried([("", watched), *files], feeds, self.pair.scratch)
+        for place, why in trial.refused.items():
+            self._note(f"with {recipes[place]}, which the original takes, {why}")
+        return trial.ran
+
     def _note(self, text: str) -> None:
         if text not in self.report.notes:
             self.report.notes.append(text)
@@ -242,6 +269,7 @@ class _Checker:
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
         wanted = [original.run(feed) for feed in feeds]
+        aside = not all(map(_is_empty, feeds))
         for label, session in others:
             self.tell(f"comparing {label}")
             found = run_each(session, [self.comparison.renamed(feed, session) for feed in feeds])
@@ -253,6 +281,13 @@ class _Checker:
                 feed = feeds[sample]
                 judged = self.comparison.judged(original, session, feed, expected, actual)
                 for output, difference in judged:
+                    if not difference.ok and aside and _is_empty(feed):
+                        self._note(
+                            f"with {report.recipes[sample]}, which is an input without elements, "
+                            f"{label} differs in '{output}' ({difference}); that counts only where "
+                            "there are no other inputs"
+                        )
+                        continue
                     result = Result(label, output, difference, sample)
                     if not difference.ok:
                         report.wrong.add(sample)
@@ -277,9 +312,12 @@ class _Checker:
             found = self.comparison.judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
+        # An input without elements, in a branch that it does not take, might end the process.
+        some = [place for place, feed in enumerate(feeds) if not _is_empty(feed)]
         found = force(
-            report.sites, missing, first, others, feeds, report.taken, different, self.tell
-        )
+            report.sites, missing, first, others, [feeds[place] for place in some],
+            [report.taken[place] for place in some], different, self.tell,
+        )  # fmt: skip
         report.forced = {result.branch: result for result in found}
 
     def _steered(self, switched: Sequence[int]) -> tuple[Model, Model | None]:
@@ -311,6 +349,12 @@ class _Checker:
     def _explain(self, mismatch: _Mismatch) -> None:
         """Says where the models differ first, and who is at fault."""
         report, pair = self.report, self.pair
+        if _is_empty(mismatch.feed):
+            report.first = (
+                "the first value that differs is not sought: the input has no elements, with which "
+                "some engines end the process"
+            )
+            return
         mine, its = self._steered(mismatch.switched)
 
         def shown(look: Look, other: Look) -> tuple[Session, Session]:
@@ -349,6 +393,11 @@ class _Mismatch:
     version: str
     feed: Results
     switched: tuple[int, ...]
+
+
+def _is_empty(feed: Results) -> bool:
+    """Whether an input has no elements."""
+    return any(isinstance(value, np.ndarray) and not value.size for value in feed.values())
 
 
 def _labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:

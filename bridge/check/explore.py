@@ -17,16 +17,19 @@ import numpy as np
 
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
-from bridge.check.instrument import Branch, IfSite
+from bridge.check.instrument import Branch, IfSite, took
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
-from bridge.neutral.types import TensorType, innermost
+from bridge.neutral.types import TensorType, innermost, low
 from bridge.vocabulary import operator
 
 Probes = Callable[[IfSite], tuple[Probe, Session] | None]
 """Gives the probe of an If, loaded; None where there is none, or no engine takes it."""
+
+Survive = Callable[[Sequence[Recipe], Sequence[dict[str, Any]]], Sequence[int]]
+"""The places of the inputs, given with their recipes, with which no engine ends the process."""
 
 SECONDS = 30.0
 """For the search, so that a large model is checked in a time that one waits."""
@@ -35,6 +38,7 @@ _PATIENCE = 200  # runs without anything new after which chance is given up
 _SEEDS = 6  # of inputs that lead to a branch
 _ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
+_EMPTY = 4  # dimensions that are tried with a size of 0
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
 
@@ -64,16 +68,19 @@ def explore(
     samples: int,
     budget: int,
     probes: Probes,
+    survive: Survive = lambda recipes, feeds: (),
     tell: Callable[[str], None] = lambda text: None,
 ) -> Exploration:
-    """Find `samples` inputs that the model takes and more that reach further branches.
+    """Find `samples` inputs that the model takes and more that reach further branches, or have no
+    elements.
 
-    `model` is the graph without additions; `session` runs it with `IfSite.taken` among its
-    outputs. Runs at most `budget` times. `tell` is called with how far the search is.
+    `model` is the graph without additions; `session` runs it with what `took` asks for among
+    its outputs. Runs at most `budget` times. `tell` is called with how far the search is.
     """
     search = _Search(model, session, sites, base, samples, budget, tell)
     search.draw()
     search.aim(probes)
+    search.empty(survive)
     search.wander()
     return search.result
 
@@ -238,13 +245,30 @@ class _Search:
         self.result.unreachable[branch] = why
         self.wanted.discard(branch)
 
+    def empty(self, survive: Survive) -> None:
+        """Inputs of which one open dimension is 0, where that is allowed. Where no others were
+        found, as many of each as are wanted of them."""
+        sizes = {key: dim for value in self.inputs.values for key, dim in open_sizes(value).items()}
+        open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
+        count = 1 if self.result.feeds else self.samples
+        recipes = [
+            replace(self.base, seed=self.base.seed + more, sizes={**self.base.sizes, key: 0})
+            for key in sorted(open)[:_EMPTY]
+            for more in range(count)
+        ]
+        feeds = [self.inputs.make(recipe) for recipe in recipes]
+        for place in survive(recipes, feeds) if recipes else ():
+            self._run(recipes[place], feeds[place], keep=True)
+
     def wander(self) -> None:
         """Leaves to chance what is missing still."""
         settled = self.result.unreachable.keys()
         within = {s.index for s in self.sites if not settled.isdisjoint(s.parents)}
         self.wanted = {branch for branch in self.wanted if branch[0] not in within}
         rng = np.random.default_rng(self.base.seed)
-        found = [*self.result.recipes, *_beginnings(self.base, self.model, self.numbers)]
+        # What is tried here is not tried in a process of its own.
+        whole = [recipe for recipe in self.result.recipes if 0 not in recipe.sizes.values()]
+        found = [*whole, *_beginnings(self.base, self.model, self.numbers)]
         idle = 0
         while not self._over() and self.result.runs < self.budget:
             missing = len(self.result.feeds) < self.samples
@@ -266,8 +290,9 @@ class _Search:
         """The inputs of a recipe; UsageError where they are larger than what is worth a try."""
         return self.inputs.make(recipe, self.largest)
 
-    def _run(self, recipe: Recipe, feeds: dict[str, Any]) -> str | None:
-        """Runs the model, and keeps an input that shows something new; why the model refuses it."""
+    def _run(self, recipe: Recipe, feeds: dict[str, Any], keep: bool = False) -> str | None:
+        """Runs the model, and keeps an input that shows something new, or any that it takes; why
+        the model refuses it."""
         result = self.result
         result.runs += 1
         self.tell(
@@ -280,7 +305,7 @@ class _Search:
             result.refused[str(error)] += 1
             return str(error)
         new = self._taken(outputs, self.wanted)
-        if new or len(result.feeds) < self.samples:
+        if keep or new or len(result.feeds) < self.samples:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
@@ -291,7 +316,7 @@ class _Search:
 
     def _taken(self, outputs: Mapping[str, Any], branches: Set[Branch]) -> frozenset[Branch]:
         """Which of the branches a run took."""
-        return frozenset(b for b in branches if bool(outputs[self.sites[b[0]].taken(b[1])]))
+        return frozenset(branch for branch in branches if took(outputs, branch))
 
     def _over(self) -> bool:
         if time.monotonic() > self.end:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.engines import EngineError, Session, run_each
-from bridge.check.instrument import OWN, Branch, IfSite
+from bridge.check.instrument import OWN, Branch, IfSite, took
 from bridge.check.outputs import Results
 
 
@@ -76,7 +76,7 @@ def force(
             except EngineError as error:
                 problem = problem or f"the model itself fails there: {error}"
                 continue
-            if bool(outputs[site.taken(branch[1])]):
+            if took(outputs, branch):
                 waiting.append((branch, given, outputs))
                 size += sum(getattr(value, "nbytes", 0) for value in outputs.values())
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +30,19 @@ class IfSite:
         """The name of the input that forces this If."""
         return f"bridge.switch.{self.index}"
 
-    def taken(self, branch: bool) -> str:
-        """The name of the output that says whether a branch ran at least once."""
-        return f"bridge.taken.{self.index}.{'then' if branch else 'else'}"
-
 
 Branch = tuple[int, bool]
 """The index of an IfSite, and whether its then (or its else) branch is meant."""
+
+TAKEN = "bridge.taken"
+"""The name of the output that says which branches ran at least once. It is one for all of them:
+engines take long to load a model of thousands of outputs."""
+
+
+def took(outputs: Mapping[str, Any], branch: Branch) -> bool:
+    """Whether a branch ran at least once, by the outputs of an instrumented model."""
+    index, then = branch
+    return bool(outputs[TAKEN][2 * index + (not then)])
 
 
 def if_sites(model: Model) -> dict[Node, IfSite]:
@@ -61,7 +68,7 @@ def _find(
 
 
 def instrument(model: Model, switched: Collection[int] = ()) -> list[IfSite]:
-    """Give the model two boolean outputs for every If (`IfSite.taken`) and, for the sites whose
+    """Give the model an output that says which branches ran (see `took`) and, for the sites whose
     index is in `switched`, an i32 scalar input that forces it (`IfSite.switch`). Changes `model`.
     """
     sites = if_sites(model)
@@ -73,9 +80,10 @@ def instrument(model: Model, switched: Collection[int] = ()) -> list[IfSite]:
     graph.inputs.extend(switches.values())
     flags = _Instrumenter(sites).graph(graph, switches)
     builder = Builder(graph.nodes)
-    for site in sites.values():
-        for branch, flag in zip((True, False), flags[site.index], strict=True):
-            add_output(graph, builder.op("Identity", flag), site.taken(branch))
+    one = builder.constant([1])
+    every = [builder.op("Reshape", f, one) for site in sites.values() for f in flags[site.index]]
+    if every:
+        add_output(graph, builder.op("Concat", *every, axis=0), TAKEN)
     return list(sites.values())
 
 

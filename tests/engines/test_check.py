@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import check, checker, loading
+from bridge.check import CheckReport, alone, check, checker, loading
 from bridge.check.compare import compare
 from bridge.check.engines import (
     Engine,
@@ -25,7 +25,7 @@ from bridge.check.engines import (
     _OpenVinoSession,
 )
 from bridge.check.inputs import Recipe, make_inputs
-from bridge.check.instrument import if_sites, instrument
+from bridge.check.instrument import if_sites, instrument, took
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """
@@ -218,7 +218,7 @@ def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: 
         switches = dict(zip((outer.switch, inner.switch), np.array(chosen, np.int32), strict=True))
         results = session.run({"x": x, "mode": np.array(3), **switches})
         assert np.allclose(results["y"], expected)
-        taken = [bool(results[site.taken(b)]) for site in (outer, inner) for b in (True, False)]
+        taken = [took(results, (site.index, b)) for site in (outer, inner) for b in (True, False)]
         wanted_inner = [chosen == (1, 1), chosen == (1, 0)]
         assert taken == [chosen[0] == 1, chosen[0] != 1, *wanted_inner]
 
@@ -559,3 +559,65 @@ def test_what_no_engine_runs_is_rewritten(tmp_path: Path) -> None:
     assert report.versions[0].label == "original, rewritten"
     bridge.convert(onnx.parser.parse_model(GROUP.replace("1e-5", "1.0")), tmp_path / "m.xml")
     assert check(path, tmp_path / "m.xml").different
+
+
+def counting(nodes: str) -> str:
+    return f"""
+    <ir_version: 9, opset_import: ["" : 18]>
+    g (float[N] x) => (int64 y) <int64 one = {{1}}, int64 six = {{6}}> {{ s = Size (x) {nodes} }}
+    """
+
+
+def empty_ones(report: CheckReport) -> list[int]:
+    return [place for place, recipe in enumerate(report.recipes) if 0 in recipe.sizes.values()]
+
+
+@pytest.mark.parametrize(
+    ("right", "other", "says"),
+    [
+        ("y = Add (s, one)", "y = Add (one, s)", "N = 0"),
+        ("y = Identity (s)", "y = Max (s, one)", "elements, m.xml differs in 'y' (1 of 1 elements"),
+        # onnxruntime divides no integer by 0.
+        ("y = Div (six, s)", "y = Div (six, s)", ""),
+    ],
+)
+def test_inputs_without_elements(right: str, other: str, says: str, tmp_path: Path) -> None:
+    """They are compared, too; what differs with them alone, as with some engines, is a note."""
+    bridge.convert(onnx.parser.parse_model(counting(other)), tmp_path / "m.xml")
+    report = check(saved(counting(right), tmp_path / "m.onnx"), tmp_path / "m.xml")
+    assert report.ok and says in str(report), str(report)
+    assert empty_ones(report) == ([4] if says else [])
+
+
+def test_what_takes_no_elements_but_none_is_compared(tmp_path: Path) -> None:
+    path = saved(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2,k] x) => (float[2,3] y) <float[0,3] w = {}> { y = MatMul (x, w) }""",
+        tmp_path / "m.onnx",
+    )
+    report = check(path, budget=50)
+    assert report.ok and len(empty_ones(report)) == len(report.feeds) == 4, str(report)
+
+
+def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:
+    right = saved(counting("y = Identity (s)"), tmp_path / "m.onnx")
+    other = saved(counting("t = Mul (s, s) y = Div (t, s)"), tmp_path / "divides.onnx")
+    report = check(right, other)
+    assert report.ok and not empty_ones(report), str(report)
+    note = "note: with seed 0, N = 0, which the original takes, divides.onnx: onnxruntime: "
+    assert note in str(report), str(report)
+
+
+def test_what_ends_an_engine_is_gone_past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Four inputs: the original refuses one, each engine ends with another."""
+    said = iter(
+        [
+            [(0, 0, "refused"), (1, 0, "ran"), (1, 1, alone._ENDED)],
+            [(2, 0, alone._ENDED)],
+            [(3, 0, "ran"), (3, 1, "ran")],
+        ]
+    )
+    monkeypatch.setattr(alone, "_lines", lambda given, start: next(said))
+    files = [("", tmp_path / "a.onnx"), ("b", tmp_path / "b.onnx")]
+    trial = alone.tried(files, [{}] * 4, tmp_path)
+    assert trial.ran == [3] and trial.refused == {1: "b: the engine ends the process"}
