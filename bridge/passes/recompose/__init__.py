@@ -16,6 +16,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.activations import clip, leaky_relu
 from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
@@ -35,6 +36,8 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Cast": (quantize_linear,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (upright_weights,),
+    "Min": (clip,),
+    "PRelu": (leaky_relu,),
     "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
