@@ -120,7 +120,6 @@ TO_ONNX = (
     Pass("passes.sequences.restore.restore_boundary"),
     Pass("passes.maps.restore_maps"),
     Pass("passes.trip_counts.never_end"),
-    Pass("passes.dequantize.restore_dequantization"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.recompose.recompose_ir"),

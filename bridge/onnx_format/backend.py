@@ -20,7 +20,7 @@ from bridge.onnx_format.attributes import write_attribute
 from bridge.onnx_format.loops import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
 from bridge.onnx_format.node import write_node
-from bridge.onnx_format.notes import NODE, as_declared, within, write_note
+from bridge.onnx_format.notes import NODE, as_declared, within, write_hints, write_note
 from bridge.onnx_format.signature import leave_out_defaults, signature
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
@@ -289,7 +289,9 @@ class Writer:
         for key, text in extras.get("metadata_props", {}).items():
             proto.metadata_props.add(key=key, value=text)
         if self.notes and proto.output:
-            write_note(self.notes, within(self.path, proto.output[0], NODE), proto)
+            place = within(self.path, proto.output[0], NODE)
+            write_note(self.notes, place, proto)
+            write_hints(self.notes, place, proto)
 
     def _plain(self, node: Node, proto: onnx.NodeProto) -> None:
         spelling, why = choose(node, self.target)
@@ -303,7 +305,7 @@ class Writer:
                     written = self.domains.get(spelling.domain, 0)
                     known = max(int(spelling.version), written, known)
                 self.domains[spelling.domain] = known
-        elif self.source.format == "onnx" and "::" in node.op:
+        elif self._is_known(node):
             self._unknown(node, proto)
         else:
             path = " / ".join([*self.where, repr(node)])
@@ -334,6 +336,11 @@ class Writer:
             for body in node.bodies:
                 taken.update(body.graph.outputs)
         return taken
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether an operator that the vocabulary lacks is one that the model may have."""
+        domain, separator, _ = node.op.partition("::")
+        return bool(separator) and (self.source.format == "onnx" or domain in self.source.opsets)
 
     def _unknown(self, node: Node, proto: onnx.NodeProto) -> None:
         """An ONNX operator that the vocabulary lacks, written as it was read."""

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 import onnx
+import onnx.helper
 
 from bridge.neutral.extras import Note
 from bridge.neutral.types import (
@@ -27,6 +28,10 @@ from bridge.onnx_format.types import read_type
 
 NODE = "node"
 """The last step of a node's path, behind its first output: values have names of their own."""
+
+
+HINTS = ("accuracy_level",)
+"""Integer attributes of onnxruntime's own operators that say how, not what, they compute."""
 
 
 def within(path: str, *steps: str) -> str:
@@ -49,14 +54,19 @@ def collect(graph: onnx.GraphProto, is_open: bool, path: str = "") -> Iterator[t
         if dims is not None:
             yield within(path, info.name), {"value_info": dims}
     for node in graph.node:
-        if not node.output:
-            continue
-        place = node.output[0]
-        yield from _of(within(path, place, NODE), node)
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                inner = within(path, place, attribute.name)
-                yield from collect(attribute.g, is_open, inner)
+        if node.output:
+            yield from _of_node(node, is_open, path)
+
+
+def _of_node(node: onnx.NodeProto, is_open: bool, path: str) -> Iterator[tuple[str, Note]]:
+    """The notes of a node and of the graphs in it."""
+    place = node.output[0]
+    yield from _of(within(path, place, NODE), node)
+    for attribute in node.attribute:
+        if attribute.name in HINTS and attribute.type == onnx.AttributeProto.INT:
+            yield within(path, place, NODE), {"hints": {attribute.name: attribute.i}}
+        elif attribute.type == onnx.AttributeProto.GRAPH:
+            yield from collect(attribute.g, is_open, within(path, place, attribute.name))
 
 
 def gather(graph: onnx.GraphProto) -> dict[str, Note]:
@@ -97,6 +107,13 @@ def write_note(notes: Mapping[str, Note], path: str, part: Any) -> None:
     if not part.metadata_props:
         for key, text in note.get("metadata_props", {}).items():
             part.metadata_props.add(key=key, value=text)
+
+
+def write_hints(notes: Mapping[str, Note], path: str, node: onnx.NodeProto) -> None:
+    """Writes the hints of a node of onnxruntime's own."""
+    for name, value in notes.get(path, {}).get("hints", {}).items() if node.domain else ():
+        if all(attribute.name != name for attribute in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute(name, value))
 
 
 def as_declared(type: Type, note: Note) -> Type:

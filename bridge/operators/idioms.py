@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, format_shape, size_of
 from bridge.operators import Refused
 
@@ -42,7 +42,7 @@ def unsqueeze(b: Builder, x: Value, *axes: int) -> Value:
     old = iter(tensor.shape)
     wide = range(len(tensor.shape) + len(axes))
     dims = tuple(1 if axis in new else next(old) for axis in wide)
-    return b.tensor(Tensor(tensor.element, dims, tensor.source))
+    return of_shape(b, x, dims)
 
 
 def squeeze(b: Builder, x: Value, *axes: int) -> Value:
@@ -52,7 +52,7 @@ def squeeze(b: Builder, x: Value, *axes: int) -> Value:
     if tensor is None or any(tensor.shape[axis] != 1 for axis in gone):
         return b.op("Squeeze", x, b.constant(list(axes)))
     dims = tuple(dim for axis, dim in enumerate(tensor.shape) if axis not in gone)
-    return b.tensor(Tensor(tensor.element, dims, tensor.source))
+    return of_shape(b, x, dims)
 
 
 def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
@@ -61,14 +61,24 @@ def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
     numbers = [dim for dim in dims if isinstance(dim, int)]
     if tensor is not None and tensor.size and len(numbers) == len(dims) and 0 not in numbers:
         known = size_of([n for n in numbers if n > 0])
-        return b.tensor(
-            Tensor(
-                tensor.element,
-                tuple(n if n > 0 else tensor.size // known for n in numbers),
-                tensor.source,
-            )
-        )
+        return of_shape(b, x, tuple(n if n > 0 else tensor.size // known for n in numbers))
     return b.op("Reshape", x, shape(b, *dims))
+
+
+def of_shape(b: Builder, x: Value, dims: tuple[int, ...]) -> Value:
+    """A constant in another shape, with the same bytes and names."""
+    tensor = x.constant
+    assert tensor is not None
+    return b.tensor(Tensor(tensor.element, dims, tensor.source), list(x.names))
+
+
+def as_bits(b: Builder, x: Value, element: Element, *dims: int) -> Value:
+    """The bytes of a constant taken for elements of another width, which both formats pack alike;
+    it keeps its names."""
+    tensor = x.constant
+    assert tensor is not None
+    source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
+    return b.tensor(Tensor(element, dims, source), list(x.names))
 
 
 def expand(b: Builder, x: Value, *dims: int | Value) -> Value:

@@ -103,7 +103,8 @@ class Expander:
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:
-            return self.source == self.target.format and not _is_no_operator(node)
+            known = node.op.partition("::")[0] in self.target.domains
+            return (known or self.source == self.target.format) and not _is_no_operator(node)
         return choose(node, self.target)[0] is not None
 
     def _obstacle(self, node: Node) -> str:

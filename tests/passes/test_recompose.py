@@ -406,6 +406,25 @@ case(
 )  # fmt: skip
 
 
+# Nothing added
+def counted(number: Any) -> Any:
+    return ops.bucketize(number, np.array([1], np.float32))
+
+
+def drawn(most: float) -> Any:
+    bounds = [np.array(bound, np.float32) for bound in (0, most)]
+    return ops.random_uniform(np.array([1], np.int64), *bounds, "f32")
+
+
+COUNT = np.array([3])
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
+case(
+    "something_at_times",
+    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Add Neg",
+    lambda n: ops.negative(ops.add(n, counted(drawn(2)) * np.array([0]))), COUNT,
+)  # fmt: skip
+
+
 # Heads turned by their places
 HEADS, ANGLES = random(2, 4, 3, 8), random(2, 3, 4)
 COS, SIN = np.cos(ANGLES), np.sin(ANGLES)

@@ -17,7 +17,7 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     so that the body's own nodes see what they saw."""
     body = draft.body
     graph = body.graph
-    entering = "Squeeze" if keepdims else "Unsqueeze"
+    entering, leave = ("Squeeze", unsqueeze) if keepdims else ("Unsqueeze", squeeze)
     front: list[Node] = []
     inner = Builder(front, draft.node.name, b.target)
     outer = Node("Loop", draft.inputs, [])
@@ -35,16 +35,8 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:
             body.outputs[index] = replace(exit, keepdims=keepdims)
-            graph.outputs[index] = leaving(inner, value, exit.axis, keepdims)
+            graph.outputs[index] = leave(inner, value, exit.axis)
             draft.changed = True
-
-
-def leaving(b: Builder, value: Value, axis: int, keepdims: bool) -> Value:
-    """What leaves a body with the axis along which it is joined, or without."""
-    made = (unsqueeze if keepdims else squeeze)(b, value, axis)
-    if made.constant is not None:
-        made.names = list(map(_other_name, value.names))
-    return made
 
 
 def _other_name(name: str) -> str:

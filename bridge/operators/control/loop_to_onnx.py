@@ -17,9 +17,10 @@ from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.types import I64, TensorType, is_static
 from bridge.operators import Refused, Result, expands
-from bridge.operators.control.axes import leaving, set_axes
+from bridge.operators.control.axes import set_axes
 from bridge.operators.control.draft import Draft, iteration_number, trips_of_slices
 from bridge.operators.control.if_ import refuse_newer_types
+from bridge.operators.idioms import squeeze
 
 
 def dropped_axes(b: Builder, draft: Draft) -> None:
@@ -116,7 +117,7 @@ def single_parts(b: Builder, draft: Draft) -> None:
         if value.shape[axis] != 1 or exit.part_size != 1:
             continue
         draft.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
-        draft.body.graph.outputs[index] = leaving(inner, value, axis, keepdims=False)
+        draft.body.graph.outputs[index] = squeeze(inner, value, axis)
         draft.changed = True
 
 
