@@ -392,6 +392,28 @@ def static_int8(source: Path, destination: Path, feed: Feed) -> None:
     )  # fmt: skip
 
 
+def matmul_nbits(source: Path, destination: Path, feed: Feed) -> None:
+    """onnxruntime's 4-bit weights, its own operator."""
+    _int4(source, destination, "QOperator")
+
+
+def blocks_of_int4(source: Path, destination: Path, feed: Feed) -> None:
+    """onnxruntime's 4-bit weights, DequantizeLinear in blocks."""
+    _int4(source, destination, "QDQ")
+
+
+def _int4(source: Path, destination: Path, form: str) -> None:
+    import onnx
+    from onnxruntime.quantization import QuantFormat
+    from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+    quantizer = MatMulNBitsQuantizer(
+        onnx.load(source), block_size=32, is_symmetric=True, quant_format=QuantFormat[form]
+    )
+    quantizer.process()
+    quantizer.model.save_model_to_file(str(destination))
+
+
 TEXT_AXES = {"input_ids": (0, 1), "attention_mask": (0, 1)}
 IMAGE_AXES = {"pixel_values": (0,)}
 FILES: dict[str, File] = {
@@ -425,5 +447,7 @@ FILES: dict[str, File] = {
         }.items()
     },
     **{f"{name}, int8": File(name, quantizer=static_int8) for name in ("ResNet", "BERT")},
+    "Llama, MatMulNBits": File("Llama", quantizer=matmul_nbits),
+    "Llama, int4": File("Llama", opset=21, quantizer=blocks_of_int4),
 }
 """What is measured, by name."""

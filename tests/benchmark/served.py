@@ -8,8 +8,8 @@ PyTorch's ONNX file and of what ONNX → IR → ONNX makes of it, and the latenc
 - of OpenVINO's own IR of the PyTorch module, as ONNX, against the file in onnxruntime (`PT`).
 
 Each pair runs in turn, A B A B ..., on one thread; a ratio is that of the shortest times of the
-processor, which other load disturbs least. Outputs are compared: a row whose numbers differ says
-so.
+processor, which other load disturbs least. Outputs are compared, without onnxruntime's
+optimisations: a row whose numbers differ says so.
 """
 
 from __future__ import annotations
@@ -75,8 +75,11 @@ def nodes_of(path: Path) -> int:
     return count(onnx.load(path, load_external_data=False).graph)
 
 
-def in_onnxruntime(path: Path, feed: Feed) -> Run:
+def in_onnxruntime(path: Path, feed: Feed, optimized: bool = True) -> Run:
     options = onnxruntime.SessionOptions()
+    if not optimized:
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -124,23 +127,23 @@ def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | Non
     bridge.convert(source, there)
     bridge.convert(there, back)
     file, round_trip = in_onnxruntime(source, feed), in_onnxruntime(back, feed)
-    written = in_openvino(there, feed)
-    runs = {"back": round_trip, "IR": written}
+    exact, written = in_onnxruntime(source, feed, False), in_openvino(there, feed)
+    pairs = {"back": (in_onnxruntime(back, feed, False), exact), "IR": (written, exact)}
     notes, ir_time, torch_nodes, torch_time = [], None, None, None
-    expected = {"back": file, "IR": file, "PT": file}
     try:
-        expected["IR"] = in_openvino(source, feed)
-        ir_time = ratio(written, expected["IR"], seconds)
+        read = in_openvino(source, feed)
+        ir_time, pairs["IR"] = ratio(written, read, seconds), (written, read)
     except RuntimeError:
         notes.append("OpenVINO does not read the file")
     if own is not None and own.exists():
         served = own.with_suffix(".onnx")
         bridge.convert(own, served)
-        runs["PT"] = in_onnxruntime(served, feed)
-        torch_nodes, torch_time = nodes_of(served), ratio(runs["PT"], file, seconds)
+        pairs["PT"] = in_onnxruntime(served, feed, False), exact
+        torch_nodes = nodes_of(served)
+        torch_time = ratio(in_onnxruntime(served, feed), file, seconds)
     elif own is not None:
         notes.append("OpenVINO does not take the module")
-    notes += [f"{which} differs" for which, run in runs.items() if differ(run, expected[which])]
+    notes += [f"{which} differs" for which, pair in pairs.items() if differ(*pair)]
     return Measured(
         name, nodes_of(source), nodes_of(back), ratio(round_trip, file, seconds), ir_time,
         torch_nodes, torch_time, ", ".join(notes),

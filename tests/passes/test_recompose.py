@@ -135,6 +135,29 @@ case(
     "argmax_other_axis", "TopK Squeeze", lambda x: ops.squeeze(top(x, 1).output(1), [0]), TOKENS[:1]
 )
 
+# Activations
+LOW, HIGH, ROW = np.float32(-0.5), np.array(0.5, np.float32), random(8)
+case("leaky_relu", "LeakyRelu", lambda x: ops.prelu(x, np.array([0.2], np.float32)), IMAGE)
+case("leaky_relu_scalar", "LeakyRelu", lambda x: ops.prelu(x, np.array(0.2, np.float32)), random(3))
+case("prelu_one_by_channel", "PRelu", lambda x: ops.prelu(x, random(1, 1, 1)), IMAGE)
+case("prelu_by_channel", "PRelu", lambda x: ops.prelu(x, random(1, 4, 1, 1)), IMAGE)
+case("prelu_computed", "PRelu", lambda x, s: ops.prelu(x, s), IMAGE, random(1))
+case("clip", "Clip", lambda x, h: ops.minimum(ops.maximum(x, ops.constant(LOW)), h), TOKENS, HIGH)
+case(
+    "clip_turned", "Clip",
+    lambda x, h: ops.minimum(h, ops.maximum(ops.constant(LOW), x)), TOKENS, HIGH,
+)  # fmt: skip
+case("clip_by_rows", "Max Min", lambda x, h: ops.minimum(ops.maximum(x, ROW), h), TOKENS, HIGH)
+case(
+    "clip_upper_first", "Min Max",
+    lambda x, h: ops.maximum(ops.minimum(x, h), ops.constant(LOW)), TOKENS, HIGH,
+)  # fmt: skip
+case(
+    "clip_used_between", "Max Min Add",
+    lambda x, h: (lambda y: ops.minimum(y, h) + y)(ops.maximum(x, ops.constant(LOW))),
+    TOKENS, HIGH,
+)  # fmt: skip
+
 # Products with something added
 ROWS, WEIGHT = random(3, 5), random(5, 4)
 

@@ -16,6 +16,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.activations import clip, leaky_relu
 from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
@@ -46,6 +47,8 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights),
+    "Min": (clip,),
+    "PRelu": (leaky_relu,),
     "RDFT": (short_time_transform,),
     "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
