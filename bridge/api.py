@@ -16,6 +16,7 @@ from bridge.files import (
     companion,
     format_of,
     holds_constants,
+    is_source,
     keep_sources,
     require_file,
     require_own,
@@ -289,14 +290,15 @@ def convert(
     is ONNX, or an IR that Bridge made of ONNX, else 21). `input_shapes` gives inputs other shapes,
     by name; a dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or None for
     any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches` never prunes a
-    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
-    says the rank of outputs, by name, where several are possible; without it, one whose rank data
-    decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
-    `stateful` makes variables of IR (ReadValue, Assign) of states that an ONNX model takes and
-    gives, as the caches of language models are: pairs of input and output by name, or True for
-    those that their names tell; `beam_idx` adds the input that reorders their sequences.
-    `quirks` says which faults of engines are worked round: "default", those of the newest releases;
-    "old", also those that only earlier ones have; or "none", for other readers and plugins.
+    branch of an If, in IR, with which OpenVINO may then be unable to run the model; one that
+    contradicts itself is refused. `output_ranks` says the rank of outputs, by name, where several
+    are possible; without it, one whose rank data decide is two outputs of the IR, its elements and
+    its shape, of which `unpack` makes it. `stateful` makes variables of IR (ReadValue, Assign) of
+    states that an ONNX model takes and gives, as the caches of language models are: pairs of input
+    and output by name, or True for those that their names tell; `beam_idx` adds the input that
+    reorders their sequences. `quirks` says which faults of engines are worked round: "default",
+    those of the newest releases; "old", also those that only earlier ones have; or "none", for
+    other readers and plugins.
     `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
     is the `.bin` of an IR source, where it is not beside it. `force` overwrites a `.bin` or `.data`
     that stands where the destination's goes, but beside no model. `limits` raises what a conversion
@@ -455,12 +457,15 @@ def _save(
         require_unchanged(model.files)
         require_own(target, written, force)
 
+    # What takes the place of its own source could not be made again.
+    lasting = is_source(target, model) or is_source(companion(target), model)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
-        _note_ranges(model, report)
-        with whole(target, data, notes=report.notes, check=check) as (part, part_data):
+        _note_limits(model, report)
+        with whole(target, data, notes=report.notes, check=check, lasting=lasting) as parts:
+            part, part_data = parts
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
@@ -471,15 +476,17 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights, notes=report.notes, check=check) as (part, part_weights):
-        write_ir(model, part, part_weights)
+    with whole(target, weights, notes=report.notes, check=check, lasting=lasting) as parts:
+        write_ir(model, *parts)
     report.files = [target, weights]
     return report
 
 
-def _note_ranges(model: Model, report: Report) -> None:
-    """Notes the inputs whose sizes ONNX cannot bound."""
-    from bridge.neutral.types import ANY, Interval
+def _note_limits(model: Model, report: Report) -> None:
+    """Notes the inputs whose sizes ONNX cannot bound, and the outputs that its checker wants to
+    have a rank."""
+    from bridge.neutral.graph import names_of_outputs
+    from bridge.neutral.types import ANY, Interval, TensorType
 
     for value in model.graph.inputs:
         ranges = [dim for dim in value.shape or () if isinstance(dim, Interval) and dim != ANY]
@@ -488,6 +495,17 @@ def _note_ranges(model: Model, report: Report) -> None:
                 f'the input "{value.name}": ONNX has no ranges of sizes, so that '
                 f"{' and '.join(map(str, ranges))} became any size"
             )
+    names = names_of_outputs(model.graph) if model.format != "onnx" else []
+    shapeless = [
+        f'"{name}"'
+        for value, name in zip(model.graph.outputs, names, strict=False)
+        if isinstance(value.type, TensorType) and value.rank is None
+    ]
+    if shapeless:
+        report.notes.append(
+            f"written without a shape, as its rank is not known: the output {', '.join(shapeless)};"
+            " onnxruntime runs such a model, while onnx.checker wants each output to have a shape"
+        )
 
 
 def _holds_constants_of(data: Path, target: Path) -> bool:

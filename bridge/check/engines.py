@@ -22,6 +22,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from bridge.errors import BridgeError
+from bridge.perils import call_of
 
 Source = str | Path | onnx.ModelProto
 
@@ -162,9 +163,12 @@ class OnnxRuntime:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
         try:
-            session = self._module.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
-            )
+            with call_of(self.name, EngineError):
+                session = self._module.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
+        except EngineError:
+            raise
         except Exception as error:
             kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {_message(error)}") from error
@@ -241,14 +245,16 @@ class _OnnxRuntimeSession:
         names = [port.name for port in self.outputs]
         options = self._module.RunOptions()
         options.log_severity_level = 4
+        plain = all(port.kind == "tensor" for port in self.outputs) and all(
+            isinstance(value, self._module.OrtValue) for value in values.values()
+        )
+        run = self._session.run_with_ort_values if plain else self._session.run
         try:
             _watch.begin(options, self._seconds)
-            if all(port.kind == "tensor" for port in self.outputs) and all(
-                isinstance(value, self._module.OrtValue) for value in values.values()
-            ):
-                results = self._session.run_with_ort_values(names, values, options)
-            else:
-                results = self._session.run(names, values, options)
+            with call_of(OnnxRuntime.name, EngineError):
+                results = run(names, values, options)
+        except EngineError:
+            raise
         except Exception as error:
             raise EngineError(f"onnxruntime: {_message(error)}") from error
         finally:
@@ -413,7 +419,10 @@ class OpenVino:
                 if isinstance(source, onnx.ModelProto)
                 else self._core.read_model(str(source))
             )
-            compiled = self._core.compile_model(model, "CPU", self._config)
+            with call_of(self.name, EngineError):
+                compiled = self._core.compile_model(model, "CPU", self._config)
+        except EngineError:
+            raise
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
         return _OpenVinoSession(self._module, model, compiled)
@@ -441,7 +450,8 @@ class _OpenVinoSession:
                 variables[name].state = self._tensor(Port(name, value.dtype, None), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
-            self._request.infer()
+            with call_of(OpenVino.name, EngineError):
+                self._request.infer()
             results = {
                 port.name: self._array(self._request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)

@@ -48,7 +48,7 @@ def convert(
         typer.Option(
             "--keep-branches",
             help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
-            "model, as it refuses branches that contradict themselves.",
+            "model. A branch that contradicts itself is refused.",
         ),
     ] = False,
     output_rank: Annotated[

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
 from bridge.neutral.record import Record
+from bridge.neutral.types import Dim
 from bridge.report import Report
 
 
@@ -20,8 +21,8 @@ class Context:
     themselves. `named` are the inputs that the user gave a shape, `output_ranks` the ranks that the
     user gave outputs, by name. `stateful` says which inputs and outputs become variables: pairs, or
     those that are some by their names; `beams` that their sequences are reordered before a call.
-    `disbelieved` takes the ranks that the file declares of outputs, by
-    name, though data decide, `boundary` what inputs and outputs are known to stand for.
+    `disbelieved` takes the shapes that the file declares of outputs, by name, though data decide
+    their ranks; `boundary` takes what inputs and outputs are known to stand for.
     """
 
     target: Target
@@ -34,5 +35,5 @@ class Context:
     output_ranks: Mapping[str, int] = field(default_factory=dict)
     stateful: bool | Mapping[str, str] = False
     beams: bool = False
-    disbelieved: dict[str, int] = field(default_factory=dict)
+    disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
     boundary: Record = field(default_factory=Record)

@@ -393,7 +393,6 @@ def static_int8(source: Path, destination: Path, feed: Feed) -> None:
 
 
 TEXT_AXES = {"input_ids": (0, 1), "attention_mask": (0, 1)}
-CACHE_AXES = {**TEXT_AXES, **{f"{x}{layer}": (0, 2) for x in "kv" for layer in range(2)}}
 IMAGE_AXES = {"pixel_values": (0,)}
 FILES: dict[str, File] = {
     **{name: File(name) for name in ARCHITECTURES},
@@ -403,7 +402,6 @@ FILES: dict[str, File] = {
             "BERT": TEXT_AXES,
             "GPT-2": TEXT_AXES,
             "Llama": TEXT_AXES,
-            "Llama with a cache": CACHE_AXES,
             "T5": {"input_ids": (0, 1)},
             "ViT": IMAGE_AXES,
             "SegFormer": {"pixel_values": (0, 2, 3)},

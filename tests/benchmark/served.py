@@ -15,6 +15,7 @@ so.
 from __future__ import annotations
 
 import contextlib
+import math
 import statistics
 import time
 import warnings
@@ -126,8 +127,10 @@ def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | Non
     written = in_openvino(there, feed)
     runs = {"back": round_trip, "IR": written}
     notes, ir_time, torch_nodes, torch_time = [], None, None, None
+    expected = {"back": file, "IR": file, "PT": file}
     try:
-        ir_time = ratio(written, in_openvino(source, feed), seconds)
+        expected["IR"] = in_openvino(source, feed)
+        ir_time = ratio(written, expected["IR"], seconds)
     except RuntimeError:
         notes.append("OpenVINO does not read the file")
     if own is not None and own.exists():
@@ -137,7 +140,7 @@ def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | Non
         torch_nodes, torch_time = nodes_of(served), ratio(runs["PT"], file, seconds)
     elif own is not None:
         notes.append("OpenVINO does not take the module")
-    notes += [f"{which} differs" for which, run in runs.items() if differ(run, file)]
+    notes += [f"{which} differs" for which, run in runs.items() if differ(run, expected[which])]
     return Measured(
         name, nodes_of(source), nodes_of(back), ratio(round_trip, file, seconds), ir_time,
         torch_nodes, torch_time, ", ".join(notes),
@@ -193,5 +196,5 @@ def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
         "PT time": [row.torch_time for row in measured],
     }
     for title, column in columns.items():
-        ratios = [ratio for ratio in column if ratio is not None]
+        ratios = [ratio for ratio in column if ratio is not None] or [math.nan]
         print(f"{title}: {statistics.mean(ratios):.2f} on average, {max(ratios):.2f} at worst")

@@ -32,7 +32,8 @@ CASES = {
         graph (%x: f32[M,2]) -> %y
           %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
           %s: f32[] = Constant() {value=f32[] 0.5}
-          %m: f32[2,2] = DequantizeLinear(%w, %s) {axis=1, block_size=0}
+          %#0: i8[] = Constant() {value=i8[] 0}
+          %m: f32[2,2] = DequantizeLinear(%w, %s, %#0) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),

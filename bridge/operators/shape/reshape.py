@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows, require
@@ -25,6 +27,7 @@ from bridge.neutral.types import (
     I64,
     I64_MAX,
     Dim,
+    Element,
     Shape,
     TensorType,
     Type,
@@ -270,7 +273,15 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
         made = b.op("Range", *(scalar(b, end) for end in ends))
         return cast(b, made, wanted)
-    return b.op("Range", *(scalar(b, cast(b, end, wanted or end.element)) for end in ends))
+    return b.op("Range", *(scalar(b, _as(b, end, wanted or end.element)) for end in ends))
+
+
+def _as(b: Builder, end: Value, element: Element | None) -> Value:
+    """An end as `element`; a known integer stays known."""
+    known = integers(end)
+    if known is None or element is None or element.kind != "int":
+        return cast(b, end, element)
+    return b.constant(np.array(known).reshape(()), element)
 
 
 def _shape_range(node: Node, rank: int) -> tuple[int, int]:

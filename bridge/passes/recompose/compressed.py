@@ -100,8 +100,12 @@ def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value |
         Tensor(element, integers, found.integers.source),
         Tensor.of(found.scale.reshape(place)),
     ]
-    if found.zero_point is not None:
-        tensors.append(Tensor.of(found.zero_point.reshape(place).astype(element.dtype)))
+    zeros = found.zero_point
+    if zeros is None and element in (I8, U8) and not blocks:
+        # onnxruntime has an integer Gemm for weights of 8 bits with zero points alone.
+        zeros = np.zeros_like(found.scale)
+    if zeros is not None:
+        tensors.append(Tensor.of(zeros.reshape(place).astype(element.dtype)))
     inputs = [b.tensor(tensor, names) for tensor, names in zip(tensors, found.names, strict=False)]
     y = b.op("DequantizeLinear", *inputs, **form)
     return y if integers == wanted else b.op("Reshape", y, b.constant(list(wanted)))

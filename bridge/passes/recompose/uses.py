@@ -53,6 +53,12 @@ def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
     yield second, first
 
 
+def is_number(value: Value | None, number: float) -> bool:
+    """Whether a value is known to be one number."""
+    known = values_of(value)
+    return known is not None and known.size == 1 and bool((known == number).all())
+
+
 def numbers(value: Value) -> np.ndarray | None:
     """The values of a constant, or of one that is converted, in f32."""
     maker = value.producer
