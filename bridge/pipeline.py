@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
-from bridge.neutral.types import STRING
+from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
 
 Run = Callable[[Model, Context], None]
@@ -62,6 +62,13 @@ def _has_parts(model: Model, context: Context) -> bool:
     return _from_other(model, context) and (has_sequences(graph) or has_open_rank(graph))
 
 
+def _has_compound_boundary(model: Model, context: Context) -> bool:
+    """Whether an input or an output is a sequence or an optional."""
+    values = (*model.graph.inputs, *model.graph.outputs)
+    compound = any(isinstance(value.type, SequenceType | OptionalType) for value in values)
+    return compound and _from_other(model, context)
+
+
 def _has_strings(model: Model, context: Context) -> bool:
     """Whether some value is a tensor of strings."""
     made = (value for node in model.graph.walk() for value in node.outputs)
@@ -89,6 +96,7 @@ class Pass:
 
 
 TO_IR = (
+    Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.restore_state"),
     Pass("passes.stateful.make_stateful", _is_stateful),
     Pass("passes.boundary.defaults_to_constants", _always),

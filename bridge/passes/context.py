@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
+from bridge.neutral.record import Record
 from bridge.neutral.types import Dim
 from bridge.report import Report
 
@@ -21,7 +22,7 @@ class Context:
     user gave outputs, by name. `stateful` says which inputs and outputs become variables: pairs, or
     those that are some by their names; `beams` that their sequences are reordered before a call.
     `disbelieved` takes the shapes that the file declares of outputs, by name, though data decide
-    their ranks.
+    their ranks; `boundary` takes what inputs and outputs are known to stand for.
     """
 
     target: Target
@@ -35,3 +36,4 @@ class Context:
     stateful: bool | Mapping[str, str] = False
     beams: bool = False
     disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+    boundary: Record = field(default_factory=Record)

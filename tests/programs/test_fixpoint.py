@@ -12,8 +12,9 @@ from bridge.errors import UnsupportedError
 from tests.support.model_files import ONNX_FILES, load_onnx
 
 CHANGING = frozenset(Path(__file__).with_name("changing.txt").read_text().split())
-"""Models that a second round changes yet, or cannot read: mostly those of sequences and values of
-open rank, which are lowered once more, and of guards that are written twice."""
+"""Models that a second round changes yet: a state that Pad makes a shape of, which is not known to
+be one any more; an optional sequence of which only the shapes are used; a sequence of open ranks,
+which is ragged the second time; a Loop of constants, whose guard is written twice."""
 
 
 def rounds(model: onnx.ModelProto, folder: Path) -> tuple[Path, Path]:

@@ -44,31 +44,31 @@ from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.open_rank import to_rank
 
 
-def enter_model(model: Model, lowering: Lowering) -> Record:
-    """Replaces compound inputs by tensors; the record of them."""
-    boundary = Record()
+def enter_model(model: Model, lowering: Lowering, boundary: Record) -> None:
+    """Replaces compound inputs by tensors, and records them."""
     inputs: list[Value] = []
     for value in model.graph.inputs:
         if not is_compound(value):
             inputs.append(value)
             continue
-        form, port = _input_form(value.name, value.type)
+        form, port = input_form(value.name, value.type)
         lowering.forms[value] = form
         boundary.inputs[value.name] = port
         inputs += leaves(form)
     model.graph.inputs = inputs
-    return boundary
 
 
-def _input_form(name: str, type: Type) -> tuple[Form, Port]:
+def input_form(name: str, type: Type) -> tuple[Form, Port]:
+    """The tensors that an input becomes, and the record of that. Refused where its type does not
+    say what they are."""
     if isinstance(type, SequenceType):
         ragged = _ragged_input(name, type)
-        return ragged, Port("ragged", ragged.element.name, _shape(type.item, ragged.rank))
+        return ragged, Port("ragged", ragged.element.name, shape_of(type.item, ragged.rank))
     assert isinstance(type, OptionalType)
     present = Value(TensorType(BOOL, ()), [f"{name}.present"])
     if isinstance(type.item, SequenceType):
         ragged = _ragged_input(name, type.item)
-        shape = _shape(type.item.item, ragged.rank)
+        shape = shape_of(type.item.item, ragged.rank)
         port = Port("ragged", ragged.element.name, shape, optional=True)
         return Maybe(present, ragged), port
     if not isinstance(type.item, TensorType) or type.item.element is None:
@@ -79,11 +79,11 @@ def _input_form(name: str, type: Type) -> tuple[Form, Port]:
             f'--input-shape "{name}=[?,3]"'
         )
     payload = Value(type.item, [name])
-    port = Port("tensor", type.item.element.name, _shape(type.item), optional=True)
+    port = Port("tensor", type.item.element.name, shape_of(type.item), optional=True)
     return Maybe(present, payload), port
 
 
-def _shape(type: Type, rank: int | None = None) -> list[int | str | None] | None:
+def shape_of(type: Type, rank: int | None = None) -> list[int | str | None] | None:
     """The shape of a tensor type as a Port has it, of `rank` where that is given."""
     shape = type.shape if isinstance(type, TensorType) else None
     if rank is not None and (shape is None or len(shape) != rank):
@@ -148,11 +148,11 @@ def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Con
         output_names += parts
     graph.outputs, graph.output_names = outputs, output_names
     if boundary.inputs or boundary.outputs:
-        boundary.input_order = _order(graph, boundary)
+        boundary.input_order = boundary_order(graph, boundary)
         model.metadata[KEY] = boundary.dumps()
 
 
-def _order(graph: Graph, boundary: Record) -> list[str]:
+def boundary_order(graph: Graph, boundary: Record) -> list[str]:
     """The names of the model's inputs as they were."""
     order: list[str] = []
     for value in graph.inputs:
@@ -167,21 +167,21 @@ def _output_form(
 ) -> tuple[Form, Port, list[str]]:
     b = lowering.builder
     if isinstance(form, Open):
-        port = Port("open", str(form.element), _shape(declared))
+        port = Port("open", str(form.element), shape_of(declared))
         return form, port, port.parts(name)
     if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
-        shape = _shape(declared, _common_rank(form))
+        shape = shape_of(declared, _common_rank(form))
         port = Port("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
     if isinstance(form, Sequence):
         pair = _settled(lowering, form, name)
-        port = Port("ragged", pair.element.name, _shape(declared, pair.rank), mixed=pair.mixed)
+        port = Port("ragged", pair.element.name, shape_of(declared, pair.rank), mixed=pair.mixed)
         return pair, port, [f"{name}.data", f"{name}.shapes"]
     assert isinstance(form, Maybe)
     payload = form.payload
     if isinstance(payload, Sequence):
         pair = _settled(lowering, payload, name)
-        shape = _shape(declared, pair.rank)
+        shape = shape_of(declared, pair.rank)
         port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
@@ -191,7 +191,7 @@ def _output_form(
     if not isinstance(payload, Value):
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
     tensor = payload.tensor
-    port = Port("tensor", str(tensor.element), _shape(declared, tensor.rank), optional=True)
+    port = Port("tensor", str(tensor.element), shape_of(declared, tensor.rank), optional=True)
     return (
         Maybe(form.present, converted(b, payload, payload, name)),
         port,

@@ -22,9 +22,9 @@ def lower_sequences(model: Model, context: Context) -> None:
     remove_dead_nodes(model.graph, trim=True)
     lowering = Lowering(model.graph, context.target)
     try:
-        boundary = enter_model(model, lowering)
+        enter_model(model, lowering, context.boundary)
         lowering.run()
-        leave_model(model, lowering, boundary, context)
+        leave_model(model, lowering, context.boundary, context)
     except Refused as refused:
         op, where = lowering.place()
         findings = [Unsupported(op, where, str(refused))]

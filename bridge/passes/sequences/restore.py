@@ -7,10 +7,11 @@ import numpy as np
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
+from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
+    BOOL,
     ELEMENTS,
     I64,
     Element,
@@ -79,7 +80,8 @@ def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
         _require_elements(name, port, parts)
         b.name = name
         made[name] = whole = Value(_type(port), [name])
-        _take_apart(b, whole, port, parts)
+        for old, new in zip(parts, taken_apart(b, whole, port), strict=True):
+            _become(b, old, new)
     for name in boundary.input_order:
         if name not in made and name not in given:
             raise _missing(name)
@@ -92,18 +94,15 @@ def _become(b: Builder, old: Value, new: Value) -> None:
     b.node("Identity", [new], [old])
 
 
-def _take_apart(b: Builder, whole: Value, port: Port, parts: list[Value]) -> None:
-    value = whole
+def taken_apart(b: Builder, whole: Value, port: Port) -> list[Value]:
+    """The tensors that stand for a sequence or an optional, in the order of `Port.parts`."""
+    value, present = whole, []
     if port.optional:
-        present = b.op("OptionalHasElement", whole)
-        _become(b, parts.pop(0), present)
-        value = _element_or_dummy(b, whole, present, port)
+        present = [b.op("OptionalHasElement", whole)]
+        value = _element_or_dummy(b, whole, present[0], port)
     if port.kind == "tensor":
-        _become(b, parts[0], value)
-        return
-    data, shapes = _flattened(b, value, ELEMENTS[port.element], port.rank)
-    _become(b, parts[0], data)
-    _become(b, parts[1], shapes)
+        return [*present, value]
+    return [*present, *_flattened(b, value, ELEMENTS[port.element], port.rank)]
 
 
 def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> Value:
@@ -130,15 +129,17 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     state = Value(TensorType(element, (ANY,)), ["data"])
     inside = Value(sequence.type, ["sequence"])
     index = Value(TensorType(I64, ()), ["index"])
-    graph = Graph([index, state, inside], name="flatten")
+    again = Value(TensorType(BOOL, ()), ["condition"])
+    graph = Graph([index, again, state, inside], name="flatten")
     inner = Builder(graph.nodes, b.name)
     item = inner.op("SequenceAt", inside, index)
     flat = inner.op("Reshape", item, inner.constant([-1]))
-    graph.outputs = [inner.op("Concat", state, flat, axis=0), inner.op("Shape", item)]
+    joined, shape = inner.op("Concat", state, flat, axis=0), inner.op("Shape", item)
+    graph.outputs = [inner.op("Identity", again), joined, shape]
     body = Body(
         graph,
-        [Iteration(), Carried(2, 0), Invariant(3)],
-        [Yield(0), Stacked(1, keepdims=False)],
+        [Iteration(), Carried(None, 0), Carried(2, 1), Invariant(3)],
+        [Condition(), Yield(0), Stacked(1, keepdims=False)],
     )
     inputs = [count, None, start, sequence]
     data, rows = b.node("Loop", inputs, 2, {}, (body,)).outputs
@@ -169,13 +170,14 @@ def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
         b.name = whole
         parts = [given[part] for part in port.parts(whole)]
         _require_elements(whole, port, parts)
-        made = _put_together(b, port, parts)
+        made = put_together(b, port, parts)
         made.type = made.declared = _type(port)
         outputs.append(made)
     graph.outputs, graph.output_names = outputs, names
 
 
-def _put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
+def put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
+    """The sequence, optional or tensor of open rank that tensors stand for."""
     if not port.optional:
         return _whole(b, port, parts)
     present, *parts = parts
@@ -218,7 +220,8 @@ def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:
     offset = Value(TensorType(I64, (1,)), ["offset"])
     state = Value(type, ["sequence"])
     all_data, all_shapes = Value(data.type, ["all_data"]), Value(shapes.type, ["all_shapes"])
-    graph = Graph([index, offset, state, all_data, all_shapes], name="cut")
+    again = Value(TensorType(BOOL, ()), ["condition"])
+    graph = Graph([index, again, offset, state, all_data, all_shapes], name="cut")
     inner = Builder(graph.nodes, b.name)
     shape = inner.op("Gather", all_shapes, index, inner.constant(0))
     if port.mixed:
@@ -228,11 +231,12 @@ def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:
     end = inner.op("Add", offset, inner.op("ReduceProd", shape, inner.constant([0]), keepdims=True))
     piece = inner.op("Slice", all_data, offset, end, inner.constant([0]))
     item = inner.op("Reshape", piece, shape, allowzero=True)
-    graph.outputs = [end, inner.op("SequenceInsert", state, item)]
+    longer = inner.op("SequenceInsert", state, item)
+    graph.outputs = [inner.op("Identity", again), end, longer]
     body = Body(
         graph,
-        [Iteration(), Carried(2, 0), Carried(3, 1), Invariant(4), Invariant(5)],
-        [Yield(0), Yield(1)],
+        [Iteration(), Carried(None, 0), Carried(2, 1), Carried(3, 2), Invariant(4), Invariant(5)],
+        [Condition(), Yield(0), Yield(1)],
     )
     inputs = [count, None, b.constant([0]), start, data, shapes]
     return b.node("Loop", inputs, 2, {}, (body,)).outputs[1]

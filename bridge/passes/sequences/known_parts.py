@@ -1,0 +1,169 @@
+"""What `restore` makes at the boundary of an ONNX model is known again on the way to IR: its inputs
+and outputs are the tensors that stand for a sequence or an optional, as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bridge.errors import UnsupportedError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.match import Match
+from bridge.neutral.record import KEY, Port, Record
+from bridge.neutral.rewrite import Substitution
+from bridge.neutral.types import (
+    ANY,
+    BOOL,
+    ELEMENTS,
+    I64,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Type,
+    innermost,
+)
+from bridge.operators import Refused
+from bridge.passes.context import Context
+from bridge.passes.sequences.boundary import boundary_order, input_form, shape_of
+from bridge.passes.sequences.forms import leaves
+from bridge.passes.sequences.restore import put_together, taken_apart
+
+
+def know_parts(model: Model, context: Context) -> None:
+    """Puts the tensors that stand for sequences and optionals in their place, in place, where the
+    model is one that Bridge restored them in, and records what they stand for."""
+    graph, boundary = model.graph, context.boundary
+    _inputs(graph, boundary)
+    _outputs(graph, boundary)
+    if boundary.inputs or boundary.outputs:
+        boundary.input_order = boundary_order(graph, boundary)
+        model.metadata[KEY] = boundary.dumps()
+
+
+def _is_compound(type: Type) -> bool:
+    return isinstance(type, SequenceType | OptionalType)
+
+
+def _outputs(graph: Graph, boundary: Record) -> None:
+    names = names_of_outputs(graph)
+    own_values = {*graph.inputs, *(value for node in graph.nodes for value in node.outputs)}
+    outputs: list[Value] = []
+    own: list[str] = []
+    for value, name in zip(graph.outputs, names, strict=True):
+        port, parts = _output(value, own_values) if _is_compound(value.type) else (None, [value])
+        outputs += parts
+        own += [name] if port is None else port.parts(name)
+        if port is not None:
+            boundary.outputs[name] = port
+    if boundary.outputs:
+        graph.outputs, graph.output_names = outputs, own
+
+
+def _output(value: Value, own: set[Value]) -> tuple[Port | None, list[Value]]:
+    """What an output stands for, and the tensors, of the graph's `own`, that do; itself where it is
+    none of those."""
+    for port in _ports(value.type):
+        parts = [Value(type) for type in _types(port)]
+        nodes: list[Node] = []
+        match = Match(parts)
+        if match.values(put_together(Builder(nodes), port, list(parts)), value):
+            found = [match.bound[part] for part in parts]
+            if own.issuperset(found):
+                return _as_found(port, found[-1], value.type), found
+    return None, [value]
+
+
+def _ports(type: Type) -> Iterator[Port]:
+    """What Bridge may have restored a value of a type from."""
+    optional = isinstance(type, OptionalType)
+    item = type.item if isinstance(type, OptionalType) else type
+    element = innermost(item).element
+    if element is None:
+        return
+    if isinstance(item, SequenceType):
+        for mixed in (False, True):
+            yield Port("ragged", element.name, shape_of(innermost(item)), optional, mixed=mixed)
+    elif optional:
+        yield Port("tensor", element.name, shape_of(item), optional)
+
+
+def _types(port: Port) -> list[TensorType]:
+    element = ELEMENTS[port.element]
+    present = [TensorType(BOOL, ())] if port.optional else []
+    if port.kind == "tensor":
+        return [*present, TensorType(element)]
+    return [*present, TensorType(element, (ANY,)), TensorType(I64, (ANY, ANY))]
+
+
+def _as_found(port: Port, last: Value, type: Type) -> Port:
+    """A port with the rank that its tensors have."""
+    shape = last.shape
+    rank: object = None
+    if port.kind == "ragged":
+        rank = shape[1] if shape is not None and len(shape) == 2 else None
+    elif shape is not None:
+        rank = len(shape)
+    if isinstance(rank, int):
+        port.shape = shape_of(innermost(type), rank)
+    return port
+
+
+def _inputs(graph: Graph, boundary: Record) -> None:
+    inputs: list[Value] = []
+    for whole in graph.inputs:
+        made = _input(graph, whole) if _is_compound(whole.type) else None
+        if made is None:
+            inputs.append(whole)
+            continue
+        port, parts = made
+        boundary.inputs[whole.name] = port
+        inputs += parts
+    graph.inputs = inputs
+
+
+def _input(graph: Graph, whole: Value) -> tuple[Port, list[Value]] | None:
+    """What an input stands for and the tensors that do, which take the place of those that were
+    made of it; None where something else is made of it too."""
+    try:
+        form, port = input_form(whole.name, whole.type)
+    except (Refused, UnsupportedError):
+        return None
+    inside = Value(whole.type)
+    match = Match([inside], {inside: whole})
+    found = []
+    for pattern in taken_apart(Builder([]), inside, port):
+        value = next((v for v in _alike(graph, pattern) if match.values(pattern, v)), None)
+        if value is None:
+            return None
+        found.append(value)
+    matched = set(match.nodes.values())
+    if not _is_all(graph, whole, found, matched):
+        return None
+    substitution = Substitution()
+    parts = list(leaves(form))
+    for value, part in zip(found, parts, strict=True):
+        names = list(part.names)
+        substitution.replace(value, part)
+        part.names = names
+    graph.nodes = [node for node in graph.nodes if node not in matched]
+    for node in graph.nodes:
+        substitution.apply(node)
+    substitution.finish(graph)
+    return port, parts
+
+
+def _alike(graph: Graph, pattern: Value) -> Iterator[Value]:
+    """The values of a graph that a node of the pattern's operator makes."""
+    made = pattern.producer
+    assert made is not None
+    place = made.outputs.index(pattern)
+    for node in graph.nodes:
+        if node.op == made.op and place < len(node.outputs):
+            yield node.outputs[place]
+
+
+def _is_all(graph: Graph, whole: Value, parts: list[Value], matched: set[Node]) -> bool:
+    """Whether nothing but the parts is used of what the matched nodes make of a value."""
+    within = {value for node in matched for value in node.outputs} - set(parts) | {whole}
+    used = {v for node in graph.nodes if node not in matched for v in node.inputs}
+    return not within & (used | set(graph.outputs))
