@@ -13,6 +13,7 @@ from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Stacked
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
+from bridge.operators.window_validity import CONVOLUTION, POOLING, window
 from bridge.vocabulary import has_trait, operator
 
 
@@ -437,7 +438,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
     "Expand": (_rank(1, 1, 1),),
     "Tile": (_rank(1, 1, 1), _not_negative(1)),
-    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
+    **dict.fromkeys((*CONVOLUTION, *POOLING), (window,)),
+    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution, window)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
     **dict.fromkeys(("GatherND", "ScatterND"), (_places,)),
@@ -455,15 +457,16 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Gather": (_rank(1), _axis_input(2), _single(2)),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
-    "Interpolate": (_axis_input(2), _interpolation),
+    "Interpolate": (_axis_input(2), _rank(1, 1, 1), _interpolation),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
+    "PRelu": (_elementwise,),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2), _step),
     "Reshape": (_rank(1, 1, 1), _reshape),
-    "Resize": (_axis_attribute("axes"), _interpolation),
+    "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),
     "Roll": (_axis_input(2),),
-    "Slice": (_axis_input(3), _slice),
+    "Slice": (_rank(1), _axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),
     "Split": (_rank(1), _axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),

@@ -19,6 +19,11 @@ from tests.support.running import OpenVino, assert_close
 FAILING = [
     ("Add", "c = Constant<value = float[5] {1,2,3,4,5}>() y = Add(x, c)", "broadcast together"),
     ("Where", "k = Constant<value = bool[3,1] {1,0,1}>() y = Where(k, x, x)", "broadcast together"),
+    (
+        "PRelu",
+        "c = Constant<value = float[5] {1,2,3,4,5}>() y = PRelu(x, c)",
+        "broadcast together",
+    ),
     ("MatMul", "y = MatMul(x, x)", "[2,6] and [2,6] cannot be multiplied"),
     ("Gemm", "y = Gemm<transA = 1, transB = 1>(x, x)", "cannot be multiplied"),
     ("Gemm", "v = Constant<value = float[6] {1,2,3,4,5,6}>() y = Gemm(x, v)", "no matrices"),
@@ -29,6 +34,19 @@ FAILING = [
         "w = Constant<value = float[1,2,1] {1,1}>() y = Conv(d, w)",
         "differ in channels",
     ),
+    (
+        "Conv",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "w = Constant<value = float[1,2,1] {1,1}>() y = Conv<pads = [0]>(d, w)",
+        "its pads [0] are not for 1 axes",
+    ),
+    (
+        "MaxPool",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "y = MaxPool<kernel_shape = [2], strides = [0]>(d)",
+        "its strides are [0], and must be 1 or more",
+    ),
+    ("LpPool", "y = LpPool<kernel_shape = [2]>(x)", "of rank 2, without axes for a window"),
     ("Reshape", "s = Constant<value_ints = [5,-1]>() y = Reshape(x, s)", "take the shape [5, -1]"),
     ("Reshape", "s = Constant<value_ints = [2,6,0]>() y = Reshape(x, s)", "no dimension to copy"),
     ("Transpose", "y = Transpose<perm = [2,0,1]>(x)", "no 3 axes"),
@@ -249,9 +267,9 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "m.xml").read_text() == "old"
 
 
-def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
-    report = bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
-    assert not report.pruned
+def test_branch_that_fails_is_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(bridge.UnsupportedError, match=r"multiplied; without --keep-branches"):
+        bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
     model = model_of("y = Neg(x)")
     model.graph.node.add(op_type="MatMul", input=["x", "x"], output=["z"])
     model.graph.output.add(name="z").type.tensor_type.elem_type = 1

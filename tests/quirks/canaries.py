@@ -348,6 +348,18 @@ CANARIES: dict[str, Canary] = {
         }> }""",
         {},
     ),
+    "openvino_cpu.memory_of_branch": Canary(
+        """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {
+        a = If (c) <
+          then_branch = t () => (float[3,3] p) { p = Neg (x) },
+          else_branch = e () => (float[1,3] q) {
+            axis = Constant <value_ints = [0]> () q = ReduceMax (x, axis) }>
+        repeats = Constant <value_ints = [2, 1]> ()
+        t = Tile (a, repeats)
+        s = Sub (t, k)
+        y = Mul (s, s) }""",
+        {"c": np.array(True), "x": _f32(3, 3), "k": _f32(1)},
+    ),
     "openvino_cpu.state_in_shared_memory": Canary(
         """(float[4,2] x, float[2] a, float[2] b) => (float[2] y, float[2] z, float[4,2] all) {
         y, z, all = Scan <num_scan_inputs = 1,

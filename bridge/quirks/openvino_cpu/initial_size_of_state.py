@@ -44,7 +44,7 @@ def _known_and_changing(initial: Value, state: Value) -> list[int]:
 def _number(b: Builder, trips: Value | None) -> Value:
     """A number that OpenVINO does not know; i64, of rank 1."""
     if trips is None or trips.constant is not None:
-        return cast(b, unknown_nothing(b), I64)
+        return unknown_nothing(b)
     return b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
 
 

@@ -12,7 +12,7 @@ from bridge.neutral.ports import Invariant, Stacked, Yield
 from bridge.operators import Result
 from bridge.operators.control.draft import is_positive, scalar
 from bridge.operators.control.idle import initial_states
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, behind_copies, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
@@ -95,7 +95,9 @@ def _is_guarded(asked: list[tuple[int, Value]], place: Place) -> bool:
         if isinstance(port, Invariant)
     }
     known = _asked(holder.condition)
-    return all((position, outside.get(behind_copies(head))) in known for position, head in asked)
+    return all(
+        (position, outside.get(head.behind("Identity"))) in known for position, head in asked
+    )
 
 
 def _asked(condition: Value | None) -> set[tuple[int, Value | None]]:
