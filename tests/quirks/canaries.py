@@ -56,7 +56,7 @@ CANARIES: dict[str, Canary] = {
         "z = Cast <to = 1> (i) u = Mul (x, z) t = Concat <axis = 0> (s, u) }> }",
         {"x": _f32(2), "trips": np.array(3)},
         seen=False,
-        on="OpenVINO before 2026.4",
+        on="OpenVINO before 2026.3",
     ),
     "openvino_cpu.one_hot_from_the_end": Canary(
         "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "

@@ -50,7 +50,7 @@ def _number(b: Builder, trips: Value | None) -> Value:
 
 QUIRK = Quirk(
     OPENVINO_CPU,
-    releases="2024.0 to 2026.3",
+    releases="2024.0 to 2026.2",
     symptom="A state that grows and whose initial size is known or bounded has no more than the "
     "first iterations give it, or does not run.",
     cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
