@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import openvino
     import torch
 
+    from bridge.neutral.builder import Target
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
     from bridge.passes.context import Context
@@ -68,6 +69,11 @@ OutputRanks: TypeAlias = "Mapping[str, int]"
 """Ranks by the output's name."""
 
 
+Stateful: TypeAlias = "bool | Mapping[str, str]"
+"""Which inputs and outputs become variables: the output by the input's name, or True for those that
+are pairs by their names."""
+
+
 _Made = TypeVar("_Made")
 
 
@@ -79,6 +85,8 @@ class ConvertOptions(TypedDict, total=False):
     compress_to_fp16: bool
     keep_branches: bool
     output_ranks: OutputRanks | None
+    stateful: Stateful
+    beam_idx: bool
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -212,7 +220,9 @@ def _opset(model: Model, opset: int | None) -> int:
     from bridge.onnx_format.backend import check_opset
 
     if opset is None:
-        number = max(_own_opset(model), _opset_of_elements(model))
+        number = _own_opset(model)
+        if "com.microsoft" not in model.opsets:  # whose operators hold few bits in bytes
+            number = max(number, _opset_of_elements(model))
         check_opset(number)
         return number
     try:
@@ -221,6 +231,14 @@ def _opset(model: Model, opset: int | None) -> int:
         raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
     check_opset(number)
     return number
+
+
+def _target(kind: str, model: Model, opset: int | None) -> Target:
+    from bridge.neutral.builder import Target
+
+    if kind == "ir":
+        return Target(kind)
+    return Target(kind, _opset(model, opset), frozenset(model.opsets))
 
 
 def _own_opset(model: Model) -> int:
@@ -256,6 +274,8 @@ def convert(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -273,9 +293,12 @@ def convert(
     branch of an If, in IR, with which OpenVINO may then be unable to run the model; one that
     contradicts itself is refused. `output_ranks` says the rank of outputs, by name, where several
     are possible; without it, one whose rank data decide is two outputs of the IR, its elements and
-    its shape, of which `unpack` makes it. `quirks` says which faults of engines are worked round:
-    "default", those of the newest releases; "old", also those that only earlier ones have; or
-    "none", for other readers and plugins.
+    its shape, of which `unpack` makes it. `stateful` makes variables of IR (ReadValue, Assign) of
+    states that an ONNX model takes and gives, as the caches of language models are: pairs of input
+    and output by name, or True for those that their names tell; `beam_idx` adds the input that
+    reorders their sequences. `quirks` says which faults of engines are worked round: "default",
+    those of the newest releases; "old", also those that only earlier ones have; or "none", for
+    other readers and plugins.
     `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
     is the `.bin` of an IR source, where it is not beside it. `force` overwrites a `.bin` or `.data`
     that stands where the destination's goes, but beside no model. `limits` raises what a conversion
@@ -287,7 +310,6 @@ def convert(
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
-    from bridge.neutral.builder import Target
     from bridge.passes.context import Context
 
     target = _path(destination, "the destination")
@@ -298,6 +320,8 @@ def convert(
             "compress_to_fp16": compress_to_fp16,
             "keep_branches": keep_branches,
             "output_ranks": output_ranks is not None,
+            "stateful": bool(stateful),
+            "beam_idx": beam_idx,
         }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
@@ -310,20 +334,21 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
-    ranks = _ranks(output_ranks)
+    ranks, states = _ranks(output_ranks), _states(stateful, beam_idx)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     debug = debug or DEBUG
-    notes = list(report.notes)
 
     def attempt(opset: int | None) -> Report:
         model = _loaded(known, weights)
         if ranks and model.format == kind:
             raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
+        if states and model.format == kind:
+            raise UsageError("stateful is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
-        report.notes = notes + model.notes
+        report.notes = list(model.notes)
         context = Context(
-            Target(kind, _opset(model, opset) if kind == "onnx" else 0),
+            _target(kind, model, opset),
             report,
             keep_branches,
             compress_to_fp16,
@@ -331,6 +356,8 @@ def convert(
             debug,
             frozenset(input_shapes or ()),
             ranks,
+            stateful=states,
+            beams=beam_idx,
         )
         return _save(model, target, context, external_data, force, progress or _silent)
 
@@ -342,10 +369,12 @@ def _in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) ->
     """What an attempt gives. Where no operator set was asked for and the one that the model had as
     ONNX cannot say all of it, as an IR may have changed since, another attempt in the default
     one."""
+    from bridge.neutral.builder import Target
+
     try:
         return attempt(opset)
     except UnsupportedError as error:
-        if opset is not None:
+        if opset is not None or error.target == str(Target("onnx", DEFAULT_OPSET)):
             raise
         try:
             return attempt(DEFAULT_OPSET)
@@ -365,6 +394,19 @@ def _ranks(given: OutputRanks | None) -> dict[str, int]:
         if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
             raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
     return dict(given or {})
+
+
+def _states(given: Stateful, beams: bool) -> Stateful:
+    if isinstance(given, Mapping):
+        if all(isinstance(name, str) for name in (*given, *given.values())):
+            return dict(given)
+    elif isinstance(given, bool):
+        if beams and not given:
+            raise UsageError("beam_idx is for a stateful model: set stateful too")
+        return given
+    raise UsageError(
+        f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+    )
 
 
 def _silent(step: str) -> None:
@@ -488,7 +530,6 @@ def to_onnx(
 ) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
-    from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes.context import Context
     from bridge.pipeline import prepare
@@ -498,9 +539,9 @@ def to_onnx(
     def attempt(opset: int | None) -> onnx.ModelProto:
         model = _loaded(known, weights)
         _override(model, input_shapes)
-        number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
-        proto = to_proto(model, number)
+        target = _target("onnx", model, opset)
+        prepare(model, Context(target, Report(), quirks=quirks, debug=DEBUG))
+        proto = to_proto(model, target.opset)
         require_unchanged(model.files)
         return proto
 
@@ -516,6 +557,8 @@ def to_openvino(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -537,6 +580,8 @@ def to_openvino(
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
             output_ranks=output_ranks,
+            stateful=stateful,
+            beam_idx=beam_idx,
             quirks=quirks,
             weights=weights,
             limits=limits,

@@ -99,7 +99,7 @@ def refuse_other_contents(source: Any) -> None:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"version https://git-lfs"):
         raise InvalidModelError(f"{name}: {_LFS}")
-    if start[:9].lower() in (b"<!doctype", b"<html>") or start[:5].lower() == b"<html":
+    if start[:9].lower().startswith((b"<!doctype", b"<html")):
         raise InvalidModelError(
             f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"
         )
@@ -112,7 +112,7 @@ def refuse_other_contents(source: Any) -> None:
                 else "give its path, or a pair of the bytes of .xml and .bin"
             )
         )
-    if format == "ir" and head.startswith(b"\x08") and b"<" not in head[:1]:
+    if format == "ir" and head.startswith(b"\x08"):
         raise InvalidModelError(
             f"{name}: is no XML; it may be an ONNX model, whose name must end in .onnx"
         )

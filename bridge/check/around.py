@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,23 +27,28 @@ class Neighbour:
     attributes: dict[str, str]
 
 
-def neighbourhood(path: Path, value: str) -> list[Neighbour]:
+def neighbourhood(path: Path, value: str, beside: Collection[str] = ()) -> list[Neighbour]:
     """The node that makes the value of this name, those before it and those after it; nothing
-    where the file has no such value. Constants are left out."""
+    where the file has no such value. Constants are left out. Of several graphs that have the name
+    that one is meant which has most of the names `beside`."""
     graphs = _ir_graphs(path) if path.suffix.lower() == ".xml" else _onnx_graphs(path)
-    for nodes, around in graphs:
-        itself = next((node for node in nodes if value in node.outputs), None)
-        if itself is None:
-            continue
-        seen = [*around, *nodes]
-        before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
-        after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
-        return [
-            *(_placed(node, "before") for node in before if node.type not in ("Constant", "Const")),
-            _placed(itself, "itself"),
-            *(_placed(node, "after") for node in after[:_CONSUMERS]),
-        ]
-    return []
+    found = [graph for graph in graphs if any(value in node.outputs for node in graph[0])]
+    if not found:
+        return []
+    nodes, around = max(found, key=lambda graph: len(_made(graph[0]).intersection(beside)))
+    itself = next(node for node in nodes if value in node.outputs)
+    seen = [*around, *nodes]
+    before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
+    after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
+    return [
+        *(_placed(node, "before") for node in before if node.type not in ("Constant", "Const")),
+        _placed(itself, "itself"),
+        *(_placed(node, "after") for node in after[:_CONSUMERS]),
+    ]
+
+
+def _made(nodes: Nodes) -> set[str]:
+    return {name for node in nodes for name in node.outputs}
 
 
 def _placed(node: Neighbour, place: str) -> Neighbour:

@@ -1,61 +1,398 @@
-"""Finds the first value inside two models that differs, by making inner values outputs."""
+"""Finds the first value that differs in two models, into the branches of Ifs and the iterations of
+Loops, by making inner values outputs of both.
+
+Of a graph a few values are compared at once. What the first that differs depends on, up to values
+that agree, is where the cause must be: a few of those come next. Where an If or a Loop is among
+them the search goes on inside; of a Loop in the iteration in which something differs first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import EngineError, Session
+import numpy as np
 
-_AT_ONCE = 100  # values exposed in one run, so that memory stays small
+from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.engines import Session
+from bridge.check.lines import shortened
+from bridge.check.look import (
+    COUNT,
+    ENDLESS,
+    Place,
+    Spot,
+    Step,
+    can_be_seen,
+    graph_at,
+    last,
+    seen,
+    spot_of,
+    value_at,
+)
+from bridge.errors import BridgeError
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.types import TensorType
+
+_AT_ONCE = 100  # values compared in one run, so that memory stays small
+_LOADS = 80  # pairs of models that are made and loaded
 
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first inner value that differs, the node that makes it, and how many before it in the
-    graph agree."""
+    """The first inner value that differs (`name`), the node that makes it, by its path, and how
+    many values agree that were compared before. `iterations` are those of the Loops around it, the
+    outermost first: the Loop, and the number of the iteration, from 0. `beside` are the names of
+    values in the same graph."""
 
     name: str
     node: str
     difference: Difference
     before: int
+    iterations: tuple[tuple[str, int], ...] = ()
+    beside: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return (
-            f"the first value that differs is '{self.name}', which {self.node} makes "
-            f"({self.difference}); {self.before} before it agree"
+            f"the first value that differs is '{self.name}', which {self.node} makes"
+            f"{self.when} ({self.difference}); {self.before} before it agree"
+        )
+
+    @property
+    def when(self) -> str:
+        """In which iterations, counted from 0: "" outside of Loops."""
+        return "".join(
+            f" in iteration {number} (from 0) of {loop}" for loop, number in self.iterations
         )
 
 
-Expose = Callable[[Sequence[str]], tuple[Session, Session]]
-"""Gives both models, loaded, with the values of these names among their outputs."""
+Look = tuple[Place, list[Spot]]
+"""A place in a model, and the values there that are to be outputs."""
+
+Load = Callable[[Look, Look], tuple[Session, Session]]
+"""Gives both models, loaded, with what each is to show (see `look.expose`)."""
 
 
 def first_difference(
-    values: Mapping[str, str], expose: Expose, feeds: Mapping[str, Any], rtol: float, atol: float
+    first: Model,
+    other: Model | None,
+    load: Load,
+    feeds: Mapping[str, Any],
+    rtol: float,
+    atol: float,
 ) -> FirstDifference | str:
-    """The first of `values` (names with their nodes, in the graph's order) that differs, or why
-    none was found."""
-    names, agree = list(values), 0
-    for start in range(0, len(names), _AT_ONCE):
-        some = names[start : start + _AT_ONCE]
+    """The first value that differs with an input, or why none was found. `other` is None where the
+    other model is made of `first`, so that what is changed in the one is changed in both."""
+    search = _Search(first, other, load, feeds, rtol, atol)
+    try:
+        found = search.level(_Twin(), (), ())
+    except (BridgeError, _TooLongError) as error:
+        return f"the search for the first difference stopped: {shortened(str(error))}"
+    if found is not None:
+        return found
+    return f"all {search.agree} inner values that could be compared agree, where they are outputs"
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """The places of a graph in both models."""
+
+    first: Place = ()
+    other: Place = ()
+
+
+Pair = tuple[Spot, Spot]
+"""Where a value is in both graphs of a twin."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """How values compare, those alone that could be compared, and how many iterations the innermost
+    Loop around them ran in both models."""
+
+    differences: dict[Spot, Difference]
+    counts: tuple[int, int]
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything does."""
+        return self.counts[0] != self.counts[1] or not all(
+            difference.ok for difference in self.differences.values()
+        )
+
+    def of(self, spots: Collection[Spot]) -> _Seen:
+        """The same of these values alone."""
+        some = {spot: found for spot, found in self.differences.items() if spot in spots}
+        return replace(self, differences=some)
+
+
+class _Search:
+    def __init__(
+        self,
+        first: Model,
+        other: Model | None,
+        load: Load,
+        feeds: Mapping[str, Any],
+        rtol: float,
+        atol: float,
+    ) -> None:
+        self.first = first
+        self.other = other
+        self.load = load
+        self.feeds = feeds
+        self.rtol = rtol
+        self.atol = atol
+        self.loads = 0
+        self.agree = 0
+
+    def level(
+        self, twin: _Twin, lasts: tuple[int, ...], loops: tuple[str, ...]
+    ) -> FirstDifference | None:
+        """The first value that differs in a graph, or in what is nested in it. `lasts` are the
+        iterations of the Loops around it, which are called `loops`."""
+        graph = graph_at(self.first, twin.first)
+        pairs = self._shared(twin)
+        exits = {spot_of(graph, value) for value in graph.outputs}
+        left, tried, known = list(pairs), set[Spot](), dict[Spot, Difference]()
+        target, cause = None, set[Node]()
+        while left:
+            some = _some(left, exits)
+            tried.update(some)
+            known |= self._compared(twin, [(spot, pairs[spot]) for spot in some], lasts)
+            wrong = [spot for spot, difference in known.items() if not difference.ok]
+            if not wrong:
+                break
+            target = min(wrong)
+            agreeing = {value_at(graph, s) for s, difference in known.items() if difference.ok}
+            cause = _behind(value_at(graph, target), agreeing)
+            left = [
+                s for s in pairs if s < target and s not in tried and graph.nodes[s[0]] in cause
+            ]
+        self.agree += sum(
+            difference.ok and (target is None or spot < target)
+            for spot, difference in known.items()
+        )
+        if target is None:
+            return None
+        for index, node in enumerate(graph.nodes):
+            if node in cause and node.bodies:
+                inner = self._inside(twin, index, lasts, loops)
+                if inner is not None:
+                    return inner
+        return self._told(twin, value_at(graph, target), known[target], lasts, loops)
+
+    def _told(
+        self,
+        twin: _Twin,
+        value: Value,
+        difference: Difference,
+        lasts: tuple[int, ...],
+        loops: tuple[str, ...],
+    ) -> FirstDifference:
+        graph, node = graph_at(self.first, twin.first), value.producer
+        assert node is not None
+        return FirstDifference(
+            value.name or f"{node.name or node.op}:{node.outputs.index(value)}",
+            _path(self.first, twin.first, node),
+            difference,
+            self.agree,
+            tuple(zip(loops, lasts, strict=True)),
+            frozenset(name for one in graph.nodes for v in one.outputs for name in v.names),
+        )
+
+    def _inside(
+        self, twin: _Twin, index: int, lasts: tuple[int, ...], loops: tuple[str, ...]
+    ) -> FirstDifference | None:
+        """The first value that differs in the bodies of a node."""
+        node, its = graph_at(self.first, twin.first).nodes[index], self._twin_of(twin, index)
+        if its is None:
+            return None
+        if node.op == "If":
+            body = 0 if self._takes_then(twin, node, lasts) else 1
+            return self.level(_entered(twin, index, its, body), lasts, loops)
+        inside, names = _entered(twin, index, its, 0), (*loops, repr(node))
+        iteration, counts = self._iteration(inside, lasts)
+        if iteration is None:
+            return None
+        ran = min(iteration, *(count - 1 for count in counts))
+        if ran >= 0:
+            found = self.level(inside, (*lasts, ran), names)
+            if found is not None:
+                return found
+        if counts[0] == counts[1]:
+            return None
+        problem = f"{counts[1]} iterations, expected {counts[0]}"
+        return self._told(
+            twin, node.outputs[0], Difference(ok=False, problem=problem), lasts, loops
+        )
+
+    def _takes_then(self, twin: _Twin, node: Node, lasts: tuple[int, ...]) -> bool:
+        condition = node.inputs[0]
+        assert condition is not None
+        spot = spot_of(graph_at(self.first, twin.first), condition)
+        session, _ = self._loaded((twin.first, [spot]), (twin.other, []))
+        return bool(np.all(session.run(self._fed(lasts))[seen(0)]))
+
+    def _iteration(self, twin: _Twin, lasts: tuple[int, ...]) -> tuple[int | None, tuple[int, int]]:
+        """The first iteration in which what comes out of a Loop's body differs, or else anything in
+        it that can be compared, or which one model runs alone; and how many iterations both run."""
+        graph, pairs = graph_at(self.first, twin.first), self._shared(twin)
+        exits = {spot_of(graph, value) for value in graph.outputs}
+        view = self._view(twin, [(spot, pairs[spot]) for spot in _some(list(pairs), exits)])
+        found = _first(lambda number: view((*lasts, number)).of(exits))
+        if found is None:
+            found = _first(lambda number: view((*lasts, number)))
+        return found, view((*lasts, ENDLESS)).counts
+
+    def _shared(self, twin: _Twin) -> dict[Spot, Spot]:
+        """The values of a graph that can be compared, in its order, and where each is in the other
+        one: by name, where the other model is not made of this one."""
+        mine = _visible(graph_at(self.first, twin.first), bool(twin.first))
+        if self.other is None:
+            return {spot: spot for spot in mine}
+        its = _visible(graph_at(self.other, twin.other), bool(twin.other))
+        counts = Counter(name for value in its.values() for name in set(value.names))
+        places = {name: spot for spot, value in its.items() for name in value.names}
+        shared = {}
+        for spot, value in mine.items():
+            names = [name for name in value.names if counts[name] == 1]
+            if names:
+                shared[spot] = places[names[0]]
+        return shared
+
+    def _twin_of(self, twin: _Twin, index: int) -> int | None:
+        """The place of the node with bodies that stands for one of the first model: it shares a
+        name with it, or is as many in its graph."""
+        if self.other is None:
+            return index
+        graph, other = graph_at(self.first, twin.first), graph_at(self.other, twin.other)
+        node = graph.nodes[index]
+        names = {name for value in node.outputs for name in value.names}
+        alike = [i for i, one in enumerate(other.nodes) if one.op == node.op]
+        for place in alike:
+            if names & {name for value in other.nodes[place].outputs for name in value.names}:
+                return place
+        own = [i for i, one in enumerate(graph.nodes) if one.op == node.op]
+        return alike[own.index(index)] if len(own) == len(alike) else None
+
+    def _compared(
+        self, twin: _Twin, pairs: Sequence[Pair], lasts: tuple[int, ...]
+    ) -> dict[Spot, Difference]:
+        """How values compare. Those with which the models do not load or run are left out."""
         try:
-            first, second = expose(some)
+            return self._view(twin, pairs)(lasts).differences
+        except BridgeError:
+            if len(pairs) == 1:
+                return {}
+            half = len(pairs) // 2
+            return {
+                **self._compared(twin, pairs[:half], lasts),
+                **self._compared(twin, pairs[half:], lasts),
+            }
+
+    def _view(self, twin: _Twin, pairs: Sequence[Pair]) -> Callable[[tuple[int, ...]], _Seen]:
+        """Both models with these values among their outputs; asked for iterations, how the values
+        compare in them."""
+        first, second = self._loaded(
+            (twin.first, [mine for mine, _ in pairs]), (twin.other, [its for _, its in pairs])
+        )
+
+        def at(lasts: tuple[int, ...]) -> _Seen:
+            feeds = self._fed(lasts)
             # Twice, since what is random, or wrong in a first run only, explains no difference.
             once, expected = first.run(feeds), first.run(feeds)
             _, actual = second.run(feeds), second.run(feeds)
-        except EngineError as error:
-            return f"the search for the first difference stopped: {error}"
-        for name in some:
-            if name not in expected or name not in actual:
-                continue
-            loosened = tolerance(expected[name], rtol)
-            if not compare(expected[name], once[name], loosened, atol).ok:
-                continue
-            difference = compare(expected[name], actual[name], loosened, atol)
-            if not difference.ok:
-                return FirstDifference(name, values[name], difference, agree)
-            agree += 1
-    return f"all {agree} inner values that could be compared agree"
+            differences = {}
+            for index, (spot, _) in enumerate(pairs):
+                name = seen(index)
+                wanted, rtol = expected[name], tolerance(expected[name], self.rtol)
+                if compare(wanted, once[name], rtol, self.atol).ok:
+                    differences[spot] = compare(wanted, actual[name], rtol, self.atol)
+            mine, its = (np.max(results.get(COUNT, 0)) for results in (expected, actual))
+            return _Seen(differences, (int(mine), int(its)))
+
+        return at
+
+    def _loaded(self, mine: Look, its: Look) -> tuple[Session, Session]:
+        self.loads += 1
+        if self.loads > _LOADS:
+            raise _TooLongError(f"{_LOADS} pairs of models were compared")
+        return self.load(mine, its)
+
+    def _fed(self, lasts: tuple[int, ...]) -> dict[str, Any]:
+        switches = {last(depth): np.array(number) for depth, number in enumerate(lasts)}
+        return {**self.feeds, **switches}
+
+
+class _TooLongError(Exception):
+    pass
+
+
+def _first(at: Callable[[int], _Seen]) -> int | None:
+    """The number of an iteration in which something differs and before which nothing does; None
+    where the Loop ends before anything differs."""
+    agrees, differs = -1, 0
+    while not (found := at(differs)).differ:
+        if found.counts[0] <= differs:
+            return None
+        agrees, differs = differs, 2 * differs + 1
+    while differs - agrees > 1:
+        middle = (agrees + differs) // 2
+        if at(middle).differ:
+            differs = middle
+        else:
+            agrees = middle
+    return differs
+
+
+def _entered(twin: _Twin, index: int, its: int, body: int) -> _Twin:
+    return _Twin((*twin.first, Step(index, body)), (*twin.other, Step(its, body)))
+
+
+def _visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
+    """The tensors that a graph computes, in its order, constants left out."""
+    return {
+        (place, index): value
+        for place, node in enumerate(graph.nodes)
+        if node.op != "Constant"
+        for index, value in enumerate(node.outputs)
+        if isinstance(value.type, TensorType) and (not nested or can_be_seen(value))
+    }
+
+
+def _some(spots: Sequence[Spot], wanted: Collection[Spot]) -> list[Spot]:
+    """As many as are compared at once, evenly spread, those that are wanted among them."""
+    if len(spots) <= _AT_ONCE:
+        return list(spots)
+    chosen = [spot for spot in spots if spot in wanted][: _AT_ONCE // 2]
+    step = len(spots) / (_AT_ONCE - len(chosen))
+    spread = [spots[int((i + 1) * step) - 1] for i in range(_AT_ONCE - len(chosen))]
+    return sorted({*chosen, *spread})
+
+
+def _behind(value: Value, agreeing: Collection[Value]) -> set[Node]:
+    """The nodes that a value depends on, as far as what they give does not agree."""
+    found: set[Node] = set()
+    waiting = [value]
+    while waiting:
+        node = waiting.pop().producer
+        if node is not None and node not in found:
+            found.add(node)
+            waiting += [v for v in node.inputs if v is not None and v not in agreeing]
+    return found
+
+
+def _node(graph: Graph, spot: Spot) -> Node:
+    return graph.nodes[spot[0]]
+
+
+def _path(model: Model, place: Place, node: Node) -> str:
+    """Where a node is, from the top graph down."""
+    path, graph = [], model.graph
+    for step in place:
+        around = graph.nodes[step.node]
+        role, body = around.roles()[step.body]
+        path += [repr(around), role]
+        graph = body.graph
+    return " / ".join([*path, repr(node)])

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 import bridge
 from bridge.api import ConvertOptions, Source
 from bridge.check.around import neighbourhood
-from bridge.check.bisect import FirstDifference, first_difference
-from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import EngineError, Port, Session, run_each
+from bridge.check.bisect import FirstDifference, Look, first_difference
+from bridge.check.collection import little_collection
+from bridge.check.compare import Difference
+from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
-from bridge.check.files import facts
-from bridge.check.force import Results, force, to_switch
+from bridge.check.fault import Case, Fault, judge
+from bridge.check.files import FileFacts, facts
+from bridge.check.force import force, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import (
-    Branch,
-    IfSite,
-    expose,
-    if_sites,
-    instrument,
-    named_values,
-    values_inside,
-)
+from bridge.check.instrument import Branch, IfSite, if_sites, instrument
+from bridge.check.lines import shortened
 from bridge.check.loading import load
+from bridge.check.look import expose
 from bridge.check.memory import as_file, name_of
+from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
 from bridge.check.probe import Probe, probe, ways
-from bridge.check.report import CheckReport, Result, Version, shortened
+from bridge.check.report import CheckReport, Result, Version
 from bridge.errors import BridgeError, UsageError
 from bridge.hints import keywords
 from bridge.limits import read_limits, usually
+from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
@@ -75,7 +73,8 @@ def check(
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
-    with usually(read_limits(options.pop("limits", None))), scratch_folder() as scratch:
+    limits = read_limits(options.pop("limits", None))
+    with usually(limits), little_collection(), scratch_folder() as scratch:
         report = CheckReport(name_of(source), rtol, atol)
         pair = Pair(
             as_file(source, scratch / "source"),
@@ -106,7 +105,7 @@ def _size(name: str, given: Any) -> int | Interval:
     return size
 
 
-_RUNS = 8  # that an output which differs is asked for; a random bit may be the same in a few
+_REWRITTEN = "original, rewritten"
 
 
 class _Checker:
@@ -114,7 +113,7 @@ class _Checker:
         self.pair = pair
         self.report = report
         self.tell = tell
-        self.random: set[str] = set()
+        self.comparison = Comparison(report.rtol, report.atol, self._note)
 
     def run(self, base: Recipe, samples: int, budget: int) -> None:
         """Fills the report."""
@@ -139,13 +138,9 @@ class _Checker:
             self._force(missing, report.feeds)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned)
-        wrong = [result for result in report.results if not result.worst.ok]
-        if wrong:
-            report.first = self._bisect(report.feeds[wrong[0].sample])
-            if isinstance(report.first, FirstDifference):
-                name = report.first.name.rpartition(" / ")[2]
-                for version in report.versions[:2]:
-                    report.around[version.label] = neighbourhood(version.path, name)
+        mismatch = self._mismatch()
+        if mismatch is not None:
+            self._explain(mismatch)
 
     def _sessions(self) -> list[tuple[str, Session]]:
         report, pair = self.report, self.pair
@@ -161,17 +156,40 @@ class _Checker:
                 report.failures.append(f"conversion: {error}")
         sessions: list[tuple[str, Session]] = []
         for label, path, files in versions:
-            self.tell(f"loading {label}")
             try:
-                session, engine = load(path, pair.loaded(path) if path.suffix == ".xml" else None)
+                sessions.append((label, self._loaded(label, path, files)))
             except BridgeError as error:
+                session = self._stand_in(files, error) if not sessions else None
+                if session is not None:
+                    sessions.append((label, session))
+                    continue
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 if not sessions:
                     return []
-                continue
-            report.versions.append(Version(label, path, engine, files))
-            sessions.append((label, session))
         return sessions
+
+    def _loaded(self, label: str, path: Path, files: tuple[FileFacts, ...]) -> Session:
+        self.tell(f"loading {label}")
+        known = self.pair.loaded(path) if path.suffix == ".xml" else None
+        session, engine = load(path, known)
+        self.report.versions.append(Version(label, path, engine, files))
+        return session
+
+    def _stand_in(self, files: tuple[FileFacts, ...], error: BridgeError) -> Session | None:
+        """What takes the place of an ONNX model that no engine has the operators for: the same,
+        rewritten by Bridge. None where there is no such thing."""
+        if not isinstance(error, LacksOperatorError) or self.pair.source.suffix == ".xml":
+            return None
+        try:
+            session = self._loaded(_REWRITTEN, self.pair.stand_in(), files)
+        except BridgeError:
+            return None
+        self._note(
+            "no engine runs the original, so that it is run as Bridge rewrites it in operators of "
+            "the standard: this shows that the conversions and the engines agree, not that Bridge "
+            f"reads those operators rightly ({shortened(str(error), 300)})"
+        )
+        return session
 
     def _explore(
         self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
@@ -183,7 +201,9 @@ class _Checker:
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
-        report.outline = outline(model, report.source, layers_with_bodies(irs[0]) if irs else None)
+        has_bodies = any(node.bodies for node in model.graph.nodes)
+        layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
+        report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(model))
         watched = pair.load(pair.source)
         sites = list(if_sites(watched).values())
@@ -211,6 +231,10 @@ class _Checker:
                 "forced that an input can reach"
             )
 
+    def _note(self, text: str) -> None:
+        if text not in self.report.notes:
+            self.report.notes.append(text)
+
     def _compare(
         self, sessions: Sequence[tuple[str, Session]], feeds: Sequence[dict[str, Any]]
     ) -> None:
@@ -220,14 +244,15 @@ class _Checker:
         wanted = [original.run(feed) for feed in feeds]
         for label, session in others:
             self.tell(f"comparing {label}")
-            found = run_each(session, [self._renamed(feed, session) for feed in feeds])
+            found = run_each(session, [self.comparison.renamed(feed, session) for feed in feeds])
             for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
                 if isinstance(actual, EngineError):
                     why = shortened(str(actual), 500)
                     report.failures.append(f"{label}, input {sample}: {why}")
                     continue
                 feed = feeds[sample]
-                for output, difference in self._judged(original, session, feed, expected, actual):
+                judged = self.comparison.judged(original, session, feed, expected, actual)
+                for output, difference in judged:
                     result = Result(label, output, difference, sample)
                     if not difference.ok:
                         report.wrong.add(sample)
@@ -236,107 +261,20 @@ class _Checker:
                         worst[label, output] = result
         report.results = list(worst.values())
 
-    def _renamed(self, feed: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
-        """The feed under the session's names: by name, or by position where a name is lost."""
-        known = [{port.name, *port.aliases} & set(feed) for port in session.inputs]
-        if all(known) or len(session.inputs) != len(feed):
-            return feed
-        self._note("input names differ between the files; inputs were matched by position")
-        return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
-
-    def _differences(
-        self, first: Session, second: Session, expected: Results, actual: Results
-    ) -> list[tuple[str, Difference]]:
-        """How each output of `first` compares with its counterpart: the output of `second` that
-        shares a name, or else the one in its place."""
-        report = self.report
-        names = [
-            next((p.name for p in second.outputs if _shared(port, p)), "") for port in first.outputs
-        ]
-        if not all(names):
-            if len(expected) != len(actual):
-                problem = f"outputs {', '.join(actual)}; expected {', '.join(expected)}"
-                return [("outputs", Difference(ok=False, problem=problem))]
-            self._note("output names differ between the files; outputs were matched by position")
-            names = list(actual)
-        return [
-            (name, compare(value, actual[other], tolerance(value, report.rtol), report.atol))
-            for (name, value), other in zip(expected.items(), names, strict=True)
-        ]
-
-    def _judged(
-        self, first: Session, second: Session, feed: Results, expected: Results, actual: Results
-    ) -> list[tuple[str, Difference]]:
-        """As `_differences`; but what is wrong is run again. Outputs in which `first` differs from
-        itself are random. What is right when run again, an engine did wrong the first time."""
-        found = self._differences(first, second, expected, actual)
-        if all(difference.ok for _, difference in found):
-            return found
-        try:
-            *runs, settled = (first.run(feed) for _ in range(_RUNS))
-        except EngineError:
-            return found
-        once_more, later = run_each(second, [self._renamed(feed, second)] * 2)
-        if isinstance(once_more, EngineError) or isinstance(later, EngineError):
-            return found
-        actual = once_more
-        for run in runs:
-            itself = self._differences(first, first, settled, run)
-            self.random |= {name for name, difference in itself if not difference.ok}
-        for name, difference in self._differences(second, second, actual, later):
-            if difference.ok and name in self.random:
-                self._note(f"'{name}' is random in the original, and twice the same in the other")
-        again = dict(self._differences(first, second, settled, actual))
-        return [(name, self._final(name, once, again.get(name, once))) for name, once in found]
-
-    def _final(self, name: str, once: Difference, again: Difference) -> Difference:
-        """What to report of an output that differs `once`, and `again` in a second run."""
-        if once.ok:
-            return once
-        if name in self.random:
-            self._note(
-                f"'{name}' is random: it has other numbers in each run of the original; only type "
-                "and shape are compared"
-            )
-            return Difference(ok=not once.problem, problem=once.problem, random=True)
-        if not again.ok:
-            return once
-        self._note(
-            f"'{name}' was wrong in the first run with an input and right in the second, which is "
-            "no fault of the conversion but of the engine (OpenVINO's CPU plugin is known to lose "
-            "the output of an If in the first run after another tensor has grown)"
-        )
-        return again
-
-    def _note(self, text: str) -> None:
-        if text not in self.report.notes:
-            self.report.notes.append(text)
-
     def _force(self, missing: list[Branch], feeds: Sequence[dict[str, Any]]) -> None:
-        report, pair = self.report, self.pair
+        report = self.report
         switched = to_switch(report.sites, missing)
-
-        def steered(path: Path) -> Model:
-            model = pair.load(path)
-            if len(if_sites(model)) != len(report.sites):
-                raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
-            instrument(model, switched)
-            return model
-
         try:
-            first, _ = load(pair.rewritten(pair.source, steered(pair.source), "steered"))
-            if pair.against is None:
-                files = list(pair.converted("steered-too", steered(pair.source)))
-            else:
-                other = pair.rewritten(pair.against, steered(pair.against), "steered-too")
-                files = [(pair.against.name, other)]
+            mine, its = self._steered(switched)
+            original, files = self.pair.changed("steered", mine, its)
+            first, _ = load(original)
             others = [(label, load(path)[0]) for label, path in files]
         except BridgeError as error:
             report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
 
         def different(session: Session, feed: Results, expected: Results, actual: Results) -> str:
-            found = self._judged(first, session, feed, expected, actual)
+            found = self.comparison.judged(first, session, feed, expected, actual)
             return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
 
         found = force(
@@ -344,44 +282,78 @@ class _Checker:
         )
         report.forced = {result.branch: result for result in found}
 
-    def _bisect(self, feeds: Mapping[str, Any]) -> FirstDifference | str:
+    def _steered(self, switched: Sequence[int]) -> tuple[Model, Model | None]:
+        """Both models with switches at these Ifs; the second is None where it is converted from
+        the first."""
         pair = self.pair
+        paths = [pair.source] if pair.against is None else [pair.source, pair.against]
+        models = [pair.load(path) for path in paths]
+        for path, model in zip(paths, models, strict=True) if switched else ():
+            if len(if_sites(model)) != len(self.report.sites):
+                raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
+            instrument(model, switched)
+        return models[0], models[1] if len(models) > 1 else None
 
-        def shared(named: Callable[[Model], dict[str, str]]) -> dict[str, str]:
-            names = named(pair.load(pair.source))
-            if pair.against is None:
-                return names
-            known = named(pair.load(pair.against))
-            return {name: node for name, node in names.items() if name in known}
+    def _mismatch(self) -> _Mismatch | None:
+        """The first difference: that of an output, or else of a branch that was forced."""
+        report = self.report
+        for result in report.results:
+            if not result.worst.ok:
+                return _Mismatch(result.version, report.feeds[result.sample], ())
+        for branch, forced in report.forced.items():
+            if forced.wrong and forced.given is not None and branch not in report.pruned:
+                missing = [place for place in report.branches if place in report.forced]
+                return _Mismatch(
+                    forced.wrong[0], forced.given, tuple(to_switch(report.sites, missing))
+                )
+        return None
 
-        def exposed(some: Sequence[str]) -> tuple[Session, Session]:
-            self.tell(f"seeking the first difference: at '{some[0]}'")
+    def _explain(self, mismatch: _Mismatch) -> None:
+        """Says where the models differ first, and who is at fault."""
+        report, pair = self.report, self.pair
+        mine, its = self._steered(mismatch.switched)
 
-            def changed(path: Path) -> Model:
-                model = pair.load(path)
-                expose(model, some)
-                return model
+        def shown(look: Look, other: Look) -> tuple[Session, Session]:
+            self.tell("seeking the first difference")
+            changed = clone_model(mine)
+            expose(changed, *look)
+            changed_too = None if its is None else clone_model(its)
+            if changed_too is not None:
+                expose(changed_too, *other)
+            first, others = pair.changed("seen", changed, changed_too)
+            return load(first)[0], load(_labelled(others, mismatch.version))[0]
 
-            first, _ = load(pair.rewritten(pair.source, changed(pair.source), "exposed"))
-            if pair.against is None:
-                _, other = next(pair.converted("exposed-too", changed(pair.source)))
-            else:
-                other = pair.rewritten(pair.against, changed(pair.against), "exposed-too")
-            return first, load(other)[0]
+        first = first_difference(mine, its, shown, mismatch.feed, report.rtol, report.atol)
+        report.first = first
+        if isinstance(first, FirstDifference):
+            for version in report.versions:
+                if version is report.versions[0] or version.label == mismatch.version:
+                    found = neighbourhood(version.path, first.name, first.beside)
+                    report.around[version.label] = found
+        self.tell("seeking who is at fault")
+        try:
+            original, others = pair.changed("wrong", mine, its)
+            case = Case(
+                original, _labelled(others, mismatch.version), mismatch.version, mismatch.feed,
+                pair.against is None,
+            )  # fmt: skip
+            report.fault = judge(case, self.comparison, pair.scratch)
+        except BridgeError as error:
+            report.fault = Fault("unknown", "", shortened(str(error)), "")
 
-        def search(names: Mapping[str, str]) -> FirstDifference | str:
-            try:
-                return first_difference(names, exposed, feeds, self.report.rtol, self.report.atol)
-            except BridgeError as error:
-                return f"the search for the first difference stopped: {shortened(str(error))}"
 
-        found = search(shared(named_values))
-        if isinstance(found, FirstDifference):
-            name = found.name
-            inside = search(shared(lambda model: values_inside(model, name)))
-            if isinstance(inside, FirstDifference):
-                return replace(inside, before=found.before + inside.before)
-        return found
+@dataclass(frozen=True)
+class _Mismatch:
+    """A version that differs with an input, in models that have switches at these Ifs."""
+
+    version: str
+    feed: Results
+    switched: tuple[int, ...]
+
+
+def _labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:
+    """The file of this label."""
+    return next(path for one, path in files if one == label)
 
 
 _PROBED = 50_000  # nodes of all probes together
@@ -419,10 +391,6 @@ def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
             if match:
                 found[site.index, match[1] == "then"] = match[2]
     return found
-
-
-def _shared(port: Port, other: Port) -> bool:
-    return bool({port.name, *port.aliases} & {other.name, *other.aliases})
 
 
 def _badness(difference: Difference) -> tuple[bool, bool, bool, int, float]:

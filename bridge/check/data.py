@@ -87,6 +87,7 @@ def as_json(report: CheckReport) -> Json:
             "failures": report.failures,
             "notes": report.notes,
             "first_difference": _first(report),
+            "fault": None if report.fault is None else asdict(report.fault),
         }
     )
     return data
@@ -119,6 +120,7 @@ def _first(report: CheckReport) -> Json | None:
         "text": str(first),
         "name": first.name,
         "node": first.node,
+        "iterations": [{"loop": loop, "iteration": at} for loop, at in first.iterations],
         "before": first.before,
         "around": {
             label: [asdict(neighbour) for neighbour in neighbours]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from bridge.check.engines import EngineError, Session, run_each
 from bridge.check.instrument import OWN, Branch, IfSite
-
-Results = Mapping[str, Any]
-"""The inputs or outputs of a run, by name."""
+from bridge.check.outputs import Results
 
 
 @dataclass(frozen=True)
 class Forced:
     """What came of forcing one branch: `problem` says why it could not run, or how the models
-    then differ (`wrong`); it is empty where they agree."""
+    then differ: `wrong` are the labels of those that do, with the input `given`. It is empty where
+    they agree."""
 
     branch: Branch
     problem: str = ""
-    wrong: bool = False
+    wrong: tuple[str, ...] = ()
+    given: Results | None = None
 
 
 def settings(sites: Sequence[IfSite], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _held_to(
     differences: Callable[[Session, Results, Results, Results], str],
 ) -> list[Forced]:
     """What comes of running the other models as the first was run: branches, inputs, outputs."""
-    wrong: dict[Branch, list[str]] = {branch: [] for branch, _, _ in waiting}
+    wrong: dict[Branch, dict[str, str]] = {branch: {} for branch, _, _ in waiting}
     for label, session in others:
         actual = run_each(session, [given for _, given, _ in waiting])
         for (branch, given, expected), outputs in zip(waiting, actual, strict=True):
@@ -107,5 +107,8 @@ def _held_to(
             else:
                 found = differences(session, given, expected, outputs)
             if found:
-                wrong[branch].append(f"{label}: {found}")
-    return [Forced(branch, "; ".join(found), bool(found)) for branch, found in wrong.items()]
+                wrong[branch][label] = f"{label}: {found}"
+    return [
+        Forced(branch, "; ".join(wrong[branch].values()), tuple(wrong[branch]), given)
+        for branch, given, _ in waiting
+    ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,7 +124,7 @@ class _Instrumenter:
         for branch, found in enumerate(inner):
             for site, pair in found.items():
                 flags[site] = tuple(  # type: ignore[assignment]
-                    _yield(node, branch, flag, np.array(False)) for flag in pair
+                    yielded(node, branch, flag, np.array(False)) for flag in pair
                 )
         return flags
 
@@ -143,9 +142,7 @@ class _Instrumenter:
         """Instrument a body; the switches that it needs come in through invariant ports."""
         inside = {self.sites[n].index for n in body.graph.walk() if n.op == "If"}
         inner = {
-            site: _invariant(node, body, value)
-            for site, value in switches.items()
-            if site in inside
+            site: invariant(node, body, value) for site, value in switches.items() if site in inside
         }
         return self.graph(body.graph, inner)
 
@@ -154,17 +151,17 @@ class _Instrumenter:
         before = _new_input(node, body, builder.constant(False, BOOL))
         body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
         body.graph.outputs.append(Builder(body.graph.nodes).op("Or", before, flag))
-        output = _new_output(node, TensorType(BOOL, ()))
+        output = new_output(node, TensorType(BOOL, ()))
         body.outputs.append(Yield(len(node.outputs) - 1))
         return output
 
 
-def _yield(node: Node, branch: int, value: Value, otherwise: np.ndarray) -> Value:
+def yielded(node: Node, branch: int, value: Value, otherwise: np.ndarray) -> Value:
     """A value of one branch as an output of the If, which is `otherwise` where the other branch
     runs."""
     # Sizes that agree by chance must not be taken for known.
     shape = (ANY,) * otherwise.ndim
-    output = _new_output(node, TensorType(value.element, shape))
+    output = new_output(node, TensorType(value.element, shape))
     ran, other = node.bodies[branch], node.bodies[1 - branch]
     ran.graph.outputs.append(Builder(ran.graph.nodes).op("Identity", value))
     other.graph.outputs.append(Builder(other.graph.nodes).constant(otherwise))
@@ -187,84 +184,16 @@ def _new_input(node: Node, body: Body, outer: Value) -> Value:
     return inner
 
 
-def _invariant(node: Node, body: Body, outer: Value) -> Value:
+def invariant(node: Node, body: Body, outer: Value) -> Value:
+    """A value around a node as one in its body."""
     inner = _new_input(node, body, outer)
     body.inputs.append(Invariant(len(node.inputs) - 1))
     return inner
 
 
-def _new_output(node: Node, type: TensorType) -> Value:
+def new_output(node: Node, type: TensorType) -> Value:
+    """A further output of a node, which its bodies have to be given, too."""
     output = Value(type)
     output.producer = node
     node.outputs.append(output)
     return output
-
-
-def expose(model: Model, names: Iterable[str]) -> None:
-    """Make the values of these names, as `named_values` and `values_inside` have them, outputs.
-    Changes `model`."""
-    already = {name for value in model.graph.outputs for name in value.names}
-    for name, value in _expose(model.graph, "", set(names) - already):
-        add_output(model.graph, value, name)
-
-
-def _expose(graph: Graph, prefix: str, names: Collection[str]) -> list[tuple[str, Value]]:
-    """Values of `graph` that are those of these names, from within its Ifs as well."""
-    found: list[tuple[str, Value]] = []
-    for node in graph.nodes:
-        found += [(prefix + name, v) for v in _tensors(node) for name in v.names
-                  if prefix + name in names]  # fmt: skip
-        for branch, (body, inside) in enumerate(_branches(node, prefix)):
-            for name, value in _expose(body.graph, inside, names):
-                assert value.element is not None
-                dummy = np.zeros((1,) * len(value.dims), value.element.dtype)
-                found.append((name, _yield(node, branch, value, dummy)))
-    return found
-
-
-def named_values(model: Model) -> dict[str, str]:
-    """The tensors that top-level nodes compute, in order, constants left out: the name of each,
-    and the node that makes it."""
-    return {v.name: repr(node) for node in model.graph.nodes for v in _tensors(node) if v.name}
-
-
-def values_inside(model: Model, name: str) -> dict[str, str]:
-    """As `named_values`, for what is computed in the branches of the last top-level Ifs that the
-    value `name` depends on, and of the Ifs in these. A name begins with the branches around it;
-    those that this does not make distinct are left out."""
-    found: list[tuple[str, str]] = []
-    wanted = {v for node in model.graph.nodes for v in node.outputs if name in v.names}
-    for node in reversed(model.graph.nodes):
-        if wanted.isdisjoint(node.outputs):
-            continue
-        if node.op == "If":
-            found[:0] = _inside(node, "", repr(node))
-        else:
-            wanted.update(v for v in node.inputs if v is not None)
-    counts = Counter(inner for inner, _ in found)
-    return {inner: where for inner, where in found if counts[inner] == 1}
-
-
-def _inside(node: Node, prefix: str, where: str) -> Iterable[tuple[str, str]]:
-    for body, inside in _branches(node, prefix):
-        for inner in body.graph.nodes:
-            here = f"{where} / {'then' if body is node.bodies[0] else 'else'}_branch / {inner!r}"
-            yield from _inside(inner, inside, here)
-            for v in _tensors(inner):
-                if v.name and v.shape is not None and v.element is not None and v.element.bits >= 8:
-                    yield inside + v.name, here
-
-
-def _branches(node: Node, prefix: str) -> Iterable[tuple[Body, str]]:
-    """The branches of an If, with what the names of their values begin with: not with the If's own
-    name, which a conversion may change."""
-    if node.op == "If":
-        for kind, body in zip(("then", "else"), node.bodies, strict=True):
-            yield body, f"{prefix}{kind} / "
-
-
-def _tensors(node: Node) -> list[Value]:
-    """The tensors that a node computes."""
-    if node.op == "Constant":
-        return []
-    return [value for value in node.outputs if isinstance(value.type, TensorType)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import bridge
 from bridge.boundary import Boundary
@@ -16,55 +18,78 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
     Session,
+    StatefulSession,
 )
+from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
-from bridge.check.report import shortened
+from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
+from bridge.passes.stateful import KEY as STATEFUL
+from bridge.passes.stateful import Record
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 
 
 def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is; `known` is what
-    Bridge has read of an IR, if it has. An ONNX model that
-    onnxruntime lacks operators for, or where it is not installed, runs in the reference evaluator.
+    Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks operators for runs in
+    the reference evaluator, or else as OpenVINO itself reads it; where onnxruntime is not
+    installed, in the reference evaluator.
 
-    Raises EngineError where the engine does not take the file, BridgeError for an IR that Bridge
-    cannot read."""
+    Raises EngineError where no engine takes the file, LacksOperatorError where that is for
+    operators that they lack, BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
-        openvino, model = _engine(OpenVino), known or bridge.load(path)
-        said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
-        session: Session
-        if is_too_large(model):
-            session = parts = PartsSession(model, openvino.load)
-            said += f", in {parts.count} parts"
-        else:
-            session = openvino.load(path)
-            # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
-            named = zip(session.outputs, model.graph.output_names, strict=True)
-            session.outputs = tuple(
-                replace(port, name=name or port.name, aliases=port.aliases | {port.name})
-                for port, name in named
-            )
-        boundary = Boundary.of(model)
-        if boundary:
-            session = PackedSession(session, boundary)
-        return session, f"{said})"
+        return _load_ir(path, known or bridge.load(path))
     try:
         engine = _engine(OnnxRuntime)
         return engine.load(path), f"{engine.name} {engine.version}"
     except LacksOperatorError as error:
-        engine = _engine(Reference)
-        return engine.load(path), f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
-    except EngineError as absent:
+        return _load_elsewhere(path, error, (Reference, OpenVino))
+    except EngineError as error:
         if _engine_is_there(OnnxRuntime):
             raise
-        engine = _engine(Reference)
+        return _load_elsewhere(path, error, (Reference,))
+
+
+def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
+    openvino = _engine(OpenVino)
+    said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
+    session: Session
+    pairs = model.metadata.get(STATEFUL)
+    if is_too_large(model) and pairs is None:
+        session = parts = PartsSession(model, openvino.load)
+        said += f", in {parts.count} parts"
+    else:
+        session = openvino.load(path)
+        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+        named = zip(session.outputs, model.graph.output_names, strict=True)
+        session.outputs = tuple(
+            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+            for port, name in named
+        )
+    if pairs is not None:
+        session = PairsSession(cast(StatefulSession, session), model, Record.loads(pairs))
+    boundary = Boundary.of(model)
+    if boundary:
+        session = PackedSession(session, boundary)
+    return session, f"{said})"
+
+
+def _load_elsewhere(
+    path: Path, error: EngineError, kinds: Sequence[type[Engine]]
+) -> tuple[Session, str]:
+    """An ONNX model that onnxruntime does not run, loaded by the first of the engines that does."""
+    reasons = [str(error)]
+    for kind in kinds:
         try:
-            return engine.load(path), f"{engine.name} {engine.version} ({absent})"
-        except EngineError as error:
-            raise EngineError(f"{error}; {absent}") from error
+            engine = _engine(kind)
+            session = engine.load(path)
+        except EngineError as other:
+            reasons.append(str(other))
+        else:
+            return session, f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
+    raise type(error)("; ".join(reasons))
 
 
 def _engine_is_there(kind: type[Engine]) -> bool:

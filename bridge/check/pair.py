@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import bridge
 from bridge.api import ConvertOptions
@@ -140,6 +141,27 @@ class Pair:
         again = self.loaded(there) if model is None else there
         self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
+
+    def stand_in(self) -> Path:
+        """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
+        place of the source, of which `converted` was asked before."""
+        there, back = self.scratch / "plain.xml", self.scratch / "stand-in.onnx"
+        options = cast(ConvertOptions, {**self.options, "quirks": "none"})
+        bridge.convert(self.loaded(self.source), there, **options)
+        bridge.convert(there, back)
+        self.source = back
+        return back
+
+    def changed(
+        self, name: str, mine: Model, its: Model | None
+    ) -> tuple[Path, Iterator[tuple[str, Path]]]:
+        """The changed source `mine`, and what is held to it, with what that is called: its
+        conversions, or `its`, the other model, changed likewise."""
+        first = self.rewritten(self.source, mine, name)
+        if self.against is None or its is None:
+            return first, self.converted(f"{name}-too", mine)
+        other = self.rewritten(self.against, its, f"{name}-too")
+        return first, iter([(self.against.name, other)])
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""

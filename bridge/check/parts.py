@@ -7,6 +7,7 @@ Bridge has read of the file and written again, so that a report must say that th
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +19,7 @@ from typing import Any
 import bridge
 from bridge.check.engines import EngineError, Port, Session, feed_of
 from bridge.neutral.clone import clone_node, clone_value
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.replacing import scratch_folder
 
 LARGEST = 6_000
@@ -35,6 +36,11 @@ class _Part:
     nodes: list[Node]
     inputs: list[Value]
     outputs: list[Value]
+
+    @functools.cached_property
+    def names(self) -> dict[Value, str]:
+        """A name for each value that goes in or out, whatever names these have of their own."""
+        return {value: f"bridge.{i}" for i, value in enumerate((*self.inputs, *self.outputs))}
 
 
 def is_too_large(model: Model) -> bool:
@@ -54,11 +60,7 @@ class PartsSession:
         self._parts = _cut(graph)
         self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
         self.inputs = tuple(_port(value, value.name) for value in graph.inputs)
-        names = graph.output_names or [""] * len(graph.outputs)
-        self.outputs = tuple(
-            _port(value, name or value.name)
-            for value, name in zip(graph.outputs, names, strict=True)
-        )
+        self.outputs = tuple(map(_port, graph.outputs, names_of_outputs(graph)))
 
     @property
     def count(self) -> int:
@@ -79,7 +81,8 @@ class PartsSession:
             pairs = zip(self._graph.inputs, self.inputs, strict=True)
             states.append({value: feed_of(port, feed) for value, port in pairs})
         kept = set(self._graph.outputs)
-        for number, (part, names, session) in enumerate(self._opened()):
+        for number, (part, session) in enumerate(self._opened()):
+            names = part.names
             for index, state in enumerate(states):
                 if isinstance(state, EngineError):
                     continue
@@ -102,8 +105,8 @@ class PartsSession:
             for state in states
         ]
 
-    def _opened(self) -> Iterator[tuple[_Part, dict[Value, str], Session]]:
-        """The parts, each with its names, opened. While one is run the next are opened, for which
+    def _opened(self) -> Iterator[tuple[_Part, Session]]:
+        """The parts, opened. While one is run the next are opened, for which
         the engine does without Python."""
         with (
             scratch_folder() as folder,
@@ -113,7 +116,7 @@ class PartsSession:
             def opened(number: int) -> Session:
                 part = self._parts[number]
                 path = folder / f"{number}.xml"
-                bridge.save(_model(part, _names(part)), path)
+                bridge.save(_model(part), path)
                 session = self._load(path)
                 path.unlink()
                 path.with_suffix(".bin").unlink()
@@ -127,7 +130,7 @@ class PartsSession:
                 session = waiting.popleft().result()
                 if number + _AT_ONCE < self.count:
                     waiting.append(begun(number + _AT_ONCE))
-                yield part, _names(part), session
+                yield part, session
 
 
 def _port(value: Value, name: str) -> Port:
@@ -176,13 +179,8 @@ def _groups(graph: Graph) -> list[list[Node]]:
     return groups
 
 
-def _names(part: _Part) -> dict[Value, str]:
-    """A name for each value that goes in or out, whatever names these have of their own."""
-    return {value: f"bridge.{i}" for i, value in enumerate((*part.inputs, *part.outputs))}
-
-
-def _model(part: _Part, names: Mapping[Value, str]) -> Model:
-    graph = Graph(name="part")
+def _model(part: _Part) -> Model:
+    graph, names = Graph(name="part"), part.names
     copies: dict[Value, Value] = {}
     for value in part.inputs:
         copies[value] = clone_value(value)

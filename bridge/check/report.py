@@ -9,10 +9,12 @@ from typing import Any
 from bridge.check.around import Neighbour
 from bridge.check.bisect import FirstDifference
 from bridge.check.compare import Difference
+from bridge.check.fault import Fault
 from bridge.check.files import FileFacts
 from bridge.check.force import Forced
 from bridge.check.inputs import Recipe
 from bridge.check.instrument import Branch, IfSite
+from bridge.check.lines import shortened
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class CheckReport:
     which any output differs. `reached` has the first input that took each branch, `forced` what
     came of forcing the others, `pruned` those that the conversion removed, and why, `unreachable`
     those that no input can take, and why. `around` is what stands around the first value that
-    differs, by version, `outline` what a page shows of the first version.
+    differs, by version, `fault` says who is at fault for that, `outline` what a page shows of the
+    first version.
     """
 
     source: str
@@ -79,6 +82,7 @@ class CheckReport:
     pruned: dict[Branch, str] = field(default_factory=dict)
     unreachable: dict[Branch, str] = field(default_factory=dict)
     first: FirstDifference | str | None = None
+    fault: Fault | None = None
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
     outline: dict[str, Any] | None = None
 
@@ -161,9 +165,3 @@ class CheckReport:
         from bridge.show.page import page
 
         return page(self.outline or empty(self.source), self.as_json())
-
-
-def shortened(message: str, limit: int = 200) -> str:
-    """A message on one line."""
-    text = " ".join(message.split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from bridge.check.report import CheckReport, Result, shortened
+from bridge.check.lines import shortened
+from bridge.check.report import CheckReport, Result
 from bridge.show.states import STATES
 
 _SHOWN = 3  # kinds of input that the model refuses
@@ -15,7 +16,7 @@ _SHOWN = 3  # kinds of input that the model refuses
 def summary(report: CheckReport) -> list[str]:
     """The verdict, and in a few lines what it rests on; of outputs and branches those alone that
     differ."""
-    lines = [f"{verdict(report)}: {report.source}"]
+    lines = [f"{verdict(report)}: {report.source}", *_explained(report)]
     lines += [f"  {version.label}: {version.engine}" for version in report.versions]
     lines += [f"  failed: {failure}" for failure in report.failures]
     lines += [f"  note: {note}" for note in report.notes]
@@ -27,9 +28,27 @@ def summary(report: CheckReport) -> list[str]:
                 state = report.state((site.index, branch))
                 if state.state == "different":
                     lines.append(f"  {site.where} / {_role(branch)}: {state.text}")
+    return lines
+
+
+def _explained(report: CheckReport) -> list[str]:
+    """What differs first and where, who is at fault, and what to do next."""
+    lines = []
     if report.first is not None:
         lines.append(str(report.first))
+    for label, around in report.around.items():
+        for near in around:
+            if near.place == "itself":
+                lines.append(f"  in {label}: {near.type}{_named(near.name)}")
+    if report.fault is not None:
+        lines.append(f"at fault: {report.fault}")
+        if report.fault.advice:
+            lines.append(f"next: {report.fault.advice}")
     return lines
+
+
+def _named(name: str) -> str:
+    return f' "{name}"' if name else ""
 
 
 def verdict(report: CheckReport) -> str:

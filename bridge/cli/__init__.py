@@ -24,6 +24,7 @@ from bridge.cli.ops import ops
 from bridge.cli.output import report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError
+from bridge.perils import outlive
 
 app = typer.Typer(
     help="Convert models between ONNX and OpenVINO IR, conditional subgraphs included.",
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     _open_streams()
+    if arguments is None and hasattr(os, "fork") and ("--check" in given or given[:1] == ["check"]):
+        outlive()
     end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.

@@ -76,6 +76,13 @@ class Value:
             return tensor
         return None
 
+    def behind(self, *ops: str) -> Value:
+        """What the value is made of by nodes of these operators alone, which take data first."""
+        value, node = self, self.producer
+        while node is not None and node.op in ops and (data := node.inputs[0]) is not None:
+            value, node = data, data.producer
+        return value
+
     def __repr__(self) -> str:
         return f"%{self.name or hex(id(self))[-5:]}: {self.type}"
 

@@ -14,7 +14,7 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
-from bridge.neutral.extras import NodeExtras, Note
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
@@ -24,6 +24,7 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.notes import gather
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
@@ -138,7 +139,7 @@ class Reader:
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
         known: Any = {key: found for key in told if (found := getattr(proto, key))}
-        known["notes"] = _notes(proto.graph)
+        known["notes"] = gather(proto.graph)
         model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
@@ -240,9 +241,9 @@ class Reader:
         if version is None:
             raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
         require_signature(proto, domain, version, where)
-        known = signature(proto.op_type, version, domain) is not None
-        if domain == "" and known and proto.op_type in CONTROL:
-            CONTROL[proto.op_type](self, proto, scope)
+        control = CONTROL.get(proto.op_type) if domain == "" else None
+        if control is not None and signature(proto.op_type, version, domain) is not None:
+            control(self, proto, scope)
             return
         if _holds_graph(proto) and _has_function(proto, domain, version):
             read_by_function(self, proto, scope)
@@ -356,19 +357,6 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     if first.element is STRING:
         return np.array_equal(first.array(), second.array())
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
-
-
-def _notes(graph: onnx.GraphProto) -> dict[str, Note]:
-    """What a graph, its inputs and outputs say beyond the computation, by name ("": the graph)."""
-    parts = [("", graph), *((info.name, info) for info in (*graph.input, *graph.output))]
-    return {
-        name: {
-            "doc_string": part.doc_string,
-            "metadata_props": {entry.key: entry.value for entry in part.metadata_props},
-        }
-        for name, part in parts
-        if part.doc_string or part.metadata_props
-    }
 
 
 def _holds_graph(proto: onnx.NodeProto) -> bool:

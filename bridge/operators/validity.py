@@ -496,6 +496,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Interpolate": (_axis_input(2), _rank(1, 1, 1), _interpolation),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
+    "PRelu": (_elementwise,),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2), _step),
     "Reshape": (_rank(1, 1, 1), _reshape),

@@ -190,7 +190,7 @@ class _Forgetting:
                 for value, port in body.entries()
                 if isinstance(port, Carried)
                 and value not in self.open
-                and (body.exit_of(port)[0] in self.open or _changes_rank(node, value, port))
+                and (body.exit_of(port)[0] in self.open or changes_rank(node, value, port))
             ]
             if not grown:
                 break
@@ -204,7 +204,7 @@ class _Forgetting:
             self._forget(node, forgotten)
 
 
-def _changes_rank(loop: Node, value: Value, port: Carried) -> bool:
+def changes_rank(loop: Node, value: Value, port: Carried) -> bool:
     """Whether a state has other ranks after an iteration than before."""
     initial = None if port.input is None else loop.inputs[port.input]
     return initial is not None and initial.rank is not None and value.rank is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.graph import Model, names_of_outputs
 from bridge.neutral.lists import MAP_KEYS, Lists
 from bridge.passes.context import Context
 
@@ -22,10 +22,10 @@ def lower_maps(model: Model, context: Context) -> None:
     """Makes tensors, in place, of the maps that are outputs of the model, and records their keys.
     ZipMaps that stay are for `expand` to refuse."""
     graph = model.graph
-    names = graph.output_names or [value.name for value in graph.outputs]
     lists = Lists()
+    names = names_of_outputs(graph)
     for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
-        node = _made_by(value)
+        node = value.behind("Identity").producer
         if node is None or node.op != ZIP_MAP:
             continue
         (row,) = node.inputs
@@ -39,14 +39,6 @@ def lower_maps(model: Model, context: Context) -> None:
         graph.outputs[index].names = [name]
     if lists:
         model.metadata[MAP_KEYS] = lists.dumps()
-
-
-def _made_by(value: Value) -> Node | None:
-    """The node that makes a value, behind all that only hand it on."""
-    node = value.producer
-    while node is not None and node.op == "Identity" and node.inputs[0] is not None:
-        node = node.inputs[0].producer
-    return node
 
 
 def restore_maps(model: Model, context: Context) -> None:

@@ -19,7 +19,12 @@ from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.declared_ranks import TARGETS, forget_ranks_of_data, open_target
+from bridge.passes.declared_ranks import (
+    TARGETS,
+    changes_rank,
+    forget_ranks_of_data,
+    open_target,
+)
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 from bridge.vocabulary import has_trait, operator
@@ -109,13 +114,12 @@ def note_open_ranks(model: Model, context: Context) -> None:
 
 
 def _changes_rank(loop: Node) -> bool:
-    for value, port in loop.body.entries():
-        if not isinstance(port, Carried) or isinstance(loop.body.exit_of(port)[1], Condition):
-            continue
-        initial = loop.inputs[port.input] if port.input else None
-        if initial is not None and value.rank is None and initial.rank is not None:
-            return True
-    return False
+    return any(
+        isinstance(port, Carried)
+        and not isinstance(loop.body.exit_of(port)[1], Condition)
+        and changes_rank(loop, value, port)
+        for value, port in loop.body.entries()
+    )
 
 
 def _differs(node: Node) -> bool:

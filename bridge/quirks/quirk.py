@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bridge.errors import UnsupportedError
@@ -65,16 +65,23 @@ def users_in(graph: Graph) -> Users:
     return users
 
 
-def behind_copies(value: Value) -> Value:
-    """What a value is by another name."""
-    while value.producer is not None and value.producer.op == "Identity":
-        value = value.producer.inputs[0] or value
-    return value
-
-
 def is_copy(node: Node) -> bool:
     """Whether a node is a copy that OpenVINO does not see through: a value combined with itself."""
     return node.op in ("Max", "Or") and len(node.inputs) == 2 and len(set(node.inputs)) == 1
+
+
+def with_copies(
+    b: Builder, node: Node, operands: Sequence[Value], wanted: Callable[[Value], bool]
+) -> Result:
+    """A node of these operands again, those that are `wanted` copied; None where none is."""
+    found = [wanted(value) for value in operands]
+    if not any(found):
+        return None
+    copied = [
+        b.op("Max", value, value) if copy else value
+        for value, copy in zip(operands, found, strict=True)
+    ]
+    return b.op(node.op, *copied, **node.attributes)
 
 
 Rewrite = Callable[[Builder, Node, Place], Result]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -39,15 +39,14 @@ def describe(model: Model, file: str) -> Json:
     if model.opset is not None:
         result["opset"] = model.opset
         result["domains"] = dict(sorted(model.opsets.items()))
-    names = graph.output_names or [""] * len(graph.outputs)
     result |= {
         "inputs": [
             {"name": value.name, **_type(value.type), "has_default": value in defaults}
             for value in graph.inputs
         ],
         "outputs": [
-            {"name": name or value.name, **_type(value.type)}
-            for name, value in zip(names, graph.outputs, strict=True)
+            {"name": name, **_type(value.type)}
+            for name, value in zip(names_of_outputs(graph), graph.outputs, strict=True)
         ],
         "operators": dict(sorted(counts.items())),
         "constants": {"count": len(tensors), "bytes": sum(t.nbytes for t in tensors.values())},

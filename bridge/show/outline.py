@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.show.expression import expression
 from bridge.show.short import short, short_type
@@ -62,15 +62,14 @@ class _Outline:
             for n in graph.walk()
             if n.op == "Constant"
         }
-        outputs = graph.output_names or [""] * len(graph.outputs)
         top = self._graph(graph, "graph")
         return {
             "file": file,
             "format": _format(model),
             "inputs": [[self._name(v), short_type(v.type)] for v in graph.inputs],
             "outputs": [
-                [self._text(name) if name else self._name(v), short_type(v.type)]
-                for name, v in zip(outputs, graph.outputs, strict=True)
+                [self._text(name or _called(v)), short_type(v.type)]
+                for name, v in zip(names_of_outputs(graph), graph.outputs, strict=True)
             ],
             "operators": dict(counts.most_common()),
             "constants": [len(tensors), sum(tensors.values())],

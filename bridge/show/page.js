@@ -387,7 +387,12 @@
         make("div", { class: "muted mono" }, `${one.inputs.filter(Boolean).join(", ")} → ${one.outputs.join(", ")}`),
         Object.keys(one.attributes).length ? make("div", { class: "muted mono" }, Object.entries(one.attributes).map(([key, value]) => `${key} = ${value}`).join(", ")) : "",
       )) : [make("p", { class: "muted" }, "has no value of this name")])));
-    section("first", "The first difference", make("p", null, found.text), make("div", { class: "two" }, ...columns));
+    const fault = check.fault;
+    const who = fault && { engine: fault.engine, conversion: "the conversion", unknown: "not known" }[fault.who];
+    section("first", "The first difference", make("p", null, found.text),
+      fault ? make("p", null, "At fault: ", make("b", null, who), `, ${fault.text}`) : "",
+      fault && fault.advice ? make("p", null, `Next: ${fault.advice}`) : "",
+      make("div", { class: "two" }, ...columns));
   }
 
   function outputs() {

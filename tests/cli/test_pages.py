@@ -20,7 +20,7 @@ from bridge.show.page import page
 from bridge.show.picture import picture
 from bridge.show.short import short
 from tests import readme
-from tests.benchmark import ifs
+from tests.benchmark.processes import ifs
 from tests.engines.test_check import GATE, NEVER, saved
 from tests.readme import PICTURE, README
 from tests.support.browser import Page, browser, found
@@ -255,7 +255,15 @@ def test_a_report_in_a_browser(tab: Page, tmp_path: Path) -> None:
     assert run("check", model, tmp_path / "m.xml", "--report", html).code == 1
     opened(tab, html)
     text = tab.run("document.body.innerText")
-    for words in ("NOT OK", "1 of 1 differ", "The first difference", "SHA-256", "3 DIFFERENT", ODD):
+    for words in (
+        "NOT OK",
+        "1 of 1 differ",
+        "The first difference",
+        "At fault: the conversion",
+        "SHA-256",
+        "3 DIFFERENT",
+        ODD,
+    ):
         assert words in text, words
     assert len(shown(tab)) == 6
     assert "DIFFERENT" in chosen(tab)

@@ -19,6 +19,11 @@ from tests.support.running import OpenVino, assert_close
 FAILING = [
     ("Add", "c = Constant<value = float[5] {1,2,3,4,5}>() y = Add(x, c)", "broadcast together"),
     ("Where", "k = Constant<value = bool[3,1] {1,0,1}>() y = Where(k, x, x)", "broadcast together"),
+    (
+        "PRelu",
+        "c = Constant<value = float[5] {1,2,3,4,5}>() y = PRelu(x, c)",
+        "broadcast together",
+    ),
     ("MatMul", "y = MatMul(x, x)", "[2,6] and [2,6] cannot be multiplied"),
     ("Gemm", "y = Gemm<transA = 1, transB = 1>(x, x)", "cannot be multiplied"),
     ("Gemm", "v = Constant<value = float[6] {1,2,3,4,5,6}>() y = Gemm(x, v)", "no matrices"),

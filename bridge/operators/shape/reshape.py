@@ -21,20 +21,20 @@ from bridge.neutral.inference.dims import (
     unknown,
 )
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     ANY,
     F32,
     I64,
     I64_MAX,
     Dim,
+    Element,
     Shape,
     TensorType,
     Type,
     is_static,
 )
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, scalar, vector
+from bridge.operators.idioms import as_i64, cast, concat, scalar, vector, zeros
 from bridge.operators.idioms import ranks as ranks_of
 
 
@@ -64,14 +64,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     assert b.target is not None and x is not None and shape is not None
     if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
         return None
-    zero = Tensor.of(np.zeros(1, x.element.dtype))
     if dims is not None:
-        return b.op("ConstantOfShape", shape, value=zero)
+        return zeros(b, x, shape)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
     inside = [Value(x.type), Value(shape.type), Value(shape.type)]
     nothing = Graph([inside[1]], name="nothing")
     something = Graph([inside[0], inside[2]], name="something")
-    nothing.outputs = [Builder(nothing.nodes, b.name).op("ConstantOfShape", inside[1], value=zero)]
+    nothing.outputs = [zeros(Builder(nothing.nodes, b.name), x, inside[1])]
     something.outputs = [
         Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
     ]
@@ -276,7 +275,15 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
         made = b.op("Range", *(scalar(b, end) for end in ends))
         return cast(b, made, wanted)
-    return b.op("Range", *(scalar(b, cast(b, end, wanted or end.element)) for end in ends))
+    return b.op("Range", *(scalar(b, _as(b, end, wanted or end.element)) for end in ends))
+
+
+def _as(b: Builder, end: Value, element: Element | None) -> Value:
+    """An end as `element`; a known integer stays known."""
+    known = integers(end)
+    if known is None or element is None or element.kind != "int":
+        return cast(b, end, element)
+    return b.constant(np.array(known).reshape(()), element)
 
 
 def _shape_range(node: Node, rank: int) -> tuple[int, int]:

@@ -57,7 +57,7 @@ def instance_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
     if found is None or found.x.element is not found.mvn.outputs[0].element:
         return None
     x = found.x
-    if x.element not in (F32, F16):
+    if x.element not in (F32, F16) or len(x.dims) < 2:
         return None
     rank = len(x.dims)
     if rank < 3:

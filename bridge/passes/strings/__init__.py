@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, constant_value
-from bridge.neutral.graph import Graph, Model, Node
+from bridge.neutral.graph import Graph, Model, Node, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.lists import VOCABULARIES, Lists
 from bridge.neutral.tensor import Tensor
@@ -55,8 +55,7 @@ def _record(model: Model, vocabularies: Vocabularies) -> list[Unsupported]:
         group = vocabularies.lowered(value)
         if group is not None:
             lists.inputs[value.name] = tuple(group.words)
-    names = graph.output_names or [value.name for value in graph.outputs]
-    for value, name in zip(graph.outputs, names, strict=True):
+    for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
         group = vocabularies.lowered(value)
         if group is not None:
             lists.outputs[name] = tuple(group.words)

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.quirks.openvino_cpu.division_behind_reduction import reductions_behind
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, with_copies
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
@@ -15,14 +15,9 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     operands = [value for value in node.inputs if value is not None]
     if not any(_has_channels(value) for value in operands):
         return None
-    reduced = [any(map(_keeps_channels, reductions_behind(value))) for value in operands]
-    if not any(reduced):
-        return None
-    copied = [
-        b.op("Max", value, value) if found else value
-        for value, found in zip(operands, reduced, strict=True)
-    ]
-    return b.op(node.op, *copied, **node.attributes)
+    return with_copies(
+        b, node, operands, lambda value: any(map(_keeps_channels, reductions_behind(value)))
+    )
 
 
 def _has_channels(value: Value) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting, with_copies
 
 PART_OF_REDUCTION = {
     "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
@@ -22,19 +22,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     operands = [value for value in node.inputs if value is not None]
     if any(value.element is None or not value.element.is_integer for value in operands):
         return None
-    reduced = [_is_reduced(value) for value in operands]
-    if not any(reduced):
-        return None
-    copied = [
-        b.op("Max", value, value) if found else value
-        for value, found in zip(operands, reduced, strict=True)
-    ]
-    return b.op("Div", *copied, **node.attributes)
-
-
-def _is_reduced(value: Value) -> bool:
-    """Whether a value comes from a reduction in such a way."""
-    return any(True for _ in reductions_behind(value))
+    return with_copies(b, node, operands, lambda value: any(reductions_behind(value)))
 
 
 def reductions_behind(value: Value) -> Iterator[Node]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node
 from bridge.neutral.types import BF16
 from bridge.operators import Result
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -19,23 +19,15 @@ def beyond_finite(b: Builder, node: Node, place: Place) -> Result:
     """What equals an infinity lies beyond the greatest finite numbers: neither the largest numbers
     of f32 nor what is infinite at run time equal the other, but both lie beyond those of bf16."""
     for x, other in (node.inputs, reversed(node.inputs)):
-        bound = values_of(_uncast(other))
-        if x is None or x.element is not BF16 or bound is None or not bound.size:
+        assert x is not None and other is not None
+        bound = values_of(other.behind("Cast", "CastLike"))
+        if x.element is not BF16 or bound is None or not bound.size:
             continue
         numbers = bound.astype(np.float32)
         if np.isinf(numbers).all() and np.unique(numbers).size == 1:
             limits = b.like(np.copysign(LARGEST_BF16, numbers), x)
             return b.op("Less", x, limits) if numbers.flat[0] < 0 else b.op("Less", limits, x)
     return None
-
-
-def _uncast(value: Value | None) -> Value | None:
-    """What a value was before conversions between types."""
-    while value is not None and value.producer is not None:
-        if value.producer.op not in ("Cast", "CastLike"):
-            break
-        value = value.producer.inputs[0]
-    return value
 
 
 QUIRK = Quirk(

@@ -42,12 +42,8 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
 
 def _cover_all(lengths: Value, x: Value) -> bool:
     """Whether all lengths are known to be the size of the axis of time."""
-    value: Value | None = lengths
-    while value is not None and value.producer is not None:
-        if value.producer.op not in ("Cast", "Expand", "Identity", "Reshape"):
-            break
-        value = value.producer.inputs[0]
-    size, made = integers(value), None if value is None else value.producer
+    value = lengths.behind("Cast", "Expand", "Identity", "Reshape")
+    size, made = integers(value), value.producer
     if size is not None:
         return set(size) == {x.shape[1]} if x.shape is not None else False
     if made is None or made.op != "Gather" or integers(made.inputs[1]) != (1,):

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Condition, Stacked
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, iteration_number, scalar
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, behind_copies, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 ALL = 1 << 30
 """An end of a Slice behind every part. The CPU plugin may choose in f32, where the largest i32
@@ -72,7 +72,7 @@ def _hide_condition(b: Builder, draft: Draft) -> None:
     no trips are left, crashes when it is opened."""
     body = draft.body
     places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
-    if places and behind_copies(body.graph.outputs[places[0]]).constant is None:
+    if places and body.graph.outputs[places[0]].behind("Identity").constant is None:
         return
     inner = draft.inside(b)
     count = iteration_number(body)

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, behind_copies, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def no_state(b: Builder, node: Node, place: Place) -> Result:
@@ -21,7 +21,7 @@ def no_state(b: Builder, node: Node, place: Place) -> Result:
         if not isinstance(port, Carried) or port.input is None:
             continue
         result, exit = body.exit_of(port)
-        again, initial = behind_copies(result), node.inputs[port.input]
+        again, initial = result.behind("Identity"), node.inputs[port.input]
         if initial is None or not isinstance(exit, Yield) or exit.output is None:
             continue
         if again is value or outer.get(again) is initial:

@@ -1,0 +1,196 @@
+"""Who is at fault where a version of a model differs from the original: an engine or the
+conversion.
+
+A file means the same in every engine that is right. So each of the two files is run by another
+engine, an IR as the ONNX model that it says, without what works round the faults of engines. Where
+the original then gives what the version gave, the engine that ran it is at fault; where the version
+then gives what the original gave, the version's engine is; otherwise the conversion is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import bridge
+from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
+from bridge.check.loading import load
+from bridge.check.outputs import Comparison, Results
+from bridge.errors import BridgeError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`who` is "engine", "conversion" or "unknown"; `engine` is the name of the engine at fault;
+    `text` says what that rests on, and `advice` what to do."""
+
+    who: str
+    engine: str
+    text: str
+    advice: str
+
+    def __str__(self) -> str:
+        who = {"engine": self.engine, "conversion": "the conversion", "unknown": "not known"}
+        return f"{who[self.who]}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file that differs from the original with an input. `label` is what the report calls it;
+    `made` says that it is a conversion that the check made itself."""
+
+    original: Path
+    version: Path
+    label: str
+    feed: Results
+    made: bool
+
+
+def judge(case: Case, comparison: Comparison, scratch: Path) -> Fault:
+    """Who is at fault. Files are written into `scratch`."""
+    return _Judge(case, comparison, scratch).judge()
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What another engine computes of a file."""
+
+    engine: str
+    words: str
+    results: Results
+
+
+class _Judge:
+    def __init__(self, case: Case, comparison: Comparison, scratch: Path) -> None:
+        self.case = case
+        self.comparison = comparison
+        self.scratch = scratch
+        self.session, engine = load(case.original)
+        self.mine = engine.split(" ")[0]
+        session, engine = load(case.version)
+        self.its = engine.split(" ")[0]
+        self.expected = self._run(self.session)
+        self.actual = self._run(session)
+        found = comparison.differences(self.expected or {}, self.actual)
+        wrong = {name for name, difference in found if not difference.ok}
+        self.wrong = wrong - comparison.random
+
+    def judge(self) -> Fault:
+        case, label, mine, its = self.case, self.case.label, self.mine, self.its
+        if not self.wrong:
+            return Fault("unknown", "", "the difference is not there in every run", "")
+        if not self._is_read_back():
+            for reading in self._readings(case.original, {mine, its}):
+                if self._agree(reading.results, self.actual):
+                    why = f"the original, {reading.words}, gives what {label} gives"
+                    return Fault("engine", mine, why, _engine_advice(mine))
+        readings = list(self._readings(case.version, {its}))
+        for reading in readings:
+            if self._agree(reading.results, self.expected):
+                why = f"{label}, {reading.words}, gives what the original gives"
+                return Fault("engine", its, why, _engine_advice(its))
+        if self._is_read_back() and self._returns():
+            why = (
+                f"{label}, converted back without what works round faults of engines, gives what "
+                "the original gives, and with it does not"
+            )
+            return Fault("engine", mine, why, _engine_advice(mine))
+        if not readings:
+            return Fault("unknown", "", f"no other engine runs {label}", "")
+        why = f"{label}, {readings[0].words}, differs from the original, too"
+        return Fault("conversion", "", why, self._advice())
+
+    def _is_read_back(self) -> bool:
+        """Whether the original is an IR and the version ONNX: to run the original as ONNX shows
+        nothing then, being what the version is."""
+        return suffix_of(self.case.original) == ".xml" and suffix_of(self.case.version) == ".onnx"
+
+    def _returns(self) -> bool:
+        """Whether the version as an IR is wrong as the original is, and right with what works round
+        faults of engines."""
+        plain = self._converted(self.case.version, "plain.xml", "none")
+        whole = self._converted(self.case.version, "whole.xml", "default")
+        return self._agree(plain, self.expected) and self._agree(whole, self.actual)
+
+    def _readings(self, path: Path, others: set[str]) -> Iterator[_Reading]:
+        """What engines but for `others` compute of a file, those alone that can run it."""
+        ways: list[tuple[type[Engine], str]] = [(OnnxRuntime, "as ONNX, run by onnxruntime")]
+        if suffix_of(path) == ".xml":
+            ways += [(Reference, "as ONNX, run by onnx.reference")]
+        else:
+            ways = [(Reference, "run by onnx.reference"), (OpenVino, "read by OpenVINO itself")]
+        for engine, words in ways:
+            if engine.name in others:
+                continue
+            try:
+                file = self._as_onnx(path)
+                results = self._run(engine().load(file))
+            except BridgeError:
+                continue
+            if results is not None:
+                yield _Reading(engine.name, words, results)
+
+    def _as_onnx(self, path: Path) -> Path:
+        if suffix_of(path) == ".onnx":
+            return path
+        target = self.scratch / f"{path.stem}.read.onnx"
+        if not target.exists():
+            bridge.convert(path, target, quirks="none")
+        return target
+
+    def _converted(self, path: Path, name: str, quirks: str) -> Results | None:
+        """What a file's conversion to the other format computes, None where it fails."""
+        target = self.scratch / f"{path.stem}.{name}"
+        try:
+            bridge.convert(path, target, quirks=quirks)
+            return self._run(load(target)[0])
+        except BridgeError:
+            return None
+
+    def _run(self, session: Session) -> Results | None:
+        """The outputs under the original's names."""
+        feed = self.comparison.renamed(self.case.feed, session)
+        # Twice: what is wrong in a first run only has been told already.
+        session.run(feed)
+        results = session.run(feed)
+        return self.comparison.aligned(self.session, session, results)
+
+    def _agree(self, one: Results | None, other: Results | None) -> bool:
+        """Whether the outputs that differ agree in these two."""
+        if one is None or other is None:
+            return False
+        found = self.comparison.differences(one, other)
+        return all(difference.ok for name, difference in found if name in self.wrong)
+
+    def _advice(self) -> str:
+        case = self.case
+        suffix = suffix_of(case.version)
+        if not case.made:
+            if self._agree(
+                self._converted(case.original, f"anew{suffix}", "default"), self.expected
+            ):
+                return (
+                    "convert the original anew: what this version of Bridge makes of it is right; "
+                    f"{case.label} was made of another model, or changed"
+                )
+        elif suffix == ".xml" and suffix_of(case.original) == ".onnx":
+            plain = self._converted(case.original, f"plain{suffix}", "none")
+            if self._agree(plain, self.expected):
+                return (
+                    "convert with --quirks none, which is right here, and report it to Bridge with "
+                    "the model"
+                )
+        return "report it to Bridge, with the model and the value that differs first"
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a file."""
+    return path.suffix.lower()
+
+
+def _engine_advice(engine: str) -> str:
+    return (
+        f"report it to {engine}; where an older release of it is right, stay with that "
+        "(`bridge ops --quirks` lists the faults that conversions work round)"
+    )

@@ -1,0 +1,105 @@
+"""How the outputs of two sessions compare: which is held to which, and what is random or an
+engine's slip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.engines import EngineError, Port, Session, run_each
+
+Results = Mapping[str, Any]
+"""The inputs or outputs of a run, by name."""
+
+_RUNS = 8  # that an output which differs is asked for; a random bit may be the same in a few
+
+
+class Comparison:
+    """Compares within these tolerances; `note` is told what a reader should know. `random` are the
+    outputs that have other numbers in each run of the original."""
+
+    def __init__(self, rtol: float, atol: float, note: Callable[[str], None]) -> None:
+        self.rtol = rtol
+        self.atol = atol
+        self.note = note
+        self.random: set[str] = set()
+
+    def renamed(self, feed: Results, session: Session) -> Results:
+        """The feed under the session's names: by name, or by position where a name is lost."""
+        known = [{port.name, *port.aliases} & set(feed) for port in session.inputs]
+        if all(known) or len(session.inputs) != len(feed):
+            return feed
+        self.note("input names differ between the files; inputs were matched by position")
+        return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
+
+    def aligned(self, first: Session, second: Session, results: Results) -> Results | None:
+        """The outputs of `second` under the names that `first` has for them: by a name that they
+        share, or else by position; None where they are not as many."""
+        names = [
+            next((p.name for p in second.outputs if _shared(port, p)), "") for port in first.outputs
+        ]
+        if not all(names):
+            if len(first.outputs) != len(results):
+                return None
+            self.note("output names differ between the files; outputs were matched by position")
+            names = list(results)
+        return {p.name: results[name] for p, name in zip(first.outputs, names, strict=True)}
+
+    def differences(
+        self, expected: Results, actual: Results | None
+    ) -> list[tuple[str, Difference]]:
+        """How each output compares with that of the same name."""
+        if actual is None:
+            return [("outputs", Difference(ok=False, problem="are not as many as expected"))]
+        return [
+            (name, compare(value, actual[name], tolerance(value, self.rtol), self.atol))
+            for name, value in expected.items()
+        ]
+
+    def judged(
+        self, first: Session, second: Session, feed: Results, expected: Results, actual: Results
+    ) -> list[tuple[str, Difference]]:
+        """As `differences`; but what is wrong is run again. Outputs in which `first` differs from
+        itself are random. What is right when run again, an engine did wrong the first time."""
+        found = self.differences(expected, self.aligned(first, second, actual))
+        if all(difference.ok for _, difference in found):
+            return found
+        try:
+            *runs, settled = (first.run(feed) for _ in range(_RUNS))
+        except EngineError:
+            return found
+        once_more, later = run_each(second, [self.renamed(feed, second)] * 2)
+        if isinstance(once_more, EngineError) or isinstance(later, EngineError):
+            return found
+        for run in runs:
+            itself = self.differences(settled, run)
+            self.random |= {name for name, difference in itself if not difference.ok}
+        for name, difference in self.differences(once_more, later):
+            if difference.ok and name in self.random:
+                self.note(f"'{name}' is random in the original, and twice the same in the other")
+        again = dict(self.differences(settled, self.aligned(first, second, once_more)))
+        return [(name, self._final(name, once, again.get(name, once))) for name, once in found]
+
+    def _final(self, name: str, once: Difference, again: Difference) -> Difference:
+        """What to report of an output that differs `once`, and `again` in a second run."""
+        if once.ok:
+            return once
+        if name in self.random:
+            self.note(
+                f"'{name}' is random: it has other numbers in each run of the original; only type "
+                "and shape are compared"
+            )
+            return Difference(ok=not once.problem, problem=once.problem, random=True)
+        if not again.ok:
+            return once
+        self.note(
+            f"'{name}' was wrong in the first run with an input and right in the second, which is "
+            "no fault of the conversion but of the engine (OpenVINO's CPU plugin is known to lose "
+            "the output of an If in the first run after another tensor has grown)"
+        )
+        return again
+
+
+def _shared(port: Port, other: Port) -> bool:
+    return bool({port.name, *port.aliases} & {other.name, *other.aliases})
