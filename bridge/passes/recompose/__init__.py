@@ -19,7 +19,7 @@ from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
+from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.uses import Uses
@@ -28,11 +28,12 @@ from bridge.passes.recompose.weights import upright_weights
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
-    "Add": (instance_normalization, layer_normalization, nothing_added),
+    "Add": (instance_normalization, layer_normalization),
     "Cast": (quantize_linear,),
     "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (upright_weights,),
+    "Sub": (nothing_taken,),
     "MVN": (instance_normalization, layer_normalization),
 }
 """Patterns with operators of IR, by the last operator."""
