@@ -406,7 +406,7 @@ case(
 )  # fmt: skip
 
 
-# Nothing added
+# Nothing taken away
 def counted(number: Any) -> Any:
     return ops.bucketize(number, np.array([1], np.float32))
 
@@ -417,11 +417,11 @@ def drawn(most: float) -> Any:
 
 
 COUNT = np.array([3])
-case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
+case("nothing", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
 case(
     "something_at_times",
-    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Add Neg",
-    lambda n: ops.negative(ops.add(n, counted(drawn(2)) * np.array([0]))), COUNT,
+    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Sub Neg",
+    lambda n: ops.negative(ops.subtract(n, counted(drawn(2)) * np.array([0]))), COUNT,
 )  # fmt: skip
 
 

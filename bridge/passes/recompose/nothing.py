@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.passes.recompose.uses import Uses, either_way
+from bridge.passes.recompose.uses import Uses
 
 
-def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x + bucketize(r, bounds), no random number r being as large as a bound, is x."""
-    for value, other in either_way(node):
-        if other.rank is not None and other.rank <= (value.rank or 0) and _is_nothing(other, uses):
-            return value
-    return None
+def nothing_taken(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x - bucketize(r, bounds), no random number r being as large as a bound, is x."""
+    value, other = node.inputs
+    assert value is not None and other is not None
+    fits = other.rank is not None and other.rank <= (value.rank or 0)
+    return value if fits and _is_nothing(other, uses) else None
 
 
 def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -7,8 +7,9 @@ may be at most; both fail. The plugin takes no random number for known, OpenVINO
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I64
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Sliced
+from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import cast, squeeze
@@ -17,15 +18,21 @@ from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
 """Operators whose results are not known before a model runs."""
 
+NUMBERS = {BF16, F16, F32, F64, I32, I64}
+"""Types of which the plugin takes 0 away."""
+
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
-    """The Loop with a trip count that the plugin does not know."""
-    trips = node.trip_count
-    if trips is None or trips.element is None or not all(map(_is_known, node.inputs)):
+    """The Loop with a trip count that is not known, or slices of something that is not."""
+    if not all(map(_is_known, node.inputs)):
         return None
-    nothing = unknown_nothing(b, trips.rank or 0)
+    index = 0 if node.trip_count is not None else _first_sliced(node.body)
+    value = None if index is None else node.inputs[index]
+    if index is None or value is None or value.element not in NUMBERS:
+        return None
+    nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
     draft = Draft.of(node)
-    draft.inputs[0] = b.op("Add", trips, cast(b, nothing, trips.element))
+    draft.inputs[index] = b.op("Sub", value, cast(b, nothing, value.element))
     return draft.build(b)
 
 
@@ -36,6 +43,10 @@ def unknown_nothing(b: Builder, rank: int = 1) -> Value:
         output_type=F32,
     )  # fmt: skip
     return b.op("Bucketize", some if rank else squeeze(b, some, 0), b.constant([1.0]))
+
+
+def _first_sliced(body: Body) -> int | None:
+    return next((port.input for port in body.inputs if isinstance(port, Sliced)), None)
 
 
 def _is_known(value: Value | None) -> bool:
@@ -58,6 +69,7 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
     "and has no memory for that.",
-    cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count",
+    cost="a random number below 1/2, of which a Bucketize makes 0, taken from the trip count or "
+    "from what is sliced",
     run=rewriting("Loop", by=of_something_unknown),
 )
