@@ -16,6 +16,7 @@ from bridge.files import (
     companion,
     format_of,
     holds_constants,
+    is_source,
     keep_sources,
     require_file,
     require_own,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import openvino
     import torch
 
+    from bridge.neutral.builder import Target
     from bridge.neutral.graph import Model
     from bridge.neutral.types import Interval
     from bridge.passes.context import Context
@@ -67,6 +69,11 @@ OutputRanks: TypeAlias = "Mapping[str, int]"
 """Ranks by the output's name."""
 
 
+Stateful: TypeAlias = "bool | Mapping[str, str]"
+"""Which inputs and outputs become variables: the output by the input's name, or True for those that
+are pairs by their names."""
+
+
 _Made = TypeVar("_Made")
 
 
@@ -78,6 +85,8 @@ class ConvertOptions(TypedDict, total=False):
     compress_to_fp16: bool
     keep_branches: bool
     output_ranks: OutputRanks | None
+    stateful: Stateful
+    beam_idx: bool
     quirks: str
     external_data: bool | None
     weights: PathLike | None
@@ -211,7 +220,9 @@ def _opset(model: Model, opset: int | None) -> int:
     from bridge.onnx_format.backend import check_opset
 
     if opset is None:
-        number = max(_own_opset(model), _opset_of_elements(model))
+        number = _own_opset(model)
+        if "com.microsoft" not in model.opsets:  # whose operators hold few bits in bytes
+            number = max(number, _opset_of_elements(model))
         check_opset(number)
         return number
     try:
@@ -220,6 +231,14 @@ def _opset(model: Model, opset: int | None) -> int:
         raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
     check_opset(number)
     return number
+
+
+def _target(kind: str, model: Model, opset: int | None) -> Target:
+    from bridge.neutral.builder import Target
+
+    if kind == "ir":
+        return Target(kind)
+    return Target(kind, _opset(model, opset), frozenset(model.opsets))
 
 
 def _own_opset(model: Model) -> int:
@@ -255,6 +274,8 @@ def convert(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     external_data: bool | None = None,
     weights: PathLike | None = None,
@@ -269,11 +290,15 @@ def convert(
     is ONNX, or an IR that Bridge made of ONNX, else 21). `input_shapes` gives inputs other shapes,
     by name; a dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or None for
     any size. `compress_to_fp16` stores f32 constants as f16 in IR. `keep_branches` never prunes a
-    branch of an If, in IR, with which OpenVINO may then be unable to run the model. `output_ranks`
-    says the rank of outputs, by name, where several are possible; without it, one whose rank data
-    decide is two outputs of the IR, its elements and its shape, of which `unpack` makes it.
-    `quirks` says which faults of engines are worked round: "default", those of the newest releases;
-    "old", also those that only earlier ones have; or "none", for other readers and plugins.
+    branch of an If, in IR, with which OpenVINO may then be unable to run the model; one that
+    contradicts itself is refused. `output_ranks` says the rank of outputs, by name, where several
+    are possible; without it, one whose rank data decide is two outputs of the IR, its elements and
+    its shape, of which `unpack` makes it. `stateful` makes variables of IR (ReadValue, Assign) of
+    states that an ONNX model takes and gives, as the caches of language models are: pairs of input
+    and output by name, or True for those that their names tell; `beam_idx` adds the input that
+    reorders their sequences. `quirks` says which faults of engines are worked round: "default",
+    those of the newest releases; "old", also those that only earlier ones have; or "none", for
+    other readers and plugins.
     `external_data` stores ONNX constants beside the model (None: when they pass 1 GiB). `weights`
     is the `.bin` of an IR source, where it is not beside it. `force` overwrites a `.bin` or `.data`
     that stands where the destination's goes, but beside no model. `limits` raises what a conversion
@@ -285,7 +310,6 @@ def convert(
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
     """
-    from bridge.neutral.builder import Target
     from bridge.passes.context import Context
 
     target = _path(destination, "the destination")
@@ -296,6 +320,8 @@ def convert(
             "compress_to_fp16": compress_to_fp16,
             "keep_branches": keep_branches,
             "output_ranks": output_ranks is not None,
+            "stateful": bool(stateful),
+            "beam_idx": beam_idx,
         }
     else:
         misplaced = {"opset": opset is not None, "external_data": external_data is not None}
@@ -308,7 +334,7 @@ def convert(
         with settled(target):
             require_own(target, [companion(target)], force)
     _check_quirks(quirks)
-    ranks = _ranks(output_ranks)
+    ranks, states = _ranks(output_ranks), _states(stateful, beam_idx)
     report = Report(source=str(source) if isinstance(source, str | os.PathLike) else "")
     debug = debug or DEBUG
 
@@ -316,11 +342,13 @@ def convert(
         model = _loaded(known, weights)
         if ranks and model.format == kind:
             raise UsageError("output_ranks is for converting ONNX to IR; the source is an IR")
+        if states and model.format == kind:
+            raise UsageError("stateful is for converting ONNX to IR; the source is an IR")
         keep_sources(model, Path(report.source) if report.source else target, target)
         _override(model, input_shapes)
         report.notes = list(model.notes)
         context = Context(
-            Target(kind, _opset(model, opset) if kind == "onnx" else 0),
+            _target(kind, model, opset),
             report,
             keep_branches,
             compress_to_fp16,
@@ -328,6 +356,8 @@ def convert(
             debug,
             frozenset(input_shapes or ()),
             ranks,
+            stateful=states,
+            beams=beam_idx,
         )
         return _save(model, target, context, external_data, force, progress or _silent)
 
@@ -364,6 +394,19 @@ def _ranks(given: OutputRanks | None) -> dict[str, int]:
         if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
             raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
     return dict(given or {})
+
+
+def _states(given: Stateful, beams: bool) -> Stateful:
+    if isinstance(given, Mapping):
+        if all(isinstance(name, str) for name in (*given, *given.values())):
+            return dict(given)
+    elif isinstance(given, bool):
+        if beams and not given:
+            raise UsageError("beam_idx is for a stateful model: set stateful too")
+        return given
+    raise UsageError(
+        f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+    )
 
 
 def _silent(step: str) -> None:
@@ -414,12 +457,15 @@ def _save(
         require_unchanged(model.files)
         require_own(target, written, force)
 
+    # What takes the place of its own source could not be made again.
+    lasting = is_source(target, model) or is_source(companion(target), model)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
-        _note_ranges(model, report)
-        with whole(target, data, notes=report.notes, check=check) as (part, part_data):
+        _note_limits(model, report)
+        with whole(target, data, notes=report.notes, check=check, lasting=lasting) as parts:
+            part, part_data = parts
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
         if obsolete:
@@ -430,15 +476,17 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights, notes=report.notes, check=check) as (part, part_weights):
-        write_ir(model, part, part_weights)
+    with whole(target, weights, notes=report.notes, check=check, lasting=lasting) as parts:
+        write_ir(model, *parts)
     report.files = [target, weights]
     return report
 
 
-def _note_ranges(model: Model, report: Report) -> None:
-    """Notes the inputs whose sizes ONNX cannot bound."""
-    from bridge.neutral.types import ANY, Interval
+def _note_limits(model: Model, report: Report) -> None:
+    """Notes the inputs whose sizes ONNX cannot bound, and the outputs that its checker wants to
+    have a rank."""
+    from bridge.neutral.graph import names_of_outputs
+    from bridge.neutral.types import ANY, Interval, TensorType
 
     for value in model.graph.inputs:
         ranges = [dim for dim in value.shape or () if isinstance(dim, Interval) and dim != ANY]
@@ -447,6 +495,17 @@ def _note_ranges(model: Model, report: Report) -> None:
                 f'the input "{value.name}": ONNX has no ranges of sizes, so that '
                 f"{' and '.join(map(str, ranges))} became any size"
             )
+    names = names_of_outputs(model.graph) if model.format != "onnx" else []
+    shapeless = [
+        f'"{name}"'
+        for value, name in zip(model.graph.outputs, names, strict=False)
+        if isinstance(value.type, TensorType) and value.rank is None
+    ]
+    if shapeless:
+        report.notes.append(
+            f"written without a shape, as its rank is not known: the output {', '.join(shapeless)};"
+            " onnxruntime runs such a model, while onnx.checker wants each output to have a shape"
+        )
 
 
 def _holds_constants_of(data: Path, target: Path) -> bool:
@@ -471,7 +530,6 @@ def to_onnx(
 ) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
     of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
-    from bridge.neutral.builder import Target
     from bridge.onnx_format.backend import to_proto
     from bridge.passes.context import Context
     from bridge.pipeline import prepare
@@ -481,9 +539,9 @@ def to_onnx(
     def attempt(opset: int | None) -> onnx.ModelProto:
         model = _loaded(known, weights)
         _override(model, input_shapes)
-        number = _opset(model, opset)
-        prepare(model, Context(Target("onnx", number), Report(), quirks=quirks, debug=DEBUG))
-        proto = to_proto(model, number)
+        target = _target("onnx", model, opset)
+        prepare(model, Context(target, Report(), quirks=quirks, debug=DEBUG))
+        proto = to_proto(model, target.opset)
         require_unchanged(model.files)
         return proto
 
@@ -499,6 +557,8 @@ def to_openvino(
     compress_to_fp16: bool = False,
     keep_branches: bool = False,
     output_ranks: OutputRanks | None = None,
+    stateful: Stateful = False,
+    beam_idx: bool = False,
     quirks: str = "default",
     weights: PathLike | None = None,
     limits: GivenLimits = None,
@@ -520,6 +580,8 @@ def to_openvino(
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
             output_ranks=output_ranks,
+            stateful=stateful,
+            beam_idx=beam_idx,
             quirks=quirks,
             weights=weights,
             limits=limits,

@@ -89,15 +89,21 @@ def holds_constants(path: Path, model: Model) -> bool:
     """Whether constants of the model are in the file at `path`."""
     from bridge.neutral.tensor import FileRange
 
+    if not is_source(path, model):
+        return False
+    place = stamp_of(path)[:2]
+    constants = (n.attributes["value"].source for n in model.graph.walk() if n.op == "Constant")
+    paths = {source.path for source in constants if isinstance(source, FileRange)}
+    return any(model.files[file][:2] == place for file in paths if file in model.files)
+
+
+def is_source(path: Path, model: Model) -> bool:
+    """Whether the model was read from the file at `path`."""
     try:
         place = stamp_of(path)[:2]
     except OSError:
         return False
-    if not any(stamp[:2] == place for stamp in model.files.values()):
-        return False
-    constants = (n.attributes["value"].source for n in model.graph.walk() if n.op == "Constant")
-    paths = {source.path for source in constants if isinstance(source, FileRange)}
-    return any(model.files[file][:2] == place for file in paths if file in model.files)
+    return any(stamp[:2] == place for stamp in model.files.values())
 
 
 def require_own(target: Path, written: Sequence[Path], force: bool) -> None:

@@ -47,6 +47,11 @@ def _compresses(model: Model, context: Context) -> bool:
     return context.compress_to_fp16
 
 
+def _is_stateful(model: Model, context: Context) -> bool:
+    """Whether inputs and outputs become variables."""
+    return bool(context.stateful)
+
+
 def _has_parts(model: Model, context: Context) -> bool:
     """Whether some value is held as several tensors in IR: a sequence, an optional, or a tensor
     whose rank data decide."""
@@ -85,6 +90,7 @@ class Pass:
 
 TO_IR = (
     Pass("passes.state.restore_state"),
+    Pass("passes.stateful.make_stateful", _is_stateful),
     Pass("passes.boundary.defaults_to_constants", _always),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
@@ -108,12 +114,12 @@ TO_IR = (
 
 TO_ONNX = (
     Pass("passes.boundary.require_declared_types"),
+    Pass("passes.stateful.restore_pairs"),
     Pass("passes.state.lower_state"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
     Pass("passes.maps.restore_maps"),
     Pass("passes.trip_counts.never_end"),
-    Pass("passes.dequantize.restore_dequantization"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.recompose.recompose_ir"),

@@ -21,7 +21,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -44,15 +44,20 @@ _moving = threading.Lock()
 
 @contextmanager
 def whole(
-    *targets: Path, notes: list[str], check: Callable[[Sequence[Path]], None] = lambda parts: None
+    *targets: Path,
+    notes: list[str],
+    check: Callable[[Sequence[Path]], None] = lambda parts: None,
+    lasting: bool = False,
 ) -> Iterator[list[Path]]:
     """Temporary paths for the targets, which take their places when the block ends well; the first
     target is the file that names the others. A path at which the block wrote nothing is left out.
 
     A target that is a link stays one: the file that it leads to is replaced. A new file has the
     permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
-    the targets that will be written at the last moment before, and raises to prevent it. What the
-    system refuses (no permission, no space left) is a UsageError.
+    the targets that will be written at the last moment before, and raises to prevent it. `lasting`
+    has the new files on the disk before they replace others, for a power failure: it costs what the
+    disk takes, and is for what could not be made again. What the system refuses (no permission, no
+    space left) is a UsageError.
     """
     try:
         files = [target.resolve() for target in targets]
@@ -68,11 +73,15 @@ def whole(
             ]
             yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
+            if lasting:
+                _sync(parts[i] for i in wrote)
             with _undisturbed(), _moving, ExitStack() as locks:
                 for parent in sorted(folders):
                     locks.enter_context(_locked(parent))
                 check([targets[i] for i in wrote])
                 _put_in_place([(homes[i], parts[i].name, files[i]) for i in wrote], notes)
+            if lasting:
+                _sync(folders)
     except OSError as error:
         raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
 
@@ -136,7 +145,11 @@ def abandon() -> None:
     where that takes longer."""
     if _moving.acquire(timeout=0.2):
         for folder in list(_folders):
-            shutil.rmtree(folder, ignore_errors=True)
+            # Under another name, nothing more is written into it meanwhile.
+            doomed = folder.with_suffix(".done")
+            with suppress(OSError):
+                folder.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
 
 
 def _put_in_place(moves: Sequence[tuple[_Folder, str, Path]], notes: list[str]) -> None:
@@ -171,6 +184,18 @@ def _put_in_place(moves: Sequence[tuple[_Folder, str, Path]], notes: list[str]) 
         for old, target in reversed(moved):
             os.replace(old, target)
         raise
+
+
+def _sync(paths: Iterable[Path]) -> None:
+    """Has the system write files, or the names in directories, to the disk."""
+    for path in paths:
+        if path.is_dir() and os.name != "posix":
+            continue  # Windows opens no directories
+        opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:

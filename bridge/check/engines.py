@@ -22,6 +22,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from bridge.errors import BridgeError
+from bridge.perils import call_of
 
 Source = str | Path | onnx.ModelProto
 
@@ -58,6 +59,16 @@ class Session(Protocol):
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run once; returns every output by name, in the order of `outputs`."""
+
+
+class StatefulSession(Session, Protocol):
+    """A session whose model has variables."""
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The outputs, as `run` gives them, and what each variable holds afterwards, where those
+        of `states`, by their ids, held that before. Raises EngineError."""
 
 
 def run_each(
@@ -152,9 +163,12 @@ class OnnxRuntime:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
         try:
-            session = self._module.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
-            )
+            with call_of(self.name, EngineError):
+                session = self._module.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
+        except EngineError:
+            raise
         except Exception as error:
             kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {_message(error)}") from error
@@ -231,14 +245,16 @@ class _OnnxRuntimeSession:
         names = [port.name for port in self.outputs]
         options = self._module.RunOptions()
         options.log_severity_level = 4
+        plain = all(port.kind == "tensor" for port in self.outputs) and all(
+            isinstance(value, self._module.OrtValue) for value in values.values()
+        )
+        run = self._session.run_with_ort_values if plain else self._session.run
         try:
             _watch.begin(options, self._seconds)
-            if all(port.kind == "tensor" for port in self.outputs) and all(
-                isinstance(value, self._module.OrtValue) for value in values.values()
-            ):
-                results = self._session.run_with_ort_values(names, values, options)
-            else:
-                results = self._session.run(names, values, options)
+            with call_of(OnnxRuntime.name, EngineError):
+                results = run(names, values, options)
+        except EngineError:
+            raise
         except Exception as error:
             raise EngineError(f"onnxruntime: {_message(error)}") from error
         finally:
@@ -403,7 +419,10 @@ class OpenVino:
                 if isinstance(source, onnx.ModelProto)
                 else self._core.read_model(str(source))
             )
-            compiled = self._core.compile_model(model, "CPU", self._config)
+            with call_of(self.name, EngineError):
+                compiled = self._core.compile_model(model, "CPU", self._config)
+        except EngineError:
+            raise
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
         return _OpenVinoSession(self._module, model, compiled)
@@ -418,16 +437,26 @@ class _OpenVinoSession:
         self.outputs = _openvino_ports(model.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        return self.run_from({}, feeds)[0]
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         try:
             self._request.reset_state()  # every run is a first call
+            variables = {one.name: one for one in self._request.query_state()}
+            for name, value in states.items():
+                variables[name].state = self._tensor(Port(name, value.dtype, None), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
-            self._request.infer()
-            return {
+            with call_of(OpenVino.name, EngineError):
+                self._request.infer()
+            results = {
                 port.name: self._array(self._request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
+            return results, {name: self._array(variables[name].state) for name in states}
         except EngineError:
             raise
         except Exception as error:

@@ -22,7 +22,8 @@ from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
-from bridge.neutral.types import TensorType, low
+from bridge.neutral.types import TensorType, innermost, low
+from bridge.vocabulary import operator
 
 Probes = Callable[[IfSite], tuple[Probe, Session] | None]
 """Gives the probe of an If, loaded; None where there is none, or no engine takes it."""
@@ -37,6 +38,7 @@ _PATIENCE = 200  # runs without anything new after which chance is given up
 _SEEDS = 6  # of inputs that lead to a branch
 _ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
 _EMPTY = 4  # dimensions that are tried with a size of 0
+_USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
 
@@ -109,12 +111,45 @@ class _Search:
         self.wanted = {(site.index, branch) for site in sites for branch in (True, False)}
 
     def draw(self) -> None:
-        """The first inputs, as the seed has them."""
+        """The first inputs: small ones, or such as networks are made for, where small ones do not
+        fit or windows slide over them."""
+        ways = [self._draw_small, self._draw_usual]
+        if any(_slides(node.op) for node in self.model.graph.nodes):
+            ways.reverse()
+        for way in ways:
+            if not self.result.feeds:
+                way()
+
+    def _draw_small(self) -> None:
+        """As the seed has them."""
         for attempt in range(min(self.samples, self.budget)):
             recipe = replace(self.base, seed=self.base.seed + attempt)
             feeds = self.inputs.make(recipe)
             self.largest = max(self.largest, 4 * _size(list(feeds.values())))
             self._run(recipe, feeds)
+
+    def _draw_usual(self) -> None:
+        """Of the first usual size that the model takes, in each open dimension but the first of an
+        input, which is how many there are of them."""
+        shapes = [innermost(value.type).shape or () for value in self.inputs.values]
+        batches = {shape[0] for shape in shapes if shape}
+        keys = [
+            key
+            for value in self.inputs.values
+            for key, dim in open_sizes(value).items()
+            if (dim if isinstance(dim, str) else None) not in batches and key != f"{value.name}.0"
+        ]
+        for size in _USUAL_SIZES if keys else ():
+            recipe = replace(self.base, sizes=dict.fromkeys(keys, size) | dict(self.base.sizes))
+            try:
+                if self._over() or self._run(recipe, self._feeds(recipe)) is None:
+                    break
+            except UsageError:  # too large
+                continue
+        for recipe in self.result.recipes[:1]:
+            for more in range(1, self.samples):
+                again = replace(recipe, seed=recipe.seed + more)
+                self._run(again, self._feeds(again))
 
     def aim(self, probes: Probes) -> None:
         """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
@@ -287,6 +322,12 @@ class _Search:
         if time.monotonic() > self.end:
             self.result.cut_short = True
         return self.result.cut_short
+
+
+def _slides(op: str) -> bool:
+    """Whether an operator slides a window over its input."""
+    row = operator(op)
+    return row is not None and "strides" in row.attributes
 
 
 def _size(value: Any) -> int:

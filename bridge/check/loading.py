@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import bridge
 from bridge.boundary import Boundary
@@ -17,11 +18,15 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
     Session,
+    StatefulSession,
 )
 from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
+from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
+from bridge.passes.stateful import KEY as STATEFUL
+from bridge.passes.stateful import Record
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 
@@ -51,7 +56,8 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
     openvino = _engine(OpenVino)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
-    if is_too_large(model):
+    pairs = model.metadata.get(STATEFUL)
+    if is_too_large(model) and pairs is None:
         session = parts = PartsSession(model, openvino.load)
         said += f", in {parts.count} parts"
     else:
@@ -62,6 +68,8 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
             replace(port, name=name or port.name, aliases=port.aliases | {port.name})
             for port, name in named
         )
+    if pairs is not None:
+        session = PairsSession(cast(StatefulSession, session), model, Record.loads(pairs))
     boundary = Boundary.of(model)
     if boundary:
         session = PackedSession(session, boundary)

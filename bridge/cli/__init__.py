@@ -22,8 +22,9 @@ from bridge.cli.convert import convert
 from bridge.cli.inspect import inspect
 from bridge.cli.ops import ops
 from bridge.cli.output import report_defect, report_error
-from bridge.cli.stopping import end_on_signals
+from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError
+from bridge.perils import outlive
 
 app = typer.Typer(
     help="Convert models between ONNX and OpenVINO IR, conditional subgraphs included.",
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     _open_streams()
+    if arguments is None and hasattr(os, "fork") and ("--check" in given or given[:1] == ["check"]):
+        outlive()
     end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
@@ -78,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Typer's own code for a closed pipe is 1.
         if isinstance(exit.__context__, BrokenPipeError):
             sys.exit(141)
+        leave(exit.code)
         raise
     except BridgeError as error:
         report_error(error, debug)

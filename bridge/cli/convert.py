@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bridge.cli.options import Limit, Quiet, given_limits, input_shapes, output_ranks
+from bridge.cli.options import Limit, Quiet, given_limits, input_shapes, output_ranks, states
 from bridge.cli.output import echo, progress, size_of
 
 
@@ -48,7 +48,7 @@ def convert(
         typer.Option(
             "--keep-branches",
             help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
-            "model, as it refuses branches that contradict themselves.",
+            "model. A branch that contradicts itself is refused.",
         ),
     ] = False,
     output_rank: Annotated[
@@ -59,6 +59,30 @@ def convert(
             "Without it, an output whose rank data decide becomes NAME.data and NAME.shape.",
         ),
     ] = None,
+    stateful: Annotated[
+        bool,
+        typer.Option(
+            "--stateful",
+            help="Make variables of the inputs and outputs that are a state between calls by their "
+            "names, as past_key_values.0.key and present.0.key are (IR only): what OpenVINO GenAI "
+            "runs.",
+        ),
+    ] = False,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT=OUTPUT",
+            help="Make a variable of this input and output (IR only); may be repeated.",
+        ),
+    ] = None,
+    beam_idx: Annotated[
+        bool,
+        typer.Option(
+            "--beam-idx",
+            help="Give a stateful model the input beam_idx, which reorders the sequences of its "
+            "variables before a call (IR only); OpenVINO GenAI wants it.",
+        ),
+    ] = False,
     quirks: Annotated[
         str,
         typer.Option(
@@ -111,6 +135,7 @@ def convert(
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx model.xml --check
+      bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
     """
     import bridge
@@ -129,6 +154,8 @@ def convert(
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
             output_ranks=output_ranks(output_rank),
+            stateful=states(state, stateful),
+            beam_idx=beam_idx,
             quirks=quirks,
             external_data=external_data,
             weights=weights,

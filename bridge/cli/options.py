@@ -72,6 +72,20 @@ def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
     return ranks or None
 
 
+def states(texts: Sequence[str] | None, by_name: bool) -> bool | dict[str, str]:
+    """Outputs by input name, from texts like `past=present`; without, whether those are meant that
+    their names tell. Raises UsageError for other texts."""
+    pairs: dict[str, str] = {}
+    for text in texts or ():
+        before, _, after = text.partition("=")
+        if not before or not after:
+            raise UsageError(f"--state {text}: is not INPUT=OUTPUT; write for example past=present")
+        if before in pairs:
+            raise UsageError(f'--state {text}: "{before}" is given twice')
+        pairs[before] = after
+    return pairs or by_name
+
+
 def parse_dimension(dim: str, option: str) -> Any:
     """A size, a symbol or an Interval, from texts like `3`, `h`, `?` and `2..8`. Raises UsageError
     for other texts, which names the `option`."""

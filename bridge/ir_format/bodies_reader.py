@@ -108,7 +108,7 @@ def read_loop(
             uses.append((entry.layer, Condition()))
         if entry.port >= 0 and numbers[entry.port] not in repeats:
             uses.append((entry.layer, _output_port(entry, place[numbers[entry.port]], where)))
-    known = {id for id, use in uses if not isinstance(use, Stacked)}
+    known = {id for id, use in uses if isinstance(use, Yield)}
     uses += [(id, Yield(None)) for id in dict.fromkeys(maps.back_edges.values()) if id not in known]
     uses = _in_result_order(layer, uses, where)
     places = _places(uses)
@@ -158,10 +158,9 @@ def _require_axis(port: InputPort, rank: int | None, where: str) -> None:
 
 
 def _boolean(builder: Builder, condition: Value) -> Value:
-    """A condition; IR lets it be an integer, too."""
-    element = condition.element
-    whole = element is not None and element.is_integer
-    return builder.op("Cast", condition, to=BOOL) if whole else condition
+    """A condition; IR lets it be a number, too."""
+    known = condition.element in (None, BOOL)
+    return condition if known else builder.op("Cast", condition, to=BOOL)
 
 
 def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
@@ -323,11 +322,11 @@ def _enter_body(
             values[layer.id] = builder.tensor(constant, value.names, layer.given)
             continue
         body.add_entry(value, port)
-        values[layer.id] = _enter(builder, node, value, port)
+        values[layer.id] = _enter(builder, node, value, port, f"{where} / {layer}")
     return values
 
 
-def _enter(builder: Builder, node: Node, value: Value, port: InputPort) -> Value:
+def _enter(builder: Builder, node: Node, value: Value, port: InputPort, where: str) -> Value:
     """Sets the type of a body input; the value that the body's layers see."""
     declared = value.declared
     enter(node, value, port)
@@ -338,6 +337,8 @@ def _enter(builder: Builder, node: Node, value: Value, port: InputPort) -> Value
     if not isinstance(port, Iteration) or not isinstance(declared, TensorType):
         return value
     # IR lets the number of the iteration be i32 and 1-D.
+    if declared.rank is not None and declared.rank > 1:
+        raise InvalidModelError(f"{where}: the number of an iteration is not {declared}")
     value.declared = value.type = TensorType(I64, ())
     seen = value
     if declared.element is not None and declared.element is not I64:

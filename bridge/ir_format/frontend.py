@@ -283,7 +283,9 @@ def _attributes(
                     raise InvalidModelError(f"{where} / {layer}: lacks the attribute {name}")
                 continue
             try:
-                attributes[name] = parse(text, spelled.type)
+                value = parse(text, spelled.type)
+                if value != () or spelled.default is not None or len(spelled.names) > 1:
+                    attributes[name] = value
             except ValueError as error:
                 raise InvalidModelError(f"{where} / {layer}: {name}: {error}") from None
     return attributes, further

@@ -9,7 +9,7 @@ that are made for one node are numbered. What the model itself calls so is `name
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -139,11 +139,32 @@ def _of(found: Any, right: Any) -> dict[str, Any]:
 
 
 def _notes(found: Any) -> dict[str, Any]:
-    """Notes by the name of what they are of."""
+    """Notes by the path of what they are of."""
     return {
-        name: {
-            **_of({"doc_string": note.get("doc_string")}, _text),
-            "metadata_props": _of(note.get("metadata_props"), _text),
-        }
-        for name, note in _of(found, lambda note: isinstance(note, dict)).items()
+        path: {key: note[key] for key, is_right in _RIGHT.items() if is_right(note.get(key))}
+        for path, note in _of(found, lambda note: isinstance(note, dict)).items()
     }
+
+
+def _texts_by_key(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+def _numbers_by_key(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+def _dims(value: object) -> bool:
+    return isinstance(value, list) and all(
+        dim is None or isinstance(dim, str) or (_is_number(dim) and dim >= 0) for dim in value
+    )
+
+
+_RIGHT: Mapping[str, Callable[[Any], bool]] = {
+    "doc_string": _text,
+    "metadata_props": _texts_by_key,
+    "hints": _numbers_by_key,
+    "shape": _dims,
+    "value_info": _dims,
+}
+"""What the entries of a note are."""

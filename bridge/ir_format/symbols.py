@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.neutral.types import with_symbols
 from bridge.records import read_record
 
 KEY = "symbols"
@@ -41,12 +41,5 @@ def load(metadata: dict[str, str]) -> dict[str, list[str | None]]:
 def restore(value: Value, name: str, symbols: dict[str, list[str | None]]) -> None:
     """Gives the dimensions that are still open the names they had; somebody may have fixed or
     bounded some since."""
-    names = symbols.get(name)
-    if names is None or not isinstance(value.type, TensorType) or value.rank != len(names):
-        return
-    shape = tuple(map(_named, value.type.shape or (), names))
-    value.type = TensorType(value.type.element, shape)
-
-
-def _named(dim: Dim, name: str | None) -> Dim:
-    return name if name and dim == ANY else dim
+    if name in symbols:
+        value.type = with_symbols(value.type, symbols[name])

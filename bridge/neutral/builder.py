@@ -22,10 +22,12 @@ integers = known_integers
 
 @dataclass(frozen=True)
 class Target:
-    """What a graph is rewritten for: a format, and for ONNX the operator set."""
+    """What a graph is rewritten for: a format, and for ONNX the operator set and the other domains
+    whose operators may be used, since the model was of them before."""
 
     format: str
     opset: int = 0
+    domains: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"ONNX (operator set {self.opset})" if self.format == "onnx" else "OpenVINO IR"

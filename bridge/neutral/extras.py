@@ -33,15 +33,20 @@ class EdgeExtras(NodeExtras, total=False):
 
 
 class Note(TypedDict, total=False):
-    """What a part of an ONNX model says beyond the computation."""
+    """What a part of an ONNX model says beyond the computation. `hints` are attributes that say how
+    an engine computes a node. `shape` is what it declares of a
+    value at the boundary of a graph, `value_info` of one within: sizes, names, None for neither."""
 
     doc_string: str
     metadata_props: dict[str, str]
+    hints: dict[str, int]
+    shape: list[int | str | None]
+    value_info: list[int | str | None]
 
 
 class OnnxExtras(TypedDict, total=False):
-    """Of an ONNX model. `notes` are those of its inputs and outputs by name, and that of the graph
-    itself under ""."""
+    """Of an ONNX model. `notes` are those of its graphs, values and nodes by path (see
+    `bridge.onnx_format.notes`)."""
 
     producer_name: str
     producer_version: str

@@ -28,10 +28,10 @@ class Port:
     """One sequence, optional or tensor of open rank. `kind`: "ragged" (`.data` and `.shapes`),
     "elements" (`.0` to `.count-1`), "tensor" (an optional tensor, under its own name) or "open" (a
     tensor whose rank is known at run time alone: `.data`, its elements in their order, and
-    `.shape`). `element` is the element type's name, `shape` that of a tensor or of each element:
-    sizes, symbols, and None for any size; None as a whole where ranks differ. Where the elements of
-    a ragged sequence differ in rank (`mixed`), it is as long as the longest, and the rows of
-    `.shapes` of the others end in -1s."""
+    `.shape`). `element` is the element type's name, `shape` that of a tensor or of each element,
+    or what an ONNX model declared of one of open rank: sizes, symbols, and None for any size; None
+    as a whole where ranks differ. Where the elements of a ragged sequence differ in rank (`mixed`),
+    it is as long as the longest, and the rows of `.shapes` of the others end in -1s."""
 
     kind: str
     element: str

@@ -286,6 +286,17 @@ def meet_shape(a: Shape, b: Shape) -> Shape:
     return tuple(meet_dim(x, y) for x, y in zip(a, b, strict=True))
 
 
+def with_symbols(kind: Type, symbols: Sequence[str | None]) -> Type:
+    """The type, each dimension of any size under its symbol, if it has one; where `symbols` are of
+    another rank, as it is."""
+    if not isinstance(kind, TensorType) or kind.shape is None or kind.rank != len(symbols):
+        return kind
+    dims = zip(kind.shape, symbols, strict=True)
+    return TensorType(
+        kind.element, tuple(symbol if symbol and dim == ANY else dim for dim, symbol in dims)
+    )
+
+
 def meet(a: Type, b: Type) -> Type:
     """What is known of a value of which both `a` and `b` hold. A contradiction keeps `a`."""
     if a is b or b == UNKNOWN:

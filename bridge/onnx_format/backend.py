@@ -20,6 +20,7 @@ from bridge.onnx_format.attributes import write_attribute
 from bridge.onnx_format.loops import write_loop
 from bridge.onnx_format.names import Names, unique_node_names
 from bridge.onnx_format.node import write_node
+from bridge.onnx_format.notes import NODE, as_declared, within, write_hints, write_note
 from bridge.onnx_format.signature import leave_out_defaults, signature
 from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
@@ -101,6 +102,8 @@ class Writer:
         self.stream = stream
         self.streamed: list[tuple[str, Tensor]] = []
         self.where: list[str] = []
+        self.notes: Mapping[str, Note] = model.extras.get("onnx", {}).get("notes", {})
+        self.path = ""
 
     def model(self) -> onnx.ModelProto:
         """The ModelProto."""
@@ -118,10 +121,10 @@ class Writer:
         self._graph(graph, proto.graph, None)
         for name, tensor in shared:
             self._initializer(proto.graph, name, tensor)
-        _write_notes(info.get("notes", {}), proto.graph)
         proto.opset_import.add(domain="", version=self.target.opset)
-        for domain in sorted(self.domains):
-            proto.opset_import.add(domain=domain, version=self.domains[domain])
+        domains = {**self.source.opsets, **self.domains}
+        for domain in sorted(domains):
+            proto.opset_import.add(domain=domain, version=domains[domain])
         proto.ir_version = onnx.helper.find_min_ir_version_for(
             [*proto.opset_import], ignore_unknown=True
         )
@@ -188,20 +191,34 @@ class Writer:
         for node in graph.nodes:
             if node.op != "Constant":
                 self.node(node, proto.node.add(), node_names.get(node, ""))
-                if node.bodies or operator(node.op) is None:
-                    self._value_info(node, graph, proto)
+                self._value_info(node, graph, proto)
+        write_note(self.notes, self.path, proto)
         if body is None:
             self._boundary(graph, proto)
         return given
 
     def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the types of a node's outputs: of bodies and unknown operators nothing else says
-        them."""
-        for value in node.outputs:
-            type = onnx.TypeProto()
-            write_type(value.type, type)
-            if type.WhichOneof("value") and value not in graph.outputs:
-                proto.value_info.add(name=self.names.of[value], type=type)
+        """Writes the types of a node's outputs where the source did: and of bodies and unknown
+        operators, of which nothing else says them."""
+        needed = bool(node.bodies) or operator(node.op) is None
+        values = node.outputs if needed or self.notes else ()
+        by_name = {self.names.of[v]: v for v in values if v not in graph.outputs}
+        for name in proto.node[-1].output if by_name else ():
+            asked = needed or "value_info" in self.notes.get(within(self.path, name), {})
+            info = self.info(name, by_name[name]) if asked and name in by_name else None
+            if info is not None and info.type.WhichOneof("value"):
+                proto.value_info.append(info)
+
+    def info(self, name: str, value: Value) -> onnx.ValueInfoProto:
+        """The type of a value, with what the source said of it."""
+        info = onnx.ValueInfoProto(name=name)
+        if not self.notes:
+            write_type(value.type, info.type)
+            return info
+        path = within(self.path, name)
+        write_type(as_declared(value.type, self.notes.get(path, {})), info.type)
+        write_note(self.notes, path, info)
+        return info
 
     def initializers(self, graph: Graph, proto: onnx.GraphProto) -> None:
         """Writes the constants of a graph that something in it uses: in the order of the file
@@ -216,12 +233,11 @@ class Writer:
 
     def _boundary(self, graph: Graph, proto: onnx.GraphProto) -> None:
         for value in graph.inputs:
-            info = proto.input.add()
-            info.name = self.names.of[value]
-            write_type(value.type, info.type)
+            name = self.names.of[value]
+            proto.input.append(self.info(name, value))
             tensor = self.source.defaults.get(value)
             if tensor is not None:
-                self._initializer(proto, info.name, tensor)
+                self._initializer(proto, name, tensor)
         seen: set[str] = set()
         for index, value in enumerate(graph.outputs):
             wish = graph.output_names[index] if index < len(graph.output_names) else ""
@@ -232,9 +248,7 @@ class Writer:
             if renamed or hoisted or name in seen:
                 name = self.identity(value, proto, wish or f"output_{index}")
             seen.add(name)
-            info = proto.output.add()
-            info.name = name
-            write_type(value.type, info.type)
+            proto.output.append(self.info(name, value))
         self.initializers(graph, proto)
 
     def identity(self, value: Value, proto: onnx.GraphProto, wish: str) -> str:
@@ -261,7 +275,8 @@ class Writer:
 
     def node(self, node: Node, proto: onnx.NodeProto, name: str) -> None:
         """Writes one node."""
-        proto.name = name
+        if name:
+            proto.name = name
         if node.op == "If":
             self._if(node, proto)
         elif node.op == "Loop":
@@ -273,6 +288,10 @@ class Writer:
             proto.doc_string = extras["doc_string"]
         for key, text in extras.get("metadata_props", {}).items():
             proto.metadata_props.add(key=key, value=text)
+        if self.notes and proto.output:
+            place = within(self.path, proto.output[0], NODE)
+            write_note(self.notes, place, proto)
+            write_hints(self.notes, place, proto)
 
     def _plain(self, node: Node, proto: onnx.NodeProto) -> None:
         spelling, why = choose(node, self.target)
@@ -286,7 +305,7 @@ class Writer:
                     written = self.domains.get(spelling.domain, 0)
                     known = max(int(spelling.version), written, known)
                 self.domains[spelling.domain] = known
-        elif self.source.format == "onnx" and "::" in node.op:
+        elif self._is_known(node):
             self._unknown(node, proto)
         else:
             path = " / ".join([*self.where, repr(node)])
@@ -318,6 +337,11 @@ class Writer:
                 taken.update(body.graph.outputs)
         return taken
 
+    def _is_known(self, node: Node) -> bool:
+        """Whether an operator that the vocabulary lacks is one that the model may have."""
+        domain, separator, _ = node.op.partition("::")
+        return bool(separator) and (self.source.format == "onnx" or domain in self.source.opsets)
+
     def _unknown(self, node: Node, proto: onnx.NodeProto) -> None:
         """An ONNX operator that the vocabulary lacks, written as it was read."""
         domain, _, proto.op_type = node.op.partition("::")
@@ -341,7 +365,7 @@ class Writer:
             for value, port in body.exits():
                 assert isinstance(port, Yield) and port.output is not None
                 order[port.output] = value
-            self.body(node, body, attribute.g, order, [])
+            self.body(node, body, attribute.g, order, [], (proto.output[0], key))
 
     def body(
         self,
@@ -350,10 +374,14 @@ class Writer:
         proto: onnx.GraphProto,
         outputs: list[Value],
         inputs: list[Value],
+        place: tuple[str, str],
     ) -> None:
         """Writes a body with `outputs` in this order; `inputs` are those it is given by the node,
-        all others are captures."""
+        all others are captures. Its `place` is the node's first output, and the attribute."""
         self.where.append(f"{node!r}")
+        outside = self.path
+        if self.notes:
+            self.path = within(outside, *place)
         for port in body.inputs:
             if isinstance(port, Invariant):
                 outer = node.inputs[port.input]
@@ -365,9 +393,7 @@ class Writer:
         for value in inputs:
             if value not in self.names.of:
                 given.append(self.names.give(value, value.name or "input"))
-            info = proto.input.add()
-            info.name = self.names.of[value]
-            write_type(value.type, info.type)
+            proto.input.append(self.info(self.names.of[value], value))
         given += self._graph(body.graph, proto, body)
         own = {v for n in body.graph.nodes if n.op != "Constant" for v in n.outputs}
         seen: set[Value] = set()
@@ -378,23 +404,11 @@ class Writer:
             else:
                 name = self.identity(value, proto, self._copied(value, f"output_{index}"))
                 given.append(name)
-            info = proto.output.add()
-            info.name = name
-            write_type(value.type, info.type)
+            proto.output.append(self.info(name, value))
         self.initializers(body.graph, proto)
         self.names.leave(given)
         self.where.pop()
-
-
-def _write_notes(notes: Mapping[str, Note], graph: onnx.GraphProto) -> None:
-    """Writes what the source said of the graph, its inputs and outputs beside the computation."""
-    parts = [("", graph), *((info.name, info) for info in (*graph.input, *graph.output))]
-    for name, part in parts:
-        note = notes.get(name, {})
-        if note.get("doc_string"):
-            part.doc_string = note["doc_string"]
-        for key, text in note.get("metadata_props", {}).items():
-            part.metadata_props.add(key=key, value=text)
+        self.path = outside
 
 
 def check_opset(opset: int) -> None:

@@ -14,7 +14,7 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
-from bridge.neutral.extras import NodeExtras, Note
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
@@ -24,6 +24,7 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.notes import gather
 from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
@@ -138,7 +139,7 @@ class Reader:
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
         known: Any = {key: found for key in told if (found := getattr(proto, key))}
-        known["notes"] = _notes(proto.graph)
+        known["notes"] = gather(proto.graph)
         model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)
@@ -356,19 +357,6 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     if first.element is STRING:
         return np.array_equal(first.array(), second.array())
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
-
-
-def _notes(graph: onnx.GraphProto) -> dict[str, Note]:
-    """What a graph, its inputs and outputs say beyond the computation, by name ("": the graph)."""
-    parts = [("", graph), *((info.name, info) for info in (*graph.input, *graph.output))]
-    return {
-        name: {
-            "doc_string": part.doc_string,
-            "metadata_props": {entry.key: entry.value for entry in part.metadata_props},
-        }
-        for name, part in parts
-        if part.doc_string or part.metadata_props
-    }
 
 
 def _holds_graph(proto: onnx.NodeProto) -> bool:

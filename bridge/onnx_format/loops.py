@@ -67,7 +67,8 @@ def _write_scan(
     inputs = [*initial, *(node.inputs[port.input] for _, port in sliced)]
     proto.input.extend(writer.name_of(v) for v in inputs if v is not None)
     states = [v for v, p in body.entries() if isinstance(p, Carried)]
-    writer.body(node, body, graph, outputs, [*states, *(value for value, _ in sliced)])
+    given = [*states, *(value for value, _ in sliced)]
+    writer.body(node, body, graph, outputs, given, (proto.output[0], "body"))
     write_attribute(proto, "num_scan_inputs", len(sliced), "int")
     for key, ports in (("input", [p for _, p in sliced]), ("output", stacked)):
         if any(p.axis for p in ports):
@@ -93,8 +94,8 @@ def _write_plain_loop(
         for p in body.outputs
         if isinstance(p, Stacked)
     )
-    given = [node.input(0), node.input(1), *initial]
-    proto.input.extend("" if v is None else writer.name_of(v) for v in given)
+    heads = [node.input(0), node.input(1), *initial]
+    proto.input.extend("" if v is None else writer.name_of(v) for v in heads)
     iteration: Value | None = None
     condition: Value | None = None
     states = []
@@ -116,4 +117,5 @@ def _write_plain_loop(
         if isinstance(p, Condition)
     ]  # fmt: skip
     again = conditions[0] if conditions else condition
-    writer.body(node, body, graph, [again, *outputs], [iteration, condition, *states])
+    given = [iteration, condition, *states]
+    writer.body(node, body, graph, [again, *outputs], given, (proto.output[0], "body"))

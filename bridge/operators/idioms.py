@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, format_shape, size_of
 from bridge.operators import Refused
 
@@ -34,13 +34,25 @@ def channels_last(b: Builder, x: Value, rank: int) -> Value:
 
 
 def unsqueeze(b: Builder, x: Value, *axes: int) -> Value:
-    """`x` with new axes of size 1 at `axes`."""
-    return b.op("Unsqueeze", x, b.constant(list(axes)))
+    """`x` with new axes of size 1 at `axes`. A constant stays one, with the same bytes."""
+    tensor = x.constant
+    if tensor is None:
+        return b.op("Unsqueeze", x, b.constant(list(axes)))
+    new = {axis % (len(tensor.shape) + len(axes)) for axis in axes}
+    old = iter(tensor.shape)
+    wide = range(len(tensor.shape) + len(axes))
+    dims = tuple(1 if axis in new else next(old) for axis in wide)
+    return of_shape(b, x, dims)
 
 
 def squeeze(b: Builder, x: Value, *axes: int) -> Value:
-    """`x` without `axes`, which have size 1."""
-    return b.op("Squeeze", x, b.constant(list(axes)))
+    """`x` without `axes`, which have size 1. A constant stays one, with the same bytes."""
+    tensor = x.constant
+    gone = () if tensor is None else {axis % len(tensor.shape) for axis in axes}
+    if tensor is None or any(tensor.shape[axis] != 1 for axis in gone):
+        return b.op("Squeeze", x, b.constant(list(axes)))
+    dims = tuple(dim for axis, dim in enumerate(tensor.shape) if axis not in gone)
+    return of_shape(b, x, dims)
 
 
 def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
@@ -49,14 +61,24 @@ def reshape(b: Builder, x: Value, *dims: int | Value) -> Value:
     numbers = [dim for dim in dims if isinstance(dim, int)]
     if tensor is not None and tensor.size and len(numbers) == len(dims) and 0 not in numbers:
         known = size_of([n for n in numbers if n > 0])
-        return b.tensor(
-            Tensor(
-                tensor.element,
-                tuple(n if n > 0 else tensor.size // known for n in numbers),
-                tensor.source,
-            )
-        )
+        return of_shape(b, x, tuple(n if n > 0 else tensor.size // known for n in numbers))
     return b.op("Reshape", x, shape(b, *dims))
+
+
+def of_shape(b: Builder, x: Value, dims: tuple[int, ...]) -> Value:
+    """A constant in another shape, with the same bytes and names."""
+    tensor = x.constant
+    assert tensor is not None
+    return b.tensor(Tensor(tensor.element, dims, tensor.source), list(x.names))
+
+
+def as_bits(b: Builder, x: Value, element: Element, *dims: int) -> Value:
+    """The bytes of a constant taken for elements of another width, which both formats pack alike;
+    it keeps its names."""
+    tensor = x.constant
+    assert tensor is not None
+    source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
+    return b.tensor(Tensor(element, dims, source), list(x.names))
 
 
 def expand(b: Builder, x: Value, *dims: int | Value) -> Value:
@@ -175,19 +197,21 @@ def as_i64(b: Builder, x: Value) -> Value:
 
 
 def vector(b: Builder, x: Value) -> Value:
-    """A scalar, or a vector of one element, as a vector."""
+    """A scalar, or a vector of one element, as a vector; a constant stays one."""
     known = values_of(x)
-    if known is not None:
-        return b.constant(known.reshape(-1))
-    return x if x.rank == 1 else b.op("Reshape", x, b.constant([-1]))
+    if x.rank == 1 or known is None:
+        return x if x.rank == 1 else b.op("Reshape", x, b.constant([-1]))
+    return b.constant(known.reshape(-1))
 
 
 def scalar(b: Builder, x: Value) -> Value:
-    """A vector of one element, or a scalar, as a scalar."""
+    """A vector of one element, or a scalar, as a scalar; a constant stays one."""
     known = values_of(x)
-    if known is not None:
-        return b.constant(known.reshape(()))
-    return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
+    if x.rank == 0 or known is None:
+        return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
+    if known.size != 1:
+        raise Refused(f"one number was expected, not {known.size} of them")
+    return b.constant(known.reshape(()))
 
 
 def ranks(node: Node, *indices: int) -> list[int]:

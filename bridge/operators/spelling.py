@@ -195,7 +195,10 @@ def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
         parts = [attributes[name] for name in spelled.names if name in attributes]
         if len(parts) < len(spelled.names):
             return spelled.default
-        return tuple(x for part in parts for x in part)
+        most = max(map(len, parts))  # of pads at the begin and at the end one may be left empty
+        if not most and spelled.default is not REQUIRED:
+            return spelled.default
+        return tuple(x for part in parts for x in part or (0,) * most)
     value = attributes.get(spelled.names[0], spelled.default)
     if spelled.values is not None and isinstance(value, str | bool):
         value = spelled.neutral_value(value)

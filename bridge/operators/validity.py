@@ -11,8 +11,9 @@ import numpy as np
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Stacked
+from bridge.neutral.ports import Carried, Condition, Sliced, Stacked
 from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
+from bridge.operators.window_validity import CONVOLUTION, POOLING, window
 from bridge.vocabulary import has_trait, operator
 
 
@@ -128,6 +129,8 @@ def _interpolation(node: Node) -> Iterator[str]:
         if node.attributes.get("shape_calculation_mode") == "sizes":
             factors = None
     count = len(axes) if axes is not None else None if shape is None else len(shape)
+    if axes and shape and len({axis % len(shape) for axis in axes}) < len(axes):
+        yield f"its axes {list(axes)} name one of {format_shape(shape)} twice"
     for index in wanted:
         length = _shape(node.input(index))
         if length in (None, (), (0,)) or count is None:
@@ -284,6 +287,8 @@ def _unsqueeze(node: Node) -> Iterator[str]:
     for axis in axes:
         if not -rank <= axis < rank:
             yield f"{format_shape(shape)} with {len(axes)} further axes has no axis {axis}"
+    if len({axis % rank for axis in axes}) < len(axes):
+        yield f"its axes {list(axes)} name one of {rank} twice"
 
 
 def _recurrent(node: Node) -> Iterator[str]:
@@ -403,6 +408,34 @@ def _parts(node: Node) -> Iterator[str]:
             yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
 
 
+def _endless(node: Node) -> Iterator[str]:
+    """A Loop without a trip count whose condition stays true never ends."""
+    first = values_of(node.input(1))
+    starts = node.input(1) is None or (first is not None and first.all())
+    if node.input(0) is not None or not starts:
+        return
+    ports = dict(node.body.entries())
+    if any(isinstance(port, Sliced) for port in ports.values()):
+        return
+    for index, (value, port) in enumerate(node.body.exits()):
+        if isinstance(port, Condition):
+            while value.producer is not None and value.producer.op == "Identity":
+                (value,) = value.producer.inputs  # type: ignore[assignment]
+            inside, again = values_of(value), ports.get(value)
+            kept = isinstance(again, Carried) and again.output == index
+            if kept or (inside is not None and inside.all()):
+                yield "it has no trip count, and its condition stays true: it never ends"
+
+
+def _boxes(node: Node) -> Iterator[str]:
+    """Boxes [batch, boxes, 4] and scores [batch, classes, boxes] (ONNX, NonMaxSuppression)."""
+    boxes, scores = (_shape(value) for value in node.inputs[:2])
+    if not boxes or not scores or not len(boxes) == len(scores) == 3:
+        return
+    if _differ(boxes[0], scores[0]) or _differ(boxes[1], scores[2]) or _differ(boxes[2], 4):
+        yield f"{format_shape(boxes)} and {format_shape(scores)} are no boxes and scores"
+
+
 def _differ(one: Dim, other: Dim) -> bool:
     """Whether two dimensions are known not to be equal."""
     return isinstance(one, int) and isinstance(other, int) and one != other
@@ -431,13 +464,16 @@ _AXES_IN_INPUT_1 = (
 
 CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(_ALONG_AN_AXIS, (_axis_attribute("axis"),)),
-    **dict.fromkeys((*_REDUCTIONS, *_AXES_IN_INPUT_1), (_axis_input(1),)),
-    **dict.fromkeys(("OneHot", "ir::OneHot"), (_axis_attribute("axis", 1), _single(1))),
+    **dict.fromkeys(_AXES_IN_INPUT_1, (_axis_input(1),)),
+    **dict.fromkeys(_REDUCTIONS, (_rank(0, 1, 1), _axis_input(1))),
+    "OneHot": (_axis_attribute("axis", 1), _single(1), _rank(1, 1, 2)),
+    "ir::OneHot": (_axis_attribute("axis", 1), _single(1, 2, 3)),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
     "Expand": (_rank(1, 1, 1),),
     "Tile": (_rank(1, 1, 1), _not_negative(1)),
-    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution,)),
+    **dict.fromkeys((*CONVOLUTION, *POOLING), (window,)),
+    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution, window)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
     **dict.fromkeys(("GatherND", "ScatterND"), (_places,)),
@@ -446,7 +482,9 @@ CHECKS: dict[str, tuple[Check, ...]] = {
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
     "If": (_one_condition,),
-    "Loop": (_one_condition, _parts),
+    "Loop": (_one_condition, _parts, _endless),
+    "NonMaxSuppression": (_rank(3, 3), _rank(3, 3, 1), _single(2, 3, 4), _boxes),
+    "Broadcast": (_not_negative(1),),
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
     "ConstantOfShape": (_rank(1, 1), _not_negative(0)),
@@ -455,15 +493,16 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Gather": (_rank(1), _axis_input(2), _single(2)),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements),
     "Gemm": (_gemm,),
-    "Interpolate": (_axis_input(2), _interpolation),
+    "Interpolate": (_axis_input(2), _rank(1, 1, 1), _interpolation),
     "MatMul": (_matmul,),
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
+    "PRelu": (_elementwise,),
     "Pad": (_axis_input(3), _pad),
     "Range": (_single(0, 1, 2), _step),
     "Reshape": (_rank(1, 1, 1), _reshape),
-    "Resize": (_axis_attribute("axes"), _interpolation),
+    "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),
     "Roll": (_axis_input(2),),
-    "Slice": (_axis_input(3), _slice),
+    "Slice": (_rank(1), _axis_input(3), _slice),
     "SliceScatter": (_axis_input(5),),
     "Split": (_rank(1), _axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),

@@ -9,6 +9,7 @@ from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import constant_value
+from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.record import CONSTANTS
@@ -145,7 +146,20 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
         entries = [value for body in node.bodies for value in body.graph.inputs]
         for value in (*entries, *node.outputs) if node.op != "Constant" else ():
             value.declared = without_sizes(value.declared)
+    said = model.extras.get("onnx")
+    if said is not None:
+        notes = {path: _without_sizes(note) for path, note in said.get("notes", {}).items()}
+        model.extras = {**model.extras, "onnx": {**said, "notes": notes}}
     infer_graph(model.graph)
+
+
+def _without_sizes(note: Note) -> Note:
+    """A note with every size that it declares left open."""
+    kept = note.copy()
+    for key in ("shape", "value_info"):
+        if key in kept:
+            kept[key] = [dim if isinstance(dim, str) else None for dim in kept[key]]
+    return kept
 
 
 def _may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
+from bridge.neutral.types import Dim
 from bridge.report import Report
 
 
@@ -17,8 +18,10 @@ class Context:
     could not run; `compress_to_fp16` stores f32 constants of an IR as f16; `quirks` says which
     workarounds of engines' faults are applied, "default" or "none". `debug` has passes check
     themselves. `named` are the inputs that the user gave a shape, `output_ranks` the ranks that the
-    user gave outputs, by name. `disbelieved` takes the ranks that the file declares of outputs, by
-    name, though data decide.
+    user gave outputs, by name. `stateful` says which inputs and outputs become variables: pairs, or
+    those that are some by their names; `beams` that their sequences are reordered before a call.
+    `disbelieved` takes the shapes that the file declares of outputs, by name, though data decide
+    their ranks.
     """
 
     target: Target
@@ -29,4 +32,6 @@ class Context:
     debug: bool = False
     named: frozenset[str] = frozenset()
     output_ranks: Mapping[str, int] = field(default_factory=dict)
-    disbelieved: dict[str, int] = field(default_factory=dict)
+    stateful: bool | Mapping[str, str] = False
+    beams: bool = False
+    disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)

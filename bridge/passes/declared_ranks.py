@@ -1,9 +1,10 @@
 """Ranks that a file declares though data decides them.
 
 Exporters declare what they saw in one example. Where an If's branches differ in rank and its
-condition depends on data, the next example may have another rank; what is declared of such a value,
-and of what is computed from it, is forgotten. Where the condition depends on shapes alone, one of
-the branches is for a model of other inputs, and what is declared says which.
+condition depends on data, the next example may have another rank, and so it may where data decide
+how long the vector is that a Reshape makes a shape of; what is declared of such a value, and of
+what is computed from it, is forgotten. Where the condition depends on shapes alone, one of the
+branches is for a model of other inputs, and what is declared says which.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from bridge.neutral.ports import Carried, Yield, outer_input
 from bridge.neutral.types import TensorType, is_static
 from bridge.vocabulary import operator
 
+TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
+"""Operators whose output has the shape that this input holds."""
+
 
 class DataDependence:
     """Answers whether data, and not shapes alone, decide what a value holds."""
@@ -29,9 +33,10 @@ class DataDependence:
                 for index, value in enumerate(body.graph.inputs):
                     self._entries[value] = (node, body, index)
 
-    def of(self, value: Value) -> bool:
-        """Whether the elements of a value depend on those of the model's inputs, or on chance."""
-        todo: list[tuple[Value, bool]] = [(value, True)]
+    def of(self, value: Value, content: bool = True) -> bool:
+        """Whether the elements of a value, or without `content` its shape, depend on the elements
+        of the model's inputs, or on chance."""
+        todo: list[tuple[Value, bool]] = [(value, content)]
         seen = set(todo)
         while todo:
             value, content = todo.pop()
@@ -103,6 +108,13 @@ def _shaping(node: Node) -> Iterable[int]:
     return range(len(node.inputs)) if row is None else row.shaped_by
 
 
+def open_target(node: Node) -> Value | None:
+    """The vector, of a length that is not known, that holds the shape of what a node gives."""
+    place = TARGETS.get(node.op)
+    target = None if place is None else node.input(place)
+    return None if target is None or target.rank != 1 or is_static(target.shape) else target
+
+
 def forget_ranks_of_data(graph: Graph) -> None:
     """Forgets, in place, the ranks that are declared of values whose rank data decide."""
     _Forgetting(DataDependence(graph)).graph(graph)
@@ -122,8 +134,13 @@ class _Forgetting:
                 self._if(node)
             elif node.bodies:
                 self._loop(node)
-            elif any(value in self.open for value in node.inputs):
+            elif any(value in self.open for value in node.inputs) or self._opens(node):
                 self._forget(node, node.outputs)
+
+    def _opens(self, node: Node) -> bool:
+        """Whether data decide how long the vector is that holds the shape of what a node gives."""
+        target = open_target(node)
+        return target is not None and self.dependence.of(target, content=False)
 
     def _forget(self, node: Node, values: Iterable[Value]) -> None:
         """Forgets what is declared of outputs, but for those whose rank is known without."""

@@ -103,7 +103,8 @@ class Expander:
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:
-            return self.source == self.target.format and not _is_no_operator(node)
+            known = node.op.partition("::")[0] in self.target.domains
+            return (known or self.source == self.target.format) and not _is_no_operator(node)
         return choose(node, self.target)[0] is not None
 
     def _obstacle(self, node: Node) -> str:
@@ -134,7 +135,13 @@ class Expander:
         nodes: list[Node] = []
         builder = Builder(nodes, node.name, self.target)
         results = inline_standard_function()(builder, node, f"{where} / {node!r}")
-        return None if results is None else (nodes, results)
+        if results is None:
+            return None
+        for old, result in zip(node.outputs, results, strict=False):
+            if result is not None and result.producer in nodes:
+                # People know it by the name that the node gave it, not by that in the function.
+                result.names[:0] = old.names
+        return nodes, results
 
     def report(self, node: Node, where: str, why: str) -> None:
         """Notes why a node cannot be written, once."""

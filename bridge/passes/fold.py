@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import integers
+from bridge.neutral.builder import constant_value, integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.inference import infer_graph
+from bridge.neutral.inference import infer, infer_graph
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.tensor import Tensor
@@ -92,8 +92,11 @@ def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     if value.element is not None and is_static(value.shape) and 0 in (value.shape or ()):
         nothing = np.empty(value.shape, value.element.dtype)
         tensor = Tensor(value.element, value.shape, nothing)
+        value.content = constant_value(tensor).content
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True
+    if value.content is None and _is_of_known(node):
+        infer(node)
     known = value.content
     if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
         return False
@@ -107,6 +110,12 @@ def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     value.type = TensorType(value.type.element, shape)
     out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
     return True
+
+
+def _is_of_known(node: Node) -> bool:
+    """Whether all inputs are known, which they may have become since the node was made."""
+    known = (value is not None and value.content is not None for value in node.inputs)
+    return bool(node.inputs) and all(known)
 
 
 def inline_branch(node: Node, body: Body, out: list[Node], substitution: Substitution) -> None:

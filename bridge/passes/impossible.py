@@ -36,20 +36,24 @@ def prune_impossible(model: Model, context: Context) -> None:
 
 
 def refuse_impossible(model: Model, context: Context) -> None:
-    """Raises UnsupportedError with the nodes that fail, but for those in branches: those stay as
-    they are."""
-    findings = list(_outside_branches(model.graph, "graph"))
+    """Raises UnsupportedError with the nodes that fail, in branches that are to be kept too:
+    OpenVINO would not open the model."""
+    findings = list(_failing(model.graph, "graph", ""))
     if findings:
         raise UnsupportedError(str(context.target), findings)
 
 
-def _outside_branches(graph: Graph, where: str) -> Iterator[Unsupported]:
+def _failing(graph: Graph, where: str, advice: str) -> Iterator[Unsupported]:
     for node in graph.nodes:
         here = f"{where} / {node!r}"
         if why := contradiction(node):
-            yield Unsupported(node.op, here, why)
-        if node.op == "Loop":
-            yield from _outside_branches(node.body.graph, f"{here} / body")
+            yield Unsupported(node.op, here, f"{why}{advice}")
+        for role, body in node.roles() if node.bodies else ():
+            inside = _PRUNE if node.op == "If" else advice
+            yield from _failing(body.graph, f"{here} / {role}", inside)
+
+
+_PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"
 
 
 def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:

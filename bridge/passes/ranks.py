@@ -19,15 +19,17 @@ from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.declared_ranks import changes_rank, forget_ranks_of_data
+from bridge.passes.declared_ranks import (
+    TARGETS,
+    changes_rank,
+    forget_ranks_of_data,
+    open_target,
+)
 from bridge.passes.fold import infer_and_fold, inline_branch
 from bridge.report import Report
 from bridge.vocabulary import has_trait, operator
 
 MOST_SWEEPS = 50
-
-_TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
-"""Operators whose output has the shape that this input holds."""
 
 Relation = tuple[Value, Value, int]
 """(a, b, k): the rank of a is that of b plus k."""
@@ -50,18 +52,18 @@ def settle_ranks(model: Model, context: Context) -> None:
         if name not in names:
             known = ", ".join(sorted(names))
             raise UsageError(f'there is no output "{name}"; the outputs are {known}')
-    if not has_open_rank(graph):
+    if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
         return
     remove_dead_nodes(graph)
     infer_and_fold(graph)
-    declared = [value.rank for value in graph.outputs]
+    declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
     for trust in () if context.keep_branches else (False, True):
         while _prune_once(graph, context, trust):
             infer_and_fold(graph)
-    for value, name, rank in zip(graph.outputs, names, declared, strict=True):
-        if rank is not None and value.rank is None:
-            context.disbelieved[name] = rank
+    for value, name, shape in zip(graph.outputs, names, declared, strict=True):
+        if shape is not None and value.rank is None:
+            context.disbelieved[name] = shape
 
 
 def has_open_rank(graph: Graph) -> bool:
@@ -82,7 +84,7 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
     if node.op == "Squeeze":
         (data, *axes) = inputs
         return not any(axes) and data is not None and data.shape is not None
-    place = _TARGETS.get(node.op)
+    place = TARGETS.get(node.op)
     shape = None if place is None else inputs[place]
     return shape is not None and shape.rank == 1 and length_of(shape) is None
 

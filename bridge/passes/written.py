@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.graph import Graph, Model, Value
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.ports import Carried
 from bridge.neutral.types import is_static, size_of
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
+from bridge.operators.window_validity import negative_padding
 from bridge.passes.context import Context
 
 
@@ -23,8 +25,7 @@ def look_over(model: Model, context: Context) -> None:
     verify(model.graph)
     if model.format == context.target.format:
         return
-    in_branches = context.target.format == "ir" and not context.keep_branches
-    findings = list(_faults(model.graph, "graph", in_branches))
+    findings = list(_faults(model.graph, "graph", context.target.format))
     if context.target.format == "ir":
         findings += _too_large(model.graph, "graph")
     if context.target.format == "onnx":
@@ -74,10 +75,26 @@ LARGEST = 1 << 33
 """Bytes that a computed constant may have."""
 
 
-def _faults(graph: Graph, where: str, in_branches: bool) -> Iterator[Unsupported]:
+def _faults(graph: Graph, where: str, target: str) -> Iterator[Unsupported]:
     for node in graph.nodes:
-        if why := impropriety(node) or contradiction(node):
+        why = impropriety(node) or contradiction(node) or _changing_state(node)
+        if not why and target == "onnx":
+            why = negative_padding(node)
+        if why:
             yield Unsupported(node.op, f"{where} / {node!r}", why)
-        if node.bodies and (node.op != "If" or in_branches):
+        if node.bodies and (node.op != "If" or target == "ir"):
             for role, body in node.roles():
-                yield from _faults(body.graph, f"{where} / {node!r} / {role}", in_branches)
+                yield from _faults(body.graph, f"{where} / {node!r} / {role}", target)
+
+
+def _changing_state(node: Node) -> str:
+    """Which state of a Loop gets elements of another type back than it has; "" where none does."""
+    for body in node.bodies if node.op == "Loop" else ():
+        for value, port in body.entries():
+            if not isinstance(port, Carried):
+                continue
+            back = body.exit_of(port)[0]
+            types = {each.element for each in (value, back)} - {None}
+            if len(types) > 1:
+                return f"its state {value.element} gets {back.element} back"
+    return ""

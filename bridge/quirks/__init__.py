@@ -78,11 +78,17 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_of_states", "Loop"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
+    _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""
 
-FOR_OLD_IR: tuple[At, ...] = (_at("openvino_cpu.branch_of_equal_shape", "If"),)
+FOR_OLD_IR: tuple[At, ...] = (
+    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot"),
+    _at("openvino_cpu.initial_size_of_state", "Loop"),
+    _at("openvino_cpu.states_of_no_iteration", "Loop"),
+    _at("openvino_cpu.branch_of_equal_shape", "If"),
+)
 """Quirks for IR whose faults are mended in the newest releases; they run where they are asked for,
 behind the others."""
 

@@ -20,7 +20,7 @@ from bridge.show.page import page
 from bridge.show.picture import picture
 from bridge.show.short import short
 from tests import readme
-from tests.benchmark import ifs
+from tests.benchmark.processes import ifs
 from tests.engines.test_check import GATE, NEVER, saved
 from tests.readme import PICTURE, README
 from tests.support.browser import Page, browser, found

@@ -473,6 +473,28 @@ def test_nothing_is_tried_where_one_version_runs(
         assert str(report).startswith("nothing was compared: ")
 
 
+HALVED_AND_DOUBLED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[n, 1, h, w] x) => (float[n, 1, h, w] y)
+        <float[4] twice = {1.0, 1.0, 2.0, 2.0},
+         float[1, 1, 3, 3] ones = {1, 1, 1, 1, 1, 1, 1, 1, 1}> {
+        half = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(x)
+        smooth = Conv<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(half, ones)
+        quarter = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(smooth)
+        again = Resize<mode="nearest">(quarter, , twice)
+        both = Add(again, half)
+        full = Resize<mode="nearest">(both, , twice)
+        y = Add(full, x)
+    }"""
+
+
+def test_sizes_that_a_network_is_made_for(tmp_path: Path) -> None:
+    report = check(saved(HALVED_AND_DOUBLED, tmp_path / "a.onnx"), samples=3)
+    assert report.ok
+    assert {feed["x"].shape[1:] for feed in report.feeds} == {(1, 64, 64)}
+    assert len(report.feeds) == 3
+
+
 def test_ranges_of_sizes(tmp_path: Path) -> None:
     model = bridge.load(onnx.parser.parse_model(SCALED))
     for low, high in ((7, 9), (2, 2), (0, 0)):

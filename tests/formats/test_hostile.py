@@ -306,6 +306,14 @@ LIES: dict[str, tuple[str, str]] = {
         with_record("boundary", PORT % ('"tensor"', '"f32"', "[-1]", "0")),
         'its shape of "p"',
     ),
+    "elements of another type": (
+        with_record(
+            "boundary",
+            '{"inputs": {}, "outputs": {"y": {"kind": "tensor", "element": "i64", "shape": [2]}}, '
+            '"input_order": ["p"]}',
+        ),
+        'says that "y" holds i64; "y" is f32',
+    ),
     "a count without end": (
         with_record("boundary", PORT % ('"tensor"', '"f32"', "[2]", str(1 << 40))),
         'its count of "p"',

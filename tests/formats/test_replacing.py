@@ -247,3 +247,24 @@ def test_a_link_to_itself(tmp_path: Path) -> None:
     loop.symlink_to(loop)
     with pytest.raises(bridge.UsageError, match="leads to itself"):
         bridge.convert(model(tmp_path / "a.onnx", 1), loop)
+
+
+@pytest.mark.parametrize("name", ["model.xml", "model.onnx"])
+def test_what_replaces_its_source_is_on_the_disk_first(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    sync = os.fsync
+
+    def count(file: int) -> None:
+        written.append(os.fstat(file).st_ino)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", count)
+    target = tmp_path / name
+    bridge.convert(model(tmp_path / "a.onnx", 1), target, **options(target))
+    bridge.convert(tmp_path / "a.onnx", target, **options(target))
+    assert not written  # it could be made again
+    bridge.convert(target, target, **options(target))
+    companion = bridge.files.companion(target)
+    assert written == [path.stat().st_ino for path in (target, companion, tmp_path)]

@@ -167,6 +167,15 @@ QUANTIZED: dict[str, Case] = {
         [random(3, 64), whole(5, 2, 16), random(5, 2), None, None, random(5)],
         {"K": 64, "N": 5, "bits": 4, "block_size": 32},
     ),
+    **{
+        f"4 bits in a table, {kind}, {size}": Case(
+            "MatMulBnb4",
+            [random(3, size), whole(5 * size // 2), random(-(-5 * size // 16))],
+            {"K": size, "N": 5, "block_size": 16, "quant_type": number},
+        )
+        for number, kind in enumerate(("FP4", "NF4"))
+        for size in (32, 24)
+    },
     "where": Case(
         "QLinearWhere",
         [whole(3, 6, 8, high=2).astype(bool), IMAGE, *X, OTHER, *Y, f32(0.07), u8(110)],
@@ -272,6 +281,27 @@ NORMALIZED: dict[str, Case] = {
         data=(0, 1, 7),
         outputs=("y", "index", "sum"),
     ),
+    "embedding of bytes": Case(
+        "QEmbedLayerNormalization",
+        [
+            whole(2, 5, type=np.int32, high=9),
+            whole(2, 5, type=np.int32, high=2),
+            *(whole(n, 8) for n in (9, 7, 2)),
+            *(whole(8) for _ in range(2)),
+            i32([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]),
+            *(f32(0.01 * n) for n in range(1, 6)),
+            *(u8(100 + n) for n in range(5)),
+        ],
+        data=(0, 1, 7),
+        outputs=("y", "index"),
+    ),
+    "gated": Case("GatedRMSNorm", [X3, random(4), random(2, 5, 8)], data=(0, 2)),
+    "gated by sigmoid": Case(
+        "GatedRMSNorm",
+        [X3, random(8), random(2, 5, 8)],
+        {"activation": "sigmoid", "epsilon": 1e-3},
+        data=(0, 2),
+    ),
     "embedding without segments": Case(
         "EmbedLayerNormalization",
         [
@@ -301,6 +331,9 @@ FUSED: dict[str, Case] = {
     "fast gelu of a sum": Case("FastGelu", [X3, random(8)]),
     "quick gelu": Case("QuickGelu", [X3]),
     "quick gelu, alpha": Case("QuickGelu", [X3], {"alpha": 1.0}),
+    "scaled silu": Case("ScaledSiLU", [X3], {"alpha": 1.5}),
+    "scaled silu, input": Case("ScaledSiLU", [X3, f32(0.5)]),
+    "gated sum": Case("GatedAdd", [X3, random(2, 5, 8), random(2, 5, 1)], data=(0, 1, 2)),
     "matmul": Case("FusedMatMul", [X3, random(8, 6)], {"alpha": 0.5}),
     "matmul, transposed": Case(
         "FusedMatMul",
@@ -367,6 +400,27 @@ FUSED: dict[str, Case] = {
 # Standard ---------------------------------------------------------------------------------------
 
 STANDARD: dict[str, Case] = {
+    "linear attention": Case(
+        "LinearAttention",
+        [
+            random(2, 3, 8),
+            random(2, 3, 8),
+            random(2, 3, 6),
+            None,
+            -abs(random(2, 3, 2)),
+            abs(random(2, 3, 2)),
+        ],
+        {"q_num_heads": 2, "kv_num_heads": 2, "chunk_size": 2},
+        data=(0, 1, 2, 4, 5),
+        outputs=("y", "state"),
+    ),
+    "causal convolution": Case(
+        "CausalConvWithState",
+        [random(2, 3, 7), random(3, 1, 4), random(3), random(2, 3, 3)],
+        {"activation": "silu"},
+        data=(0, 3),
+        outputs=("y", "state"),
+    ),
     "triangle": Case("Trilu", [random(2, 4, 5), i64(1)], {"upper": 0}),
     "range": Case("Range", [f32(1), f32([7]), f32(1.5)], data=(0, 1, 2)),
     "range of ones": Case("Range", [i64([2]), i64([9])], data=(0, 1)),

@@ -3,6 +3,7 @@ that OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -696,3 +697,75 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
                 assert one.shape == other.shape and one.dtype == other.dtype
                 tolerance = 2e-3 if one.dtype == np.float16 else 2e-5
                 np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+WINDOWS: dict[str, tuple[int, list[np.ndarray], dict[str, Any]]] = {
+    "Convolution": (1, [random(1, 4, 7, 6), random(3, 4, 3, 2)], {}),
+    "GroupConvolution": (1, [random(1, 4, 7, 6), random(2, 3, 2, 3, 2)], {}),
+    "ConvolutionBackpropData": (
+        1, [random(1, 4, 7, 6), random(4, 3, 3, 2)], {"output_padding": [0, 0]},
+    ),
+    "GroupConvolutionBackpropData": (
+        1, [random(1, 4, 7, 6), random(2, 2, 3, 3, 2)], {"output_padding": [0, 0]},
+    ),
+    "DeformableConvolution": (
+        8, [random(1, 4, 7, 6), random(1, 12, 6, 6), random(3, 4, 3, 2)],
+        {"bilinear_interpolation_pad": True, "group": 1, "deformable_group": 1},
+    ),
+    "MaxPool": (8, [random(1, 4, 7, 6)], {"kernel": [3, 2]}),
+    "AvgPool": (1, [random(1, 4, 7, 6)], {"kernel": [3, 2], "exclude-pad": False}),
+}  # fmt: skip
+MAY_BE_EMPTY = [
+    (name, attribute)
+    for name in WINDOWS
+    for attribute in ("strides", "dilations", "pads_begin", "output_padding")
+    if (attribute != "strides" or "Pool" not in name)
+    and (attribute != "dilations" or name != "AvgPool")
+    and (attribute != "output_padding" or "Backprop" in name)
+]
+
+
+def window(name: str, folder: Path, **written: str) -> Path:
+    """A model with one window along two axes, which is not padded before them; `written` are texts
+    that stand in its file in the place of what OpenVINO writes."""
+    version, (x, *rest), attributes = WINDOWS[name]
+    parameter = opset1.parameter(list(x.shape), ov.Type(x.dtype))
+    parameter.output(0).tensor.set_names({"x"})
+    build = of(version, name, **spatial(2, pads_end=[1, 1], **attributes))
+    built = build(parameter, *map(opset1.constant, rest))
+    ov.save_model(ov.Model([built.output(0)], [parameter]), folder / "a.xml", False)
+    text = (folder / "a.xml").read_text()
+    for key, value in written.items():
+        text, count = re.subn(rf'\b{key}="[^"]*"', f'{key}="{value}"', text)
+        assert count == 1
+    (folder / "a.xml").write_text(text)
+    return folder / "a.xml"
+
+
+@pytest.mark.parametrize(("name", "attribute"), MAY_BE_EMPTY)
+def test_an_empty_list_is_not_given(name: str, attribute: str, tmp_path: Path) -> None:
+    source = window(name, tmp_path)
+    feeds = {"x": WINDOWS[name][1][0]}
+    expected = engines()[0].load(source).run(feeds)
+    source = window(name, tmp_path, **{attribute: ""})
+    assert_same(list(engines()[0].load(source).run(feeds).values()), list(expected.values()))
+    bridge.convert(source, tmp_path / "a.onnx", opset=21)
+    assert_same(run_onnx(tmp_path / "a.onnx", feeds), list(expected.values()))
+
+
+def assert_same(actual: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for one, other in zip(expected, actual, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_that_are_none(name: str, tmp_path: Path) -> None:
+    for attribute, value, says in (
+        ("strides", "1", r"\[1\] are not for 2 axes"),
+        ("strides", "1, 0", "must be 1 or more"),
+        ("pads_begin", "0, 0, 0", "are not for 2 axes"),
+    ):
+        with pytest.raises(bridge.InvalidModelError, match=says):
+            bridge.load(window(name, tmp_path, **{attribute: value}))
+    with pytest.raises(bridge.UnsupportedError, match="ONNX has none below 0"):
+        bridge.convert(window(name, tmp_path, pads_end="-1, 0"), tmp_path / "a.onnx", opset=21)

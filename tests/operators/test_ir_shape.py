@@ -46,6 +46,15 @@ CASES["squeeze all"] = of(1, "Squeeze"), (random(1, 3, 1),)
 CASES["squeeze skips"] = of(15, "Squeeze", allow_axis_skip=True), (random(1, 3, 1), Fixed([0, 1]))
 CASES["unsqueeze"] = of(1, "Unsqueeze"), (random(3, 4), Fixed([0, -1], I32))
 CASES["unsqueeze scalar axis"] = of(1, "Unsqueeze"), (random(3, 4), Fixed(1))
+ONE = np.array(-0.5, F32)
+for axis in (0, -1):  # the axis of a scalar
+    CASES[f"squeeze a scalar {axis}"] = of(1, "Squeeze"), (ONE, Fixed([axis]))
+    CASES[f"sum of a scalar {axis}"] = of(1, "ReduceSum", keep_dims=False), (ONE, Fixed([axis]))
+    CASES[f"maximum of a scalar {axis}"] = of(1, "ReduceMax", keep_dims=False), (ONE, Fixed(axis))
+    CASES[f"softmax of a scalar {axis}"] = of(8, "Softmax", axis=axis), (ONE,)
+    CASES[f"one_hot of a scalar {axis}"] = (
+        of(1, "OneHot", axis=axis), (np.array(2), Fixed(3), Fixed(1.5, F32), Fixed(0.5, F32)),
+    )  # fmt: skip
 CASES["transpose"] = of(1, "Transpose"), (X, Fixed([0, 3, 1, 2], I32))
 CASES["transpose, empty order"] = of(1, "Transpose"), (X, Fixed(np.zeros(0)))
 CASES["broadcast numpy"] = of(1, "Broadcast", mode="numpy"), (random(3, 1), Fixed([2, 3, 4]))

@@ -116,6 +116,14 @@ case(
     ceil_mode=1,
     count_include_pad=1,
 )
+for pad, include in product((0, 1), (0, 1)):
+    window = {"kernel_shape": [3, 9], "strides": [2, 9], "pads": [pad] * 4, "ceil_mode": 1}
+    case(
+        f"wider than the image {pad} {include}", "AveragePool", IMAGE, static=True,
+        count_include_pad=include, **window,
+    )  # fmt: skip
+    label = f"wider than the image {pad} {include}"
+    case(label, "MaxPool", IMAGE, static=True, outputs=1 + include, **window)
 case("dilated", "AveragePool", IMAGE, kernel_shape=[2, 3], dilations=[3, 2])
 case("dilated", "MaxPool", IMAGE, kernel_shape=[2, 3], dilations=[3, 2])
 case("columns", "MaxPool", IMAGE, outputs=2, kernel_shape=[2, 3], storage_order=1)

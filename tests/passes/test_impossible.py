@@ -19,6 +19,11 @@ from tests.support.running import OpenVino, assert_close
 FAILING = [
     ("Add", "c = Constant<value = float[5] {1,2,3,4,5}>() y = Add(x, c)", "broadcast together"),
     ("Where", "k = Constant<value = bool[3,1] {1,0,1}>() y = Where(k, x, x)", "broadcast together"),
+    (
+        "PRelu",
+        "c = Constant<value = float[5] {1,2,3,4,5}>() y = PRelu(x, c)",
+        "broadcast together",
+    ),
     ("MatMul", "y = MatMul(x, x)", "[2,6] and [2,6] cannot be multiplied"),
     ("Gemm", "y = Gemm<transA = 1, transB = 1>(x, x)", "cannot be multiplied"),
     ("Gemm", "v = Constant<value = float[6] {1,2,3,4,5,6}>() y = Gemm(x, v)", "no matrices"),
@@ -29,6 +34,38 @@ FAILING = [
         "w = Constant<value = float[1,2,1] {1,1}>() y = Conv(d, w)",
         "differ in channels",
     ),
+    (
+        "Conv",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "w = Constant<value = float[1,2,1] {1,1}>() y = Conv<pads = [0]>(d, w)",
+        "its pads [0] are not for 1 axes",
+    ),
+    (
+        "MaxPool",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "y = MaxPool<kernel_shape = [2], strides = [0]>(d)",
+        "its strides are [0], and must be 1 or more",
+    ),
+    (
+        "NonMaxSuppression",
+        "s = Constant<value_ints = [1,3,4]>() boxes = Reshape(x, s) "
+        "t = Constant<value_ints = [1,2,6]>() d = Reshape(x, t) "
+        "k = Constant<value_ints = [1]>() n = NonMaxSuppression(boxes, d, k) "
+        "y = Cast<to = 1>(n)",
+        "are no boxes and scores",
+    ),
+    (
+        "ReduceSum",
+        "a = Constant<value = int64[1,1] {0}>() y = ReduceSum(x, a)",
+        "its input 1 is [1,1]",
+    ),
+    (
+        "Loop",
+        """y = Loop("", "", x) <body = b (int64 i, bool c, float[2,6] s) => (bool d, float[2,6] t) {
+          d = Identity(c) t = Neg(s) }>""",
+        "it never ends",
+    ),
+    ("LpPool", "y = LpPool<kernel_shape = [2]>(x)", "of rank 2, without axes for a window"),
     ("Reshape", "s = Constant<value_ints = [5,-1]>() y = Reshape(x, s)", "take the shape [5, -1]"),
     ("Reshape", "s = Constant<value_ints = [2,6,0]>() y = Reshape(x, s)", "no dimension to copy"),
     ("Transpose", "y = Transpose<perm = [2,0,1]>(x)", "no 3 axes"),
@@ -249,9 +286,9 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "m.xml").read_text() == "old"
 
 
-def test_branch_is_kept_on_demand(tmp_path: Path) -> None:
-    report = bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
-    assert not report.pruned
+def test_branch_that_fails_is_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(bridge.UnsupportedError, match=r"multiplied; without --keep-branches"):
+        bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
     model = model_of("y = Neg(x)")
     model.graph.node.add(op_type="MatMul", input=["x", "x"], output=["z"])
     model.graph.output.add(name="z").type.tensor_type.elem_type = 1
@@ -268,6 +305,10 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("VariadicSplit", [(2, 6), [3], [1, 1]], {}, "no axis 3"),
     ("VariadicSplit", [(2, 6), [0, 1], [1, 1]], {}, "one number, not [2]"),
     ("Interpolate", [(1, 1, 2, 6), [4], [4]], {"mode": "nearest"}, "no axis 4"),
+    ("Interpolate", [(1, 1, 2, 6), [4, 4], [3, -1]], {"mode": "nearest"}, "name one of"),
+    ("Unsqueeze", [(2, 6), [0, -4]], {}, "name one of 4 twice"),
+    ("Broadcast", [(6,), [-1]], {"mode": "numpy"}, "input 1 is [-1]"),
+    ("ir::OneHot", [[0], [3], [1, 1], [0]], {"axis": 0}, "its input 2 is one number"),
 ]
 
 

@@ -428,3 +428,23 @@ def test_a_shape_of_other_elements_is_refused(tmp_path: Path) -> None:
     results = {"y.data": np.zeros(5, np.float32), "y.shape": np.array([2, 3])}
     with pytest.raises(bridge.UsageError, match="5 elements"):
         bridge.unpack(tmp_path / "a.xml", results)
+
+
+@pytest.mark.parametrize(("declared", "rank"), [("float[n, 3] y", 2), ("float[4] y", 1)])
+def test_a_declared_rank_comes_back(declared: str, rank: int, tmp_path: Path) -> None:
+    bridge.convert(model(BRANCHES, declared), tmp_path / "a.xml")
+    report = bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
+    assert not report.notes
+    onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
+    (output,) = onnx.load(tmp_path / "a.onnx").graph.output
+    assert len(output.type.tensor_type.shape.dim) == rank
+
+
+def test_an_output_without_a_shape_is_told(tmp_path: Path) -> None:
+    source = model(BRANCHES, "float[n, 3] y")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    assert not bridge.convert(source, tmp_path / "b.onnx").notes
+    bridge.convert(source, tmp_path / "a.xml")
+    (note,) = bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx").notes
+    assert 'the output "y"; onnxruntime runs' in note
+    OnnxRuntime(tmp_path / "a.onnx").run(next(iter(feeds())))

@@ -93,6 +93,14 @@ case(
     "rms_power", RMS,
     lambda x: x / rooted(x, 2, square=ops.power(x, TWO)) * S8, TOKENS, opset=23,
 )  # fmt: skip
+case(
+    "rms_inverse_power", RMS,
+    lambda x: x * ops.power(rooted(x, 2), -ONE) * S8, TOKENS, opset=23,
+)  # fmt: skip
+case(
+    "rms_square_inverse", "Mul ReduceMean Add Sqrt Pow Mul Mul",
+    lambda x: x * ops.power(rooted(x, 2), -TWO) * S8, TOKENS, opset=23,
+)  # fmt: skip
 case("rms_two_axes", RMS, lambda x: x / rooted(x, 1, 2) * random(3, 8), TOKENS, opset=23)
 case("rms_old", PARTS, lambda x: x / rooted(x, 2) * S8, TOKENS, opset=22)
 case("rms_middle_axis", PARTS, lambda x: x / rooted(x, 1) * S8, TOKENS, opset=23)
@@ -103,6 +111,29 @@ case(
     lambda x: x / rooted(x, 2, square=ops.power(x, np.array(3, np.float32))) * S8, abs(TOKENS),
     opset=23,
 )  # fmt: skip
+
+# The place of the greatest or least
+
+
+def top(x: Any, axis: int, mode: str = "max", k: int = 1, type: str = "i64") -> Any:
+    return ops.topk(x, np.array(k), axis, mode, "value", type)
+
+
+case("argmax", "ArgMax", lambda x: ops.squeeze(top(x, 1).output(1), [1]), TOKENS)
+case("argmin", "ArgMin", lambda x: ops.squeeze(top(x, -1, "min").output(1), [2]), TOKENS)
+case(
+    "argmax_i32", "ArgMax Cast", lambda x: ops.squeeze(top(x, 0, type="i32").output(1), [0]), TOKENS
+)
+case(
+    "argmax_with_values", "TopK Squeeze Squeeze Cast Add",
+    lambda x: (lambda t: ops.squeeze(t.output(0), [1]) + ops.convert(
+        ops.squeeze(t.output(1), [1]), "f32"))(top(x, 1)),
+    TOKENS,
+)  # fmt: skip
+case("argmax_values", "TopK Squeeze", lambda x: ops.squeeze(top(x, 1).output(0), [1]), TOKENS)
+case(
+    "argmax_other_axis", "TopK Squeeze", lambda x: ops.squeeze(top(x, 1).output(1), [0]), TOKENS[:1]
+)
 
 # Products with something added
 ROWS, WEIGHT = random(3, 5), random(5, 4)
@@ -291,6 +322,170 @@ case(
 case(
     "attention_masked", UNMASKED.replace("Softmax", "Add Softmax"),
     lambda q, k, v, m: attend(q, k, v, m), QUERY, KEY, VALUE, random(3, 5), opset=23,
+)  # fmt: skip
+case(
+    "attention_constant_mask", "Attention",
+    lambda q, k, v: attend(q, k, v, np.array([[0, -np.inf, 1, 2, 3]] * 3, np.float32)),
+    QUERY, KEY, VALUE, opset=23,
+)  # fmt: skip
+MASK = np.array([[1, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 1, 0, 1]], bool)
+BIAS = np.where(MASK, random(3, 5), -np.inf).astype(np.float32)
+NOUGHT, MINUS_INFINITY = np.float32(0), np.float32(-np.inf)
+
+
+def some(flags: Any, axis: int = -1) -> Any:
+    return ops.convert(ops.reduce_max(ops.convert(flags, "i32"), [axis], True), "boolean")
+
+
+def masked(q: Any, k: Any, v: Any, m: Any, least: Any = MINUS_INFINITY) -> Any:
+    return attend(q, k, v, ops.select(m, NOUGHT, least))
+
+
+def not_minus_infinity(bias: Any) -> Any:
+    return ops.logical_not(ops.equal(bias, MINUS_INFINITY))
+
+
+case(
+    "attention_zero_where_masked", "Attention",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_where_bias_masks", "Attention",
+    lambda q, k, v, m: ops.select(some(not_minus_infinity(m)), attend(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, BIAS, opset=23,
+)  # fmt: skip
+SOME, CHOSEN = "Cast ReduceMax Cast", "Where " + UNMASKED.replace("Softmax", "Add Softmax")
+case(
+    "attention_zero_where_masked_old", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=22,
+)  # fmt: skip
+case(
+    "attention_one_where_masked", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m), np.float32(1)),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_by_another_mask", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m, n: ops.select(some(n), masked(q, k, v, m), NOUGHT),
+    QUERY, KEY, VALUE, MASK[:1], MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_finite_mask", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m), masked(q, k, v, m, np.float32(-3)), NOUGHT),
+    QUERY, KEY, VALUE, MASK, opset=23,
+)  # fmt: skip
+case(
+    "attention_zero_by_another_axis", f"{SOME} {CHOSEN} Where",
+    lambda q, k, v, m: ops.select(some(m, 0), masked(q, k, v, m), NOUGHT),
+    random(2, 4, 5, 8), KEY, random(2, 4, 5, 5), random(5, 5) > -1, opset=23,
+)  # fmt: skip
+
+
+# Nothing added
+def counted(number: Any) -> Any:
+    return ops.bucketize(number, np.array([1], np.float32))
+
+
+def drawn(most: float) -> Any:
+    bounds = [np.array(bound, np.float32) for bound in (0, most)]
+    return ops.random_uniform(np.array([1], np.int64), *bounds, "f32")
+
+
+COUNT = np.array([3])
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
+case(
+    "something_at_times",
+    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Add Neg",
+    lambda n: ops.negative(ops.add(n, counted(drawn(2)) * np.array([0]))), COUNT,
+)  # fmt: skip
+
+
+# Frames of a signal
+def frames(
+    x: Any, window: Any, size: int = 6, step: int = 2, first: int = 0, spare: int = 0, axis: int = 2
+) -> Any:
+    length = ops.gather(ops.shape_of(x), np.array(1), np.array(0))
+    room = ops.divide(ops.subtract(length, np.int64(size + spare)), np.int64(step))
+    count = ops.add(room, np.int64(1))
+    starts = ops.multiply(ops.range(np.int64(first), count, np.int64(1), "i64"), np.int64(step))
+    inside = ops.range(np.int64(0), np.int64(size), np.int64(1), "i64")
+    places = ops.add(ops.unsqueeze(starts, np.array([1])), inside)
+    some = ops.multiply(ops.gather(x, places, np.array(1)), window)
+    return ops.rdft(ops.squeeze(some, np.array([3])), np.array([axis]))
+
+
+SIGNAL, WINDOW = random(2, 17, 1), random(6, 1)
+FRAMES = "Range Mul Unsqueeze Range Add Gather Mul Squeeze Unsqueeze DFT"
+case("frames", "STFT", lambda x: frames(x, WINDOW), SIGNAL)
+case("frames_one_by_one", "STFT", lambda x: frames(x, WINDOW, step=1), SIGNAL)
+case("frames_from_the_second", FRAMES, lambda x: frames(x, WINDOW, first=1), SIGNAL)
+case("frames_but_the_last", FRAMES, lambda x: frames(x, WINDOW, spare=2), SIGNAL)
+case("frames_of_one_weight", FRAMES, lambda x: frames(x, random(1, 1)), SIGNAL)
+case("frames_across", FRAMES, lambda x: frames(x, WINDOW, axis=1), SIGNAL)
+
+
+# Heads turned by their places
+HEADS, ANGLES = random(2, 4, 3, 8), random(2, 3, 4)
+COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
+ROTARY, TURNED = "RotaryEmbedding", "Unsqueeze Split Mul Unsqueeze Mul Mul Add Mul Mul Add Concat"
+
+
+times = ops.multiply
+
+
+def turned_by(
+    x: Any, cos: Any, sin: Any, sign: float = -1, half: int = 4, again: bool = False,
+    other: Any = None,
+) -> Any:  # fmt: skip
+    first, second = ops.variadic_split(x, -1, [half, half]).outputs()
+    cos, sin = (ops.unsqueeze(table, [1]) for table in (cos, sin))
+    turned = times(cos, first) + times(times(sin, second), np.float32(sign))
+    ahead = times(cos, second) + times(sin if other is None else other, first)
+    return ops.concat([turned, ahead, *([turned] if again else [])], -1)
+
+
+def turned_in_part(x: Any, cos: Any, sin: Any) -> Any:
+    inner, rest = ops.variadic_split(x, -1, [4, 4]).outputs()
+    return ops.concat([turned_by(inner, cos, sin, half=2), rest], 3)
+
+
+def subtracted(x: Any, cos: Any, sin: Any) -> Any:
+    first, second = ops.split(x, 3, 2).outputs()
+    cos, sin = (ops.unsqueeze(table, [1]) for table in (cos, sin))
+    return ops.concat(
+        [times(cos, first) - times(sin, second), times(sin, first) + times(cos, second)], 3
+    )
+
+
+def by_place(x: Any, cos: Any, sin: Any, places: Any) -> Any:
+    return turned_by(x, *(ops.gather(table, places, np.array(0)) for table in (cos, sin)))
+
+
+case("rotary", ROTARY, turned_by, HEADS, COS, SIN, opset=23)
+case("rotary_subtracted", ROTARY, subtracted, HEADS, COS, SIN, opset=23)
+case("rotary_in_part", ROTARY, turned_in_part, HEADS, COS[..., :2], SIN[..., :2], opset=23)
+case(
+    "rotary_by_place", ROTARY, by_place, HEADS, random(9, 4), random(9, 4),
+    np.array([[0, 1, 5], [2, 3, 8]]), opset=23,
+)  # fmt: skip
+case("rotary_old", TURNED, turned_by, HEADS, COS, SIN, opset=22)
+case(
+    "rotary_the_other_way", TURNED,
+    lambda x, c, s: turned_by(x, c, s, sign=1), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+case(
+    "rotary_tables_for_all", TURNED,
+    turned_by, HEADS, COS[:1], SIN[:1], opset=23,
+)  # fmt: skip
+case(
+    "rotary_three_parts", TURNED,
+    lambda x, c, s: turned_by(x, c, s, again=True), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+case(
+    "rotary_sine_and_cosine", TURNED,
+    lambda x, c, s: turned_by(x, c, s, other=np.float32(3)), HEADS, COS, SIN, opset=23,
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import onnx
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from tests.programs.random_programs import one_of
+from tests.programs.blocks import one_of
 
 ROWS, VECTORS, COLUMNS = "rows", "vectors", "columns"
 """Elements [k, 3] with k of each its own; [3]; [k, ?] cut from one tensor along axis 1."""

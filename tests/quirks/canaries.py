@@ -50,6 +50,30 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
+    "openvino_cpu.initial_size_of_state": Canary(
+        "(float[2] x, int64 trips) => (float[n] y) <float[0] none = {}> { y = Loop (trips, , none) "
+        "<body = b (int64 i, bool c, float[m] s) => (bool d, float[k] t) { d = Identity (c) "
+        "z = Cast <to = 1> (i) u = Mul (x, z) t = Concat <axis = 0> (s, u) }> }",
+        {"x": _f32(2), "trips": np.array(3)},
+        seen=False,
+        on="OpenVINO before 2026.4",
+    ),
+    "openvino_cpu.one_hot_from_the_end": Canary(
+        "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "
+        "{ y = OneHot (x, depth, values) }",
+        {"x": _i64(0, -1, 2, -3)},
+        seen=False,
+        on="OpenVINO before 2025.3",
+    ),
+    "openvino_cpu.states_of_no_iteration": Canary(
+        "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
+        "<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "
+        "{ d = Identity (c) t = Neg (s) }> }",
+        {"x": _f32(2), "trips": np.array(0)},
+        before={"x": _f32(2), "trips": np.array(1)},
+        seen=False,
+        on="OpenVINO before 2026.4",
+    ),
     "openvino_cpu.branch_of_equal_shape": Canary(
         "(float[n] x, bool c) => (float[n] y) { y = If (c) <then_branch = t () => (float[n] p) "
         "{ p = Exp (x) }, else_branch = e () => (float[n] q) { q = Neg (x) }> }",
@@ -323,6 +347,18 @@ CANARIES: dict[str, Canary] = {
             w = Constant <value = bool {1}> ()
         }> }""",
         {},
+    ),
+    "openvino_cpu.memory_of_branch": Canary(
+        """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {
+        a = If (c) <
+          then_branch = t () => (float[3,3] p) { p = Neg (x) },
+          else_branch = e () => (float[1,3] q) {
+            axis = Constant <value_ints = [0]> () q = ReduceMax (x, axis) }>
+        repeats = Constant <value_ints = [2, 1]> ()
+        t = Tile (a, repeats)
+        s = Sub (t, k)
+        y = Mul (s, s) }""",
+        {"c": np.array(True), "x": _f32(3, 3), "k": _f32(1)},
     ),
     "openvino_cpu.state_in_shared_memory": Canary(
         """(float[4,2] x, float[2] a, float[2] b) => (float[2] y, float[2] z, float[4,2] all) {

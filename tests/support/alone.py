@@ -1,11 +1,14 @@
-"""A model run by OpenVINO in a process of its own, which a fault of the engine may end."""
+"""What a fault of an engine may end, in a process of its own."""
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +25,29 @@ def run_alone(model: Path, runs: Sequence[Inputs]) -> list[np.ndarray]:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert finished.returncode == 0, f"{finished.returncode}: {finished.stderr[-500:]}"
     return _arrays(folder / "outputs.npz")
+
+
+def apart(run: Callable[..., Any], *arguments: Any, seconds: float = 120) -> Any:
+    """What a call returns in a process of its own, which has imported the function's module; a text
+    that says so where it does not return. That is no fork of this process, in which an engine may
+    have threads."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([run.__module__])
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_tell, args=(there, run, arguments))
+    process.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(seconds) else "has no end"
+    except EOFError:
+        return "dies"
+    finally:
+        process.kill()
+        process.join()
+
+
+def _tell(connection: Connection, run: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    connection.send(run(*arguments))
 
 
 def _arrays(path: Path) -> list[np.ndarray]:

@@ -50,7 +50,9 @@ class OpenVino:
 
     def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by each of their tensor names."""
-        request = self._infer(values)
+        return self._named(self._infer(values))
+
+    def _named(self, request: openvino.InferRequest) -> dict[str, np.ndarray]:
         return {
             name: tensor.data.copy()
             for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
@@ -62,14 +64,20 @@ class OpenVino:
         packed = bridge.pack(boundary, feed)
         return bridge.unpack(boundary, self.run_by_name(list(packed.values())))
 
+    def run_once(
+        self, request: openvino.InferRequest, boundary: bridge.Boundary, feed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The outputs by name of one inference of this request."""
+        packed = bridge.pack(boundary, feed)
+        for position, value in enumerate(packed.values()):
+            request.set_input_tensor(position, openvino.Tensor(np.array(value)))
+        request.infer()
+        return bridge.unpack(boundary, self._named(request))
+
     def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
         for position, value in enumerate(values):
             request.set_input_tensor(position, openvino.Tensor(value))
-        # Twice: where one tensor grows beyond what it ever needed, the CPU plugin (2026.4) may give
-        # it the memory in which an If has left its output for a consumer that is still to run
-        # (`tests/quirks/test_other_faults.py`). The second time no tensor grows.
-        request.infer()
         request.infer()
         return request
 

@@ -144,15 +144,18 @@ def trip_count(node: Node) -> Dim:
 
 def _loop_outputs(node: Node, body: Body) -> list[Type]:
     types: list[Type] = [UNKNOWN] * len(node.outputs)
+    states: dict[Value, list[Value]] = {}
+    for source, entry in body.entries():
+        if isinstance(entry, Carried):
+            states.setdefault(body.graph.outputs[entry.output], []).append(source)
     for value, port in body.exits():
         if isinstance(port, Yield) and port.output is not None:
             type = value.type
-            for source, entry in body.entries():
-                # Without an iteration the initial value comes out.
-                if isinstance(entry, Carried) and body.graph.outputs[entry.output] is value:
-                    # ONNX lets a state start as an optional and go on as what that holds.
-                    with suppress(TypeError):
-                        type = join(type, source.type)
+            for source in states.get(value, ()):
+                # Without an iteration the initial value comes out. ONNX lets a state start as an
+                # optional and go on as what that holds.
+                with suppress(TypeError):
+                    type = join(type, source.type)
             types[port.output] = type
         elif isinstance(port, Stacked) and isinstance(value.type, TensorType):
             types[port.output] = _stacked_type(node, value.type, port)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result, expands, reads
@@ -20,6 +22,17 @@ def flattened(b: Builder, node: Node) -> Result:
         return b.op(node.op, x, axis=-1)
     result = b.op(node.op, b.op("Flatten", x, axis=axis), axis=-1)
     return b.op("Reshape", result, b.op("Shape", x))
+
+
+@expands("Softmax", "LogSoftmax", target="onnx")
+def of_scalar(b: Builder, node: Node) -> Result:
+    """Softmax and LogSoftmax (1 to 13): IR takes a scalar, which ONNX does not."""
+    (x,) = node.inputs
+    assert x is not None
+    if x.rank != 0:
+        return None
+    vector = b.op("Reshape", x, b.constant([1]))
+    return b.op("Reshape", b.op(node.op, vector, axis=0), b.constant(np.zeros(0, np.int64)))
 
 
 @expands("Hardmax", target="ir")

@@ -9,6 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.operators.control.draft import Draft
+from bridge.operators.idioms import squeeze, unsqueeze
 
 
 def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
@@ -16,7 +17,7 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     so that the body's own nodes see what they saw."""
     body = draft.body
     graph = body.graph
-    entering, leaving = ("Squeeze", "Unsqueeze") if keepdims else ("Unsqueeze", "Squeeze")
+    entering, leave = ("Squeeze", unsqueeze) if keepdims else ("Unsqueeze", squeeze)
     front: list[Node] = []
     inner = Builder(front, draft.node.name, b.target)
     outer = Node("Loop", draft.inputs, [])
@@ -34,7 +35,7 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:
             body.outputs[index] = replace(exit, keepdims=keepdims)
-            graph.outputs[index] = inner.op(leaving, value, inner.constant([exit.axis]))
+            graph.outputs[index] = leave(inner, value, exit.axis)
             draft.changed = True
 
 

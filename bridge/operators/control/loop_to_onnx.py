@@ -20,6 +20,7 @@ from bridge.operators import Refused, Result, expands
 from bridge.operators.control.axes import set_axes
 from bridge.operators.control.draft import Draft, iteration_number, trips_of_slices
 from bridge.operators.control.if_ import refuse_newer_types
+from bridge.operators.idioms import squeeze
 
 
 def dropped_axes(b: Builder, draft: Draft) -> None:
@@ -82,18 +83,18 @@ def slices_in_body(b: Builder, draft: Draft) -> None:
         assert outer is not None
         whole = Value(outer.type, list(outer.names))
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
-        part = _part(inner, whole, number, port)
+        cut = _cut(inner, whole, number, port)
         if port.keepdims:
-            inner.node("Identity", [part], [old])
+            inner.node("Slice", cut, [old])
         else:
-            inner.node("Squeeze", [part, inner.constant([port.axis])], [old])
+            inner.node("Squeeze", [inner.op("Slice", *cut), inner.constant([port.axis])], [old])
         old.declared = old.type
     body.graph.nodes[:0] = front
     draft.changed = True
 
 
-def _part(b: Builder, whole: Value, number: Value, port: Sliced) -> Value:
-    """The part that a slice takes in an iteration, with its axis."""
+def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
+    """The inputs of the Slice that takes a part in an iteration, with its axis."""
     start = b.constant([port.start])
     if port.start < 0:
         size = b.op("Shape", whole)
@@ -103,7 +104,7 @@ def _part(b: Builder, whole: Value, number: Value, port: Sliced) -> Value:
     # A backward part is the `part_size` elements that end at its position.
     low = at if port.stride > 0 else b.op("Sub", at, b.constant([port.part_size - 1]))
     high = b.op("Add", low, b.constant([port.part_size]))
-    return b.op("Slice", whole, low, high, b.constant([port.axis]))
+    return [whole, low, high, b.constant([port.axis]), b.constant([1])]
 
 
 def single_parts(b: Builder, draft: Draft) -> None:
@@ -116,7 +117,7 @@ def single_parts(b: Builder, draft: Draft) -> None:
         if value.shape[axis] != 1 or exit.part_size != 1:
             continue
         draft.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
-        draft.body.graph.outputs[index] = inner.op("Squeeze", value, inner.constant([axis]))
+        draft.body.graph.outputs[index] = squeeze(inner, value, axis)
         draft.changed = True
 
 

@@ -87,12 +87,10 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     limit = b.constant([0]) if limit is None else reshape(b, as_i64(b, limit), -1)
     if overlap is None:
         overlap = b.constant(0.0)
-    # Overlaps of 0 too suppress at a threshold of 0, so that one box for each class is left.
-    single = b.op("LessOrEqual", cast(b, overlap, F32), b.constant(0.0))
-    limit = b.op("Where", single, b.op("Min", limit, b.constant(1)), limit)
+    overlap = cast(b, overlap, F32)
     indices = b.op(
-        "NonMaxSuppression", cast(b, boxes, F32), cast(b, scores, F32), limit,
-        reshape(b, _next_below(b, cast(b, overlap, F32)), -1),
+        "NonMaxSuppression", cast(b, boxes, F32), cast(b, scores, F32), _limit(b, limit, overlap),
+        reshape(b, _next_below(b, overlap), -1),
         b.constant([0.0]) if least is None else reshape(b, cast(b, least, F32), -1),
         center_point_box=node.attributes["box_encoding"] == "center",
     )  # fmt: skip
@@ -106,12 +104,36 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     return cast(b, indices, element), rows, cast(b, sizes(b, found, 0), element)
 
 
+def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
+    """How many boxes of a class there may be: overlaps of 0 too suppress at a threshold of 0, so
+    that one box is left."""
+    known, number = values_of(overlap), values_of(limit)
+    if _before_next(overlap) is not None or (known is not None and (known > 0).all()):
+        return limit
+    if known is not None and number is not None:
+        return b.constant(np.minimum(number, 1))
+    single = b.op("LessOrEqual", overlap, b.constant(0.0))
+    return b.op("Where", single, b.op("Min", limit, b.constant(1)), limit)
+
+
 def _next_below(b: Builder, value: Value) -> Value:
     known = values_of(value)
     if known is not None:
         below = np.nextafter(known.astype(np.float32), np.float32(-np.inf))
         return b.constant(np.maximum(below, np.float32(0)))
-    return b.op("Mul", value, b.constant(1 - _ULP))
+    return _before_next(value) or b.op("Mul", value, b.constant(1 - _ULP))
+
+
+def _before_next(value: Value) -> Value | None:
+    """The threshold that `_next_above` has moved."""
+    largest = value.producer
+    moved = largest.inputs[0] if largest is not None and largest.op == "Max" else None
+    product = moved.producer if moved is not None else None
+    if largest is None or product is None or product.op != "Mul":
+        return None
+    factor, least = values_of(product.inputs[1]), values_of(largest.inputs[1])
+    same = factor is not None and factor == 1 + _ULP and least is not None and least == _LEAST
+    return product.inputs[0] if same else None
 
 
 @infers("NonMaxSuppression")

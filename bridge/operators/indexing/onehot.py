@@ -70,6 +70,10 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     become too large."""
     indices, depth, on, off = node.inputs
     assert indices is not None and depth is not None and on is not None and off is not None
+    if indices.rank == 0:  # ONNX takes none; the depth is the one axis of the result
+        line = b.op("Reshape", indices, b.constant([1]))
+        hot = b.op("ir::OneHot", line, depth, on, off, **{**node.attributes, "axis": -1})
+        return b.op("Squeeze", hot, b.constant([0]))
     indices, depth = as_i64(b, indices), scalar(b, as_i64(b, depth))
     if node.attributes["negative_indices_mode"] == "ignore_negative":
         known = values_of(indices)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
@@ -298,19 +300,30 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
 
 def _as_attention(b: Builder, node: Node) -> Value | None:
     """Attention-23, where no mask could leave a query without a key: what comes of that, the two
-    formats do not say alike. In f32 alone: where Attention rounds what is narrower is the engine's
-    affair. Heads of keys and values that are repeated need not be."""
+    formats do not say alike."""
+    mask, causal = node.input(3), node.attributes["causal"]
+    if mask is not None and not causal and not _adds_nothing(mask) and not _leaves_keys(mask):
+        return None
+    given = None if mask is None or causal or _adds_nothing(mask) else mask
+    return as_attention(b, node, given)
+
+
+def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
+    """Attention-23 in the place of a ScaledDotProductAttention, with another mask, which does not
+    count where that is causal. In f32 alone: where Attention rounds what is narrower is the
+    engine's affair. Heads of keys and values that are repeated need not be."""
     assert b.target is not None
-    query, key, value, mask, scale = (node.input(i) for i in range(5))
+    query, key, value, scale = (node.input(i) for i in (0, 1, 2, 4))
     assert query is not None and key is not None and value is not None
-    causal, factor = node.attributes["causal"], values_of(scale)
-    masked = mask is not None and not causal and not _adds_nothing(mask)
-    if b.target.opset < 23 or masked or (scale is not None and factor is None):
+    factor = values_of(scale)
+    if b.target.opset < 23 or (scale is not None and factor is None):
         return None
     if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is not F32:
         return None
     if not query.dims[0] == key.dims[0] == value.dims[0] or query.dims[0] == ANY:
         return None
+    if mask is not None and (mask.rank not in (2, 3, 4) or mask.dims[-1] == 1):
+        return None  # The last axis of a mask is not broadcast in ONNX.
     heads = query.dims[1]
     if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
         return None
@@ -318,7 +331,15 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
     if few_keys is not None and few_values is not None and few_keys.dims[1] == few_values.dims[1]:
         key, value = few_keys, few_values
     given = {} if factor is None else {"scale": float(factor.reshape(-1)[0])}
-    return b.op("Attention", query, key, value, is_causal=causal, **given)
+    return b.op("Attention", query, key, value, mask, is_causal=node.attributes["causal"], **given)
+
+
+def _leaves_keys(mask: Value) -> bool:
+    """Whether a constant mask leaves every query a key."""
+    known = values_of(mask) if mask.rank else None
+    if known is None or mask.element not in (BOOL, F32):
+        return False
+    return bool((known if mask.element is BOOL else known > np.finfo(np.float32).min).any(-1).all())
 
 
 def _adds_nothing(mask: Value) -> bool:

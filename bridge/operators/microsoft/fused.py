@@ -6,7 +6,15 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import channels_first, channels_last, given, ranks, softmax, transpose
+from bridge.operators.idioms import (
+    cast,
+    channels_first,
+    channels_last,
+    given,
+    ranks,
+    softmax,
+    transpose,
+)
 
 # Activations ------------------------------------------------------------------------------------
 
@@ -28,6 +36,23 @@ def quick_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::QuickGelu (1): x * sigmoid(alpha * x), ONNX's Swish."""
     (x,) = given(node, 0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
+
+
+@expands("com.microsoft::ScaledSiLU", target="ir")
+def scaled_silu(b: Builder, node: Node) -> Result:
+    """com.microsoft::ScaledSiLU (1): z * sigmoid(z) of the product with a scale."""
+    (x,) = given(node, 0)
+    scale = node.input(1)
+    factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
+    z = b.op("Mul", x, cast(b, factor, x.element))
+    return b.op("Mul", z, b.op("Sigmoid", z))
+
+
+@expands("com.microsoft::GatedAdd", target="ir")
+def gated_add(b: Builder, node: Node) -> Result:
+    """com.microsoft::GatedAdd (1): X + Y * gate."""
+    x, y, gate = given(node, 0, 1, 2)
+    return b.op("Add", x, b.op("Mul", y, gate))
 
 
 @expands("com.microsoft::BiasSplitGelu", target="ir")

@@ -82,6 +82,41 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     return [y, index, total][: len(node.outputs)]
 
 
+@expands("com.microsoft::QEmbedLayerNormalization", target="ir")
+def qembed_layer_normalization(b: Builder, node: Node) -> Result:
+    """com.microsoft::QEmbedLayerNormalization (1): EmbedLayerNormalization of quantised tables; the
+    scales begin at input 8, the zero points at 13."""
+    tables = [
+        None if table is None else b.op("DequantizeLinear", table, node.input(8 + i), zero)
+        for i in range(5)
+        for table, zero in [(node.input(2 + i), node.input(13 + i))]
+    ]
+    words, segments, mask = node.inputs[0], node.input(1), node.input(7)
+    return b.ops(
+        "com.microsoft::EmbedLayerNormalization", len(node.outputs), words, segments, *tables, mask,
+        **node.attributes,
+    )  # fmt: skip
+
+
+@expands("com.microsoft::GatedRMSNorm", target="ir")
+def gated_rms_norm(b: Builder, node: Node) -> Result:
+    """com.microsoft::GatedRMSNorm (1): RMSNormalization of groups along the last axis, each as long
+    as the scale, times an activation of a gate; in f32."""
+    data, scale, gate = given(node, 0, 1, 2)
+    wide = [cast(b, value, F32) for value in (data, scale, gate)]
+    if scale.shape is None or not isinstance(scale.shape[0], int):
+        raise Refused("the size of its scale is not known")
+    (rank,) = ranks(node, 0)
+    groups = reshape(b, wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
+    epsilon = node.attributes.get("epsilon", 1e-6)
+    normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
+    y = b.op("Reshape", normal, b.op("Shape", data))
+    opened = b.op("Sigmoid", wide[2])
+    if node.attributes.get("activation", "silu") != "sigmoid":
+        opened = b.op("Mul", wide[2], opened)
+    return cast(b, b.op("Mul", y, opened), data.element)
+
+
 @expands("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
 def group_norm(b: Builder, node: Node) -> Result:
     """GroupNormalization, with the channels last by default, of a sum, and with SiLU after it."""

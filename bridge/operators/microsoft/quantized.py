@@ -13,10 +13,19 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.tensor import FileRange, Tensor
-from bridge.neutral.types import F32, U2, U4, U8, Element
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import F32, I32, U2, U4, U8
 from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, channels_first, channels_last, cut, given, ranks, reshape
+from bridge.operators.idioms import (
+    as_bits,
+    cast,
+    channels_first,
+    channels_last,
+    cut,
+    given,
+    ranks,
+    reshape,
+)
 
 _BY_BITS = {2: U2, 4: U4, 8: U8}
 
@@ -188,15 +197,16 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
         raise Refused("it needs constant weights of 2, 4 or 8 bits and no g_idx")
     columns, length = attributes["N"], attributes["K"]
     blocks = -(-length // size)
-    integers = _as_bits(b, weights, element, columns, blocks * size)
+    integers = as_bits(b, packed, element, columns, blocks * size)
+    b.room(columns, blocks)
     if zeros is None:
-        b.room(columns, blocks)
         values = np.full((columns, blocks), 1 << bits - 1)
     else:
         values = _unpacked(zeros, bits, columns, blocks)
     if not np.array_equal(values, np.round(values)):
         raise Refused("its zero points are no whole numbers")
-    zero_point = b.constant(values.astype(element.dtype))
+    names = [] if zeros is None else list(zeros.names)
+    zero_point = b.tensor(Tensor.of(values.astype(element.dtype)), names)
     grid = reshape(b, cast(b, scales, F32), columns, blocks)
     right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
     if blocks * size != length:
@@ -204,6 +214,40 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
     y = b.op("MatMul", cast(b, data, F32), right, transpose_b=True)
     bias = node.input(5)
     return cast(b, _with_bias(b, y, None if bias is None else cast(b, bias, F32)), data.element)
+
+
+_FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+_NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0,
+)  # fmt: skip
+"""The levels of 4-bit floats and of 4 bits of a normal distribution, as bitsandbytes has them."""
+
+
+@expands("com.microsoft::MatMulBnb4", target="ir")
+def matmul_bnb4(b: Builder, node: Node) -> Result:
+    """com.microsoft::MatMulBnb4 (1): a product with the transpose of a matrix [N, K] of places in a
+    table of 16 levels, the higher 4 bits of a byte first, in blocks over the whole matrix."""
+    data, packed, scales = given(node, 0, 1, 2)
+    known, attributes = values_of(packed), node.attributes
+    if known is None or not attributes.get("transB", 1):
+        raise Refused("it needs constant weights, transposed")
+    columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
+    swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
+    places = as_bits(b, b.tensor(swapped), U4, swapped.size * 2)
+    levels = _NF4 if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
+    whole = b.op("Gather", b.constant(list(levels), F32), cast(b, places, I32), b.constant(0))
+    blocks = -(-columns * length // size)
+    rows = reshape(b, scales, -1, 1)
+    if blocks * size != columns * length:
+        filled = b.constant([0, blocks * size - columns * length])
+        whole = b.op("Pad", whole, filled)
+    scaled = b.op("Mul", reshape(b, whole, blocks, size), cast(b, rows, F32))
+    right = cut(b, reshape(b, scaled, -1), 0, 0, columns * length)
+    y = b.op("MatMul", cast(b, data, F32), reshape(b, right, columns, length), transpose_b=True)
+    return cast(b, y, data.element)
 
 
 @expands("com.microsoft::GatherBlockQuantized", target="ir")
@@ -222,21 +266,15 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         if element is None:
             raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
         *outer, last = weights.shape
-        data = _as_bits(b, weights, element, *outer, last * 8 // bits)
+        data = as_bits(b, data, element, *outer, last * 8 // bits)
         if zeros is None:
             grid = scales.shape
             zeros = b.filled(1 << bits - 1, grid or (), element)
         elif zeros.constant is not None:
             *outer, last = zeros.constant.shape
-            zeros = _as_bits(b, zeros.constant, element, *outer, last * 8 // bits)
+            zeros = as_bits(b, zeros, element, *outer, last * 8 // bits)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
     return b.op("Gather", values, indices, b.constant(attributes.get("gather_axis", 0)))
-
-
-def _as_bits(b: Builder, tensor: Tensor, element: Element, *shape: int) -> Value:
-    """Bytes taken for elements of fewer bits, which both formats pack alike."""
-    source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
-    return b.tensor(Tensor(element, shape, source))
 
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:

@@ -3,6 +3,8 @@ little more (onnxruntime's ContribOperators). Attributes are as in the file."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Refused, Result, expands
@@ -17,6 +19,30 @@ def standard_one(b: Builder, node: Node) -> Result:
     """com.microsoft::QuantizeLinear, DequantizeLinear, GatherND, Inverse (1): the standard's,
     unchanged."""
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
+
+
+@expands("com.microsoft::LinearAttention", target="ir")
+def linear_attention(b: Builder, node: Node) -> Result:
+    """com.microsoft::LinearAttention (1): the standard's, unless it keeps several states."""
+    attributes = dict(node.attributes)
+    _require_one_state(attributes)
+    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
+
+
+@expands("com.microsoft::CausalConvWithState", target="ir")
+def causal_conv(b: Builder, node: Node) -> Result:
+    """com.microsoft::CausalConvWithState (1): the standard's, along one axis, channels first."""
+    attributes = dict(node.attributes)
+    _require_one_state(attributes)
+    for name, usual in (("ndim", 1), ("dilation", 1), ("channels_last", 0)):
+        if attributes.pop(name, usual) != usual:
+            raise Refused(f"its {name} is supported as {usual} only")
+    return b.ops("CausalConvWithState", len(node.outputs), *node.inputs, **attributes)
+
+
+def _require_one_state(attributes: dict[str, Any]) -> None:
+    if attributes.pop("state_window", 0):
+        raise Refused("its state_window is not supported; only the last state is kept")
 
 
 @expands("com.microsoft::Trilu", target="ir")

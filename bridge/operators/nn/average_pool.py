@@ -22,6 +22,7 @@ from bridge.operators.nn.windows import (
     computable,
     counts,
     lean,
+    no_larger,
     onnx_pads,
     padded,
     rounded_down,
@@ -41,6 +42,8 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
     attributes, include = window_of(node), node.attributes["count_include_pad"]
     explicit = attributes["auto_pad"] == "NOTSET"
     up = node.attributes["ceil_mode"] and explicit
+    if up:
+        attributes = no_larger(data, attributes)
     if not (up and include and any(attributes["pads"])):
         rounding = "ceil_torch" if up else "floor"
         window = lean(attributes)

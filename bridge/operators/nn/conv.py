@@ -26,6 +26,7 @@ from bridge.neutral.types import (
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, positions, reshape, sizes
 from bridge.operators.nn.shapes import convolved
+from bridge.operators.window_validity import contradictions
 
 
 def full_attributes(node: Node, rank: int) -> dict[str, Any]:
@@ -121,7 +122,8 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
     data, filters = node.inputs
     assert filters is not None
     joined, group = join_groups(b, filters)
-    return b.op("Conv", data, joined, **node.attributes, group=group)
+    attributes = full_attributes(node, spatial_rank(node, joined))
+    return b.op("Conv", data, joined, **attributes, group=group)
 
 
 @expands("ConvTranspose", target="ir")
@@ -335,6 +337,8 @@ def _backprop(
     rank = len(kernel) if kernel is not None else len(data.shape or ()) - 2
     require(data.shape is None or (len(data.shape) == rank + 2 and rank > 0))
     attributes = node.attributes
+    require(not next(contradictions(attributes, rank), ""))
+    require(output is None or len(output) == rank)
     auto_pad = attributes["auto_pad"]
     strides = attributes.get("strides") or (1,) * rank
     dilations = attributes.get("dilations") or (1,) * rank

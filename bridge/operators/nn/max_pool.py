@@ -21,6 +21,7 @@ from bridge.operators.nn.shapes import pooled
 from bridge.operators.nn.windows import (
     computable,
     lean,
+    no_larger,
     onnx_pads,
     padded,
     rounded_down,
@@ -38,6 +39,8 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
     assert data is not None
     attributes, order = window_of(node), node.attributes["storage_order"]
     explicit = attributes["auto_pad"] == "NOTSET"
+    if explicit and node.attributes["rounding_type"] != "floor":
+        attributes = no_larger(data, attributes)
     attributes |= {
         "axis": node.attributes["axis"],
         "index_element_type": node.attributes["index_element_type"],

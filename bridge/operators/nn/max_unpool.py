@@ -16,6 +16,7 @@ from bridge.operators import Result, expands
 from bridge.operators.idioms import as_i64, concat, sizes
 from bridge.operators.nn.shapes import sizes_in
 from bridge.operators.nn.windows import window_of
+from bridge.operators.window_validity import contradictions
 
 
 @expands("MaxUnpool", target="ir")
@@ -57,6 +58,7 @@ def infer_max_unpool(node: Node) -> list[Type]:
         return [data]
     kernel = node.attributes["kernel_shape"]
     require(len(data.shape) == len(kernel) + 2)
+    require(not next(contradictions(node.attributes, len(kernel)), ""))
     strides = node.attributes.get("strides") or (1,) * len(kernel)
     pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
     spatial = [

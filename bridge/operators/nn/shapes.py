@@ -16,6 +16,7 @@ from bridge.neutral.types import (
     interval,
     low,
 )
+from bridge.operators.window_validity import contradictions
 
 
 def window_size(
@@ -45,6 +46,7 @@ def windows(
 ) -> tuple[Dim, ...]:
     """Spatial dimensions after a convolution or pooling with the usual attributes."""
     rank = len(spatial)
+    require(not next(contradictions(attributes, rank), ""))
     strides = attributes.get("strides") or (1,) * rank
     dilations = attributes.get("dilations") or (1,) * rank
     pads = attributes.get("pads") or (0,) * (2 * rank)

@@ -55,6 +55,19 @@ def lean(attributes: dict[str, Any]) -> dict[str, Any]:
     return attributes if dilated else {**attributes, "dilations": None}
 
 
+def no_larger(data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
+    """With a kernel that, where sizes round up, reaches no further than the padded input: ONNX has
+    one window there, which IR refuses."""
+    if data.shape is None or lean(attributes)["dilations"] is not None:
+        return attributes
+    kernel = list(attributes["kernel_shape"])
+    pads, rank = attributes["pads"], len(kernel)
+    for i, dim in enumerate(data.shape[2:]):
+        if isinstance(dim, int) and dim:
+            kernel[i] = min(kernel[i], dim + pads[i] + pads[rank + i])
+    return {**attributes, "kernel_shape": tuple(kernel)}
+
+
 def may_start_in_padding(attributes: dict[str, Any]) -> bool:
     """Whether "ceil" can give one window more than "ceil_torch"."""
     rank = len(attributes["kernel_shape"])

@@ -13,6 +13,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,
     F16,
@@ -195,7 +196,11 @@ def _dequantized(b: Builder, node: Node) -> Value:
     y = cast(b, blocks.open(data), F32)
     offsets = values_of(zero_point)
     if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
-        y = b.op("Sub", y, cast(b, blocks.aligned(zero_point), F32))
+        if offsets is not None and offsets.size > 1 and (offsets == offsets.flat[0]).all():
+            aligned = b.tensor(Tensor.of(offsets.reshape(-1)[:1].reshape(())), zero_point.names[:])
+        else:
+            aligned = blocks.aligned(zero_point)
+        y = b.op("Sub", y, cast(b, aligned, F32))
     y = blocks.close(b.op("Mul", y, cast(b, blocks.aligned(scale), F32)))
     return cast(b, y, node.attributes.get("output_dtype") or scale.element)
 

@@ -168,8 +168,38 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
     if values is not None:
         parts = np.split(values, len(have), axis)
         return b.constant(np.concatenate([parts[i] for i in order], axis))
+    earlier = _permuted(x, axis, hidden, len(have))
+    if earlier is not None:
+        source, before = earlier
+        order, x = [before[i] for i in order], source
+    if order == sorted(order):
+        return x
     pieces = split(b, x, axis, *[hidden] * len(have))
     return concat(b, axis, *(pieces[i] for i in order))
+
+
+def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list[int]] | None:
+    """What was permuted by `permute_gates`, and the order that its gates were brought into."""
+    joined = x.producer
+    if joined is None or joined.op != "Concat" or joined.attributes["axis"] != axis:
+        return None
+    parts = [part for part in joined.inputs if part is not None]
+    halves = parts[0].producer
+    if halves is None or not _splits(halves, axis, [hidden] * gates):
+        return None
+    if len(parts) != gates or any(part.producer is not halves for part in parts):
+        return None
+    assert halves.inputs[0] is not None
+    return halves.inputs[0], [halves.outputs.index(part) for part in parts]
+
+
+def _splits(node: Node, axis: int, sizes: list[int]) -> bool:
+    """Whether a node cuts its input into such parts."""
+    return (
+        node.op == "Split"
+        and node.attributes["axis"] == axis
+        and integers(node.input(1)) == tuple(sizes)
+    )
 
 
 def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Value) -> Value:
@@ -180,7 +210,18 @@ def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Val
     values = values_of(bias)
     if values is not None:
         return b.constant(values[:, :width] + values[:, width:])
-    return b.op("Add", *split(b, bias, 1, width, width))
+    return _half(bias, width) or b.op("Add", *split(b, bias, 1, width, width))
+
+
+def _half(bias: Value, width: int) -> Value | None:
+    """The biases that `doubled_bias` doubled."""
+    joined = bias.producer
+    if joined is None or joined.op != "Concat" or len(joined.inputs) != 2:
+        return None
+    first, second = joined.inputs
+    known = values_of(second)
+    fits = first is not None and first.shape is not None and first.shape[-1:] == (width,)
+    return first if fits and known is not None and not known.any() else None
 
 
 # Into ONNX ------------------------------------------------------------------------------------
@@ -314,7 +355,22 @@ def doubled_bias(b: Builder, bias: Value | None) -> Value | None:
         return None
     if values is not None:
         return b.constant(np.concatenate([values, np.zeros_like(values)], -1))
+    whole = _halved(bias)
+    if whole is not None:
+        return whole
     return b.op("Concat", bias, zeros(b, bias, b.op("Shape", bias)), axis=-1)
+
+
+def _halved(bias: Value) -> Value | None:
+    """The biases of which `summed_bias` added the halves."""
+    added = bias.producer
+    first = added.inputs[0] if added is not None and added.op == "Add" else None
+    halves = first.producer if first is not None else None
+    width = bias.shape[-1] if bias.shape else None
+    if added is None or halves is None or not isinstance(width, int) or bias.shape is None:
+        return None
+    cut = _splits(halves, len(bias.shape) - 1, [width, width])
+    return halves.inputs[0] if cut and added.inputs == halves.outputs else None
 
 
 # The layer as a Loop ----------------------------------------------------------------------------

@@ -44,8 +44,10 @@ def read_reduction(b: Builder, node: Node) -> Result:
     """Reductions of IR (ReduceSum-1, ReduceL1-4 and the like) reduce nothing where the axes are
     empty; the axes may be a scalar and of any integer type."""
     data, axes = node.inputs
-    assert axes is not None
+    assert data is not None and axes is not None
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
+    if data.rank == 0 and integers(axes):  # IR calls the axis of a scalar 0 or -1
+        return b.op(node.op, data, keepdims=keep)
     return b.op(
         node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
         noop_with_empty_axes=not integers(axes),

@@ -21,20 +21,20 @@ from bridge.neutral.inference.dims import (
     unknown,
 )
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     ANY,
     F32,
     I64,
     I64_MAX,
     Dim,
+    Element,
     Shape,
     TensorType,
     Type,
     is_static,
 )
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, scalar, vector
+from bridge.operators.idioms import as_i64, cast, concat, scalar, vector, zeros
 from bridge.operators.idioms import ranks as ranks_of
 
 
@@ -64,14 +64,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     assert b.target is not None and x is not None and shape is not None
     if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
         return None
-    zero = Tensor.of(np.zeros(1, x.element.dtype))
     if dims is not None:
-        return b.op("ConstantOfShape", shape, value=zero)
+        return zeros(b, x, shape)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
     inside = [Value(x.type), Value(shape.type), Value(shape.type)]
     nothing = Graph([inside[1]], name="nothing")
     something = Graph([inside[0], inside[2]], name="something")
-    nothing.outputs = [Builder(nothing.nodes, b.name).op("ConstantOfShape", inside[1], value=zero)]
+    nothing.outputs = [zeros(Builder(nothing.nodes, b.name), x, inside[1])]
     something.outputs = [
         Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
     ]
@@ -130,6 +129,8 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     assert x is not None
     if axes is None:
         return None
+    if x.rank == 0:  # IR calls its axis 0 or -1
+        return b.op("Identity", x)
     known = None if x.rank is None else known_axes(axes, x.rank)
     if known is not None and any(isinstance(x.dims[a], int) and x.dims[a] != 1 for a in known):
         kept = [a for a in known if not isinstance(x.dims[a], int) or x.dims[a] == 1]
@@ -274,7 +275,15 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
         made = b.op("Range", *(scalar(b, end) for end in ends))
         return cast(b, made, wanted)
-    return b.op("Range", *(scalar(b, cast(b, end, wanted or end.element)) for end in ends))
+    return b.op("Range", *(scalar(b, _as(b, end, wanted or end.element)) for end in ends))
+
+
+def _as(b: Builder, end: Value, element: Element | None) -> Value:
+    """An end as `element`; a known integer stays known."""
+    known = integers(end)
+    if known is None or element is None or element.kind != "int":
+        return cast(b, end, element)
+    return b.constant(np.array(known).reshape(()), element)
 
 
 def _shape_range(node: Node, rank: int) -> tuple[int, int]:
@@ -401,6 +410,7 @@ def infer_unsqueeze(node: Node) -> list[Type]:
     axes = known_axes(node.inputs[1], rank)
     if axes is None:
         return [TensorType(data.element, unknown(rank))]
+    require(len(set(axes)) == count)
     dims = iter(data.shape)
     return [TensorType(data.element, tuple(1 if i in axes else next(dims) for i in range(rank)))]
 

@@ -41,7 +41,7 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     if window is None:
         window = expand(b, b.like(1.0, signal), reshape(b, size, 1))
     real = len(signal.shape) == 2 or signal.shape[-1] == 1
-    if real and node.attributes["onesided"]:
+    if real and node.attributes["onesided"] and _is_fast(size):
         flat = squeeze(b, signal, 2) if len(signal.shape) == 3 else signal
         return b.op("ir::STFT", flat, window, size, _number(b, step), transpose_frames=False)
     if len(signal.shape) == 2:
@@ -51,6 +51,13 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     return b.op(
         "DFT", shaped, None, b.constant(2), inverse=False, onesided=node.attributes["onesided"]
     )
+
+
+def _is_fast(size: Value) -> bool:
+    """Whether a transform of each frame for itself, as STFT-15 is, costs no more than one of all of
+    them: it does not where the length is a power of two, of which nothing is tabulated before."""
+    known = integers(size)
+    return known is not None and known[0].bit_count() == 1
 
 
 def _number(b: Builder, x: Value) -> Value:

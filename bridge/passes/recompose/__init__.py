@@ -16,27 +16,46 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
+from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
+from bridge.passes.recompose.compressed import compressed_constant
+from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
+from bridge.passes.recompose.places import place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
+from bridge.passes.recompose.rotary import rotary_embedding
+from bridge.passes.recompose.shifts import bit_shift
 from bridge.passes.recompose.uses import Uses
-from bridge.passes.recompose.weights import upright_weights
+from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
+COMPRESSED: Mapping[str, tuple[Pattern, ...]] = {
+    "Cast": (compressed_constant,),
+    "Mul": (compressed_constant,),
+    "Reshape": (compressed_constant,),
+}
+"""Those that larger patterns contain: they come first."""
+
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
-    "Add": (instance_normalization, layer_normalization),
+    "Add": (instance_normalization, layer_normalization, nothing_added),
     "Cast": (quantize_linear,),
+    "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
-    "MatMul": (upright_weights,),
+    "MatMul": (matmul_n_bits, upright_weights),
+    "RDFT": (short_time_transform,),
+    "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
+    "Where": (bit_shift, masked_attention),
 }
 """Patterns with operators of IR, by the last operator."""
 
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
+    "Concat": (rotary_embedding,),
     "Reshape": (reshaped_again,),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
@@ -46,6 +65,7 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 
 def recompose_ir(model: Model, context: Context) -> None:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
+    _graph(model.graph, context.target, COMPRESSED, model.graph.inputs)
     _graph(model.graph, context.target, OF_IR, model.graph.inputs)
 
 

@@ -57,9 +57,12 @@ def instance_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
     if found is None or found.x.element is not found.mvn.outputs[0].element:
         return None
     x = found.x
-    if x.element not in (F32, F16):
+    if x.element not in (F32, F16) or len(x.dims) < 2:
         return None
-    rank, channels = len(x.dims), x.dims[1]
+    rank = len(x.dims)
+    if rank < 3:
+        return None
+    channels = x.dims[1]
     if found.axes != tuple(range(2, rank)) or not isinstance(channels, int):
         return None
     if found.scale is None and (rank < 4 or found.bias is not None):

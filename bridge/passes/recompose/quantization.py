@@ -3,15 +3,13 @@ the levels of an integer type and Cast to it; Cast to f32, less a zero point, ti
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I8, I32, U8, Element
+from bridge.neutral.types import F32, I8, I32, U8
 from bridge.operators.quantization.quantize import bounds
-from bridge.passes.recompose.uses import Uses, either_way
+from bridge.passes.recompose.uses import Uses, either_way, numbers, zero_points
 
 _NEAR = 3
 """How many f32 numbers off the quotient of the limits the scale is sought."""
@@ -78,7 +76,7 @@ def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A scale, for all or along one axis, times integers less a zero point."""
     assert b.target is not None
     for value, factor in either_way(node):
-        scale = _numbers(factor)
+        scale = numbers(factor)
         if node.outputs[0].element is not F32 or scale is None or value.rank is None:
             continue
         offset, cast = None, uses.sole(value, "Cast")
@@ -88,7 +86,7 @@ def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
         integers = cast.inputs[0] if cast is not None else None
         if cast is None or integers is None or integers.element not in (I8, U8, I32):
             continue
-        zero_point = _zero_point(offset, integers.element, scale)
+        zero_point = zero_points(offset, integers.element, scale)
         axis = _axis(scale, value)
         if axis is None or zero_point is None or integers.rank != value.rank:
             continue
@@ -99,30 +97,6 @@ def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
             inputs.append(b.constant(zero_point.reshape(form), integers.element))
         return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
     return None
-
-
-def _zero_point(offset: Value | None, element: Element, scale: np.ndarray) -> Any:
-    """The zero points for the scales, of whole numbers that the type has; None where they are no
-    such numbers. ONNX has none for i32."""
-    if offset is None:
-        return np.zeros_like(scale)
-    known = _numbers(offset)
-    if known is None or element is I32:
-        return None
-    if known.ndim > scale.ndim or np.broadcast_shapes(known.shape, scale.shape) != scale.shape:
-        return None
-    low, high = bounds(element)
-    whole = (known == np.round(known)) & (known >= low) & (known <= high)
-    return np.broadcast_to(known, scale.shape) if whole.all() else None
-
-
-def _numbers(value: Value) -> np.ndarray | None:
-    """The values of a constant, or of one converted to f32, in f32."""
-    maker = value.producer
-    if maker is not None and maker.op == "Cast" and maker.inputs[0] is not None:
-        value = maker.inputs[0]
-    known = values_of(value)
-    return None if known is None else known.astype(np.float32)
 
 
 def _axis(scale: np.ndarray, data: Value) -> int | None:

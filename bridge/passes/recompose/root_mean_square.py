@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import F16, F32, is_static
-from bridge.passes.recompose.uses import Uses, either_way, trailing
+from bridge.passes.recompose.uses import Uses, either_way, is_number, trailing
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,27 @@ def _widened(x: Value, narrow: Node) -> Value | None:
 
 
 def _normalized(value: Value | None, uses: Uses) -> tuple[Value | None, _Root | None]:
-    """x / root, or x times 1 / root."""
+    """x / root, or x times the inverse of the root."""
     node = uses.sole(value, "Div", "Mul")
     if node is None:
         return None, None
     if node.op == "Div":
         return node.inputs[0], _root(node.inputs[1], uses)
     for x, factor in either_way(node):
-        inverse = uses.sole(factor, "Reciprocal", "Div")
-        if inverse is None:
-            continue
-        if inverse.op == "Reciprocal":
-            return x, _root(inverse.inputs[0], uses)
-        if _is_number(inverse.inputs[0], 1):
-            return x, _root(inverse.inputs[1], uses)
+        inverse = uses.sole(factor, "Reciprocal", "Div", "Pow")
+        if inverse is not None:
+            return x, _root(_inverted(inverse), uses)
     return None, None
+
+
+def _inverted(node: Node) -> Value | None:
+    """What a node gives the inverse of."""
+    if node.op == "Reciprocal":
+        return node.inputs[0]
+    first, second = node.inputs
+    if node.op == "Div":
+        return second if is_number(first, 1) else None
+    return first if is_number(second, -1) else None
 
 
 def _root(value: Value | None, uses: Uses) -> _Root | None:
@@ -92,14 +98,9 @@ def _root(value: Value | None, uses: Uses) -> _Root | None:
         if square is None or x is None or x.rank is None or not mean.attributes["keepdims"]:
             continue
         other = square.inputs[1]
-        if not (other is x if square.op == "Mul" else _is_number(other, 2)):
+        if not (other is x if square.op == "Mul" else is_number(other, 2)):
             continue
         axes = known_axes(mean.input(1), x.rank)
         if axes:
             return _Root(x, tuple(sorted(axes)), float(epsilon.reshape(())), square)
     return None
-
-
-def _is_number(value: Value | None, number: float) -> bool:
-    known = values_of(value)
-    return known is not None and known.size == 1 and bool((known == number).all())

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from bridge.neutral.builder import Builder
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import Dim, Shape, is_static
+from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 from bridge.operators.idioms import reshape
+from bridge.operators.quantization.quantize import bounds
 
 
 class Uses:
@@ -48,6 +51,36 @@ def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
     assert first is not None and second is not None
     yield first, second
     yield second, first
+
+
+def is_number(value: Value | None, number: float) -> bool:
+    """Whether a value is known to be one number."""
+    known = values_of(value)
+    return known is not None and known.size == 1 and bool((known == number).all())
+
+
+def numbers(value: Value) -> np.ndarray | None:
+    """The values of a constant, or of one that is converted, in f32."""
+    maker = value.producer
+    if maker is not None and maker.op == "Cast" and maker.inputs[0] is not None:
+        value = maker.inputs[0]
+    known = values_of(value)
+    return None if known is None else known.astype(np.float32)
+
+
+def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:
+    """The zero points for the scales, of whole numbers that the type has; None where they are no
+    such numbers. ONNX has none for i32."""
+    if offset is None:
+        return np.zeros_like(scale)
+    known = numbers(offset)
+    if known is None or element is I32:
+        return None
+    if known.ndim > scale.ndim or np.broadcast_shapes(known.shape, scale.shape) != scale.shape:
+        return None
+    low, high = bounds(element)
+    whole = (known == np.round(known)) & (known >= low) & (known <= high)
+    return np.broadcast_to(known, scale.shape) if whole.all() else None
 
 
 def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:

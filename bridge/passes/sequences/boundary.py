@@ -108,7 +108,9 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Valu
     ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
     if rank is None:
         declared = context.disbelieved.get(name)
-        instead = "" if declared is None else f" (rank {declared}, as declared, is not believed)"
+        instead = ""
+        if declared is not None:
+            instead = f" (rank {len(declared)}, as declared, is not believed)"
         context.report.notes.append(
             f'data decide whether the output "{name}" has rank {ranks}{instead}: it is '
             f'"{name}.data", its elements, and "{name}.shape", of which bridge.unpack makes it; '
@@ -137,7 +139,10 @@ def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Con
             outputs.append(form)
             output_names.append(name)
             continue
-        form, port, parts = _output_form(lowering, form, name, innermost(value.type))
+        declared: Type = innermost(value.type)
+        if isinstance(form, Open):  # What the file declares of it comes back with the ONNX model.
+            declared = TensorType(form.element, context.disbelieved.get(name))
+        form, port, parts = _output_form(lowering, form, name, declared)
         boundary.outputs[name] = port
         outputs += leaves(form)
         output_names += parts
@@ -162,7 +167,7 @@ def _output_form(
 ) -> tuple[Form, Port, list[str]]:
     b = lowering.builder
     if isinstance(form, Open):
-        port = Port("open", str(form.element), None)
+        port = Port("open", str(form.element), _shape(declared))
         return form, port, port.parts(name)
     if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
         shape = _shape(declared, _common_rank(form))

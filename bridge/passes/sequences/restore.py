@@ -56,6 +56,17 @@ def _missing(part: str) -> InvalidModelError:
     )
 
 
+def _require_elements(name: str, port: Port, parts: list[Value]) -> None:
+    """Raises InvalidModelError where the tensors that stand for `name` hold other elements."""
+    held = parts[1:] if port.optional else parts
+    for value in held[:1] if port.kind in ("open", "ragged") else held:
+        if value.element not in (None, ELEMENTS[port.element]):
+            raise InvalidModelError(
+                f'the model\'s record of its sequences says that "{name}" holds {port.element}; '
+                f'"{value.name}" is {value.element}'
+            )
+
+
 def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
     given = {name: value for value in graph.inputs for name in value.names}
     made: dict[str, Value] = {}
@@ -65,6 +76,7 @@ def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
             if part not in given:
                 raise _missing(part)
             parts.append(given[part])
+        _require_elements(name, port, parts)
         b.name = name
         made[name] = whole = Value(_type(port), [name])
         _take_apart(b, whole, port, parts)
@@ -155,7 +167,9 @@ def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
         if missing:
             raise _missing(missing[0])
         b.name = whole
-        made = _put_together(b, port, [given[part] for part in port.parts(whole)])
+        parts = [given[part] for part in port.parts(whole)]
+        _require_elements(whole, port, parts)
+        made = _put_together(b, port, parts)
         made.type = made.declared = _type(port)
         outputs.append(made)
     graph.outputs, graph.output_names = outputs, names

@@ -1,5 +1,8 @@
-"""A Loop all of whose inputs are known: the CPU plugin runs it while it compiles the model, which
-fails."""
+"""A Loop all of whose inputs are known.
+
+The CPU plugin runs it while it compiles the model, and OpenVINO where it asks what a later result
+may be at most; both fail. The plugin takes no random number for known, OpenVINO no Bucketize.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,19 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     trips = node.trip_count
     if trips is None or trips.element is None or not all(map(_is_known, node.inputs)):
         return None
-    one = b.constant([1], I64)
-    some = b.op(
-        "ir::RandomUniform", one, b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
-    )
-    nothing = cast(
-        b, b.op("Floor", some if trips.rank == 1 else squeeze(b, some, 0)), trips.element
-    )
+    nothing = unknown_nothing(b, trips.rank or 0)
     draft = Draft.of(node)
-    draft.inputs[0] = b.op("Add", trips, nothing)
+    draft.inputs[0] = b.op("Add", trips, cast(b, nothing, trips.element))
     return draft.build(b)
+
+
+def unknown_nothing(b: Builder, rank: int = 1) -> Value:
+    """A 0 that OpenVINO does not know before the model runs; i64, one of rank 1 or a scalar."""
+    some = b.op(
+        "ir::RandomUniform", b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32),
+        output_type=F32,
+    )  # fmt: skip
+    return b.op("Bucketize", some if rank else squeeze(b, some, 0), b.constant([1.0]))
 
 
 def _is_known(value: Value | None) -> bool:
@@ -52,6 +58,6 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
     "and has no memory for that.",
-    cost="a random number below 1/2, rounded to 0 and added to the trip count",
+    cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count",
     run=rewriting("Loop", by=of_something_unknown),
 )

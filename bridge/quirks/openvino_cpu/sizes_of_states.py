@@ -58,7 +58,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         value = graph.outputs[index]
         if value in after:
             bounded = any(high(value.dims[axis]) is not None for axis in axes)
-            hidden = _of_unbounded_size if bounded else _of_any_size
+            hidden = of_unbounded_size if bounded else _of_any_size
             graph.outputs[index] = hidden(draft.inside(b), value, axes, number)
         elif after:
             _hide_appended(graph, value, axes, number, after)
@@ -120,7 +120,7 @@ def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Va
     return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
 
 
-def _of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
+def of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
     """As `_of_any_size`, where the size must not be taken for a bound either: that of a Slice is
     no larger than what it is of."""
     none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
@@ -156,7 +156,7 @@ def _all_hide(value: Value, by_value: Users) -> bool:
 
 
 def _hides(node: Node) -> bool:
-    """Whether a node is what `_of_any_size` or `_of_unbounded_size` makes."""
+    """Whether a node is what `_of_any_size` or `of_unbounded_size` makes."""
     if node.op == "ir::Pad":
         return _is_open_pad(node)
     end = node.inputs[2] if node.op == "Slice" else None
@@ -167,7 +167,7 @@ def _hides(node: Node) -> bool:
 
 
 def _is_open_pad(node: Node) -> bool:
-    """Whether a node is what a Pad of `_of_unbounded_size` becomes in IR."""
+    """Whether a node is what a Pad of `of_unbounded_size` becomes in IR."""
     split = node.inputs[2].producer if node.inputs[2] is not None else None
     pads = split.inputs[0] if split is not None and split.op == "ir::Split" else None
     parts = pads.producer.inputs if pads is not None and pads.producer is not None else []

@@ -6,10 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.neutral.graph import Model
-from bridge.passes.context import Context
-from bridge.passes.dead import remove_dead_code
-from bridge.passes.dequantize import restore_dequantization
+from bridge.passes.recompose import recompose_ir
 from tests.support.graphs import after
 
 CASES = {
@@ -20,10 +17,10 @@ CASES = {
            y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %#1: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
-          %#2: i8[2] = Constant() {value=i8[2] [1, 2]}
-          %m: f32[2,2] = DequantizeLinear(%#0, %#1, %#2) {axis=1, block_size=0}
+          %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %s: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
+          %z: i8[2] = Constant() {value=i8[2] [1, 2]}
+          %m: f32[2,2] = DequantizeLinear(%w, %s, %z) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -33,9 +30,10 @@ CASES = {
            f = Cast <to = 1> (w) m = Mul (s, f) y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %#0: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %#1: f32[] = Constant() {value=f32[] 0.5}
-          %m: f32[2,2] = DequantizeLinear(%#0, %#1) {axis=1, block_size=0}
+          %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
+          %s: f32[] = Constant() {value=f32[] 0.5}
+          %#0: i8[] = Constant() {value=i8[] 0}
+          %m: f32[2,2] = DequantizeLinear(%w, %s, %#0) {axis=1, block_size=0}
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -48,9 +46,9 @@ CASES = {
            y = MatMul (x, g2) }""",
         """
         graph (%x: f32[M,4]) -> %y
-          %#0: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
-          %#1: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
-          %g2: f32[4,2] = DequantizeLinear(%#0, %#1) {axis=0, block_size=2}
+          %w: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
+          %s: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
+          %g2: f32[4,2] = DequantizeLinear(%w, %s) {axis=0, block_size=2}
           %y: f32[M,2] = MatMul(%x, %g2) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -69,13 +67,13 @@ CASES = {
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
-    "integers of 32 bits stay": (
+    "integers of 64 bits stay": (
         """g (float[M,2] x) => (float[M,2] y)
-             <int32[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
+             <int64[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
            f = Cast <to = 1> (w) m = Mul (f, s) y = MatMul (x, m) }""",
         """
         graph (%x: f32[M,2]) -> %y
-          %w: i32[2,2] = Constant() {value=i32[2,2] [[1, 2], [3, 4]]}
+          %w: i64[2,2] = Constant() {value=i64[2,2] [[1, 2], [3, 4]]}
           %s: f32[] = Constant() {value=f32[] 0.5}
           %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
           %m: f32[2,2] = Mul(%f, %s)
@@ -85,12 +83,7 @@ CASES = {
 }
 
 
-def restore(model: Model, context: Context) -> None:
-    restore_dequantization(model, context)
-    remove_dead_code(model, context)
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_dequantize(name: str) -> None:
+def test_compressed(name: str) -> None:
     text, expected = CASES[name]
-    assert after(restore, text, "onnx") == cleandoc(expected)
+    assert after(recompose_ir, text, "onnx") == cleandoc(expected)

@@ -9,7 +9,6 @@ compared with a process that imports onnx, lxml and typer and does nothing.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import multiprocessing
 import os
@@ -184,25 +183,18 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
     return result
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", type=int, default=5, help="counted runs of each command")
-    parser.add_argument("--no-weights", action="store_true", help="leave out the 1 GiB models")
-    parser.add_argument(
-        "--model", type=Path, action="append", default=[], metavar="FILE.onnx",
-        help="a model of yours, compared with what imports take that any converter needs",
-    )  # fmt: skip
-    options = parser.parse_args()
+def main(n: int, weights: bool, given: Sequence[Path]) -> None:
+    """Prints the table, of `n` counted runs of each command."""
     print("| what | Bridge | against | its time | ratio | Bridge's peak | its peak |")
     print("|---|---:|---|---:|---:|---:|---:|")
     with TemporaryDirectory() as folder:
-        for row in rows(Path(folder), not options.no_weights, options.model):
+        for row in rows(Path(folder), weights, given):
             if measure(row.bridge) is None:
                 raise SystemExit(f"{' '.join(row.bridge)} failed")
             if measure(row.other) is None:
                 print(f"| {row.title} | | {row.other_name} | fails | | | |", flush=True)
                 continue
-            runs = [(measure(row.bridge), measure(row.other)) for _ in range(options.n)]
+            runs = [(measure(row.bridge), measure(row.other)) for _ in range(n)]
             pairs = [(a, b) for a, b in runs if a is not None and b is not None]
             ours, theirs = zip(*pairs, strict=True)
             ratio = statistics.median(a.seconds / b.seconds for a, b in pairs)
@@ -216,7 +208,3 @@ def main() -> None:
                 f"{max(r.megabytes for r in theirs):.0f} MB",
             ]
             print("| " + " | ".join(cells) + " |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

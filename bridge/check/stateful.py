@@ -1,0 +1,57 @@
+"""A stateful IR, seen as the ONNX model is: with its variables among the inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import Port, StatefulSession, feed_of
+from bridge.neutral.graph import Model
+from bridge.passes.stateful import BEAMS, Record
+
+
+class PairsSession:
+    """Sets the variables of `session` before each run to what the ONNX model is fed, and gives what
+    they hold after it. Sequences keep their order."""
+
+    def __init__(self, session: StatefulSession, model: Model, record: Record) -> None:
+        held = {
+            node.attributes["variable_id"]: node.outputs[0]
+            for node in model.graph.nodes
+            if node.op == "ReadValue"
+        }
+        self._session = session
+        self._states = {
+            pair.variable: (_port(pair.input, held[pair.variable]), pair.output)
+            for pair in record.pairs
+        }
+        self._beams = record.beams
+        ports = tuple(port for port, _ in self._states.values())
+        given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
+        self.inputs = (*given, *ports)
+        after = (Port(name, port.dtype, None) for port, name in self._states.values())
+        self.outputs = (*session.outputs, *after)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        states = {name: feed_of(port, feeds) for name, (port, _) in self._states.items()}
+        if self._beams:
+            feeds = {**feeds, BEAMS: np.arange(self._sequences(feeds), dtype=np.int32)}
+        results, after = self._session.run_from(states, feeds)
+        return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
+
+    def _sequences(self, feeds: Mapping[str, Any]) -> int:
+        """How many there are: what the first axis of the inputs has that is open."""
+        sizes = [
+            len(feed_of(port, feeds))
+            for port in self.inputs
+            if port.shape and port.shape[0] is None and port.name not in self._states
+        ]
+        return sizes[0] if sizes else 1
+
+
+def _port(name: str, value: Any) -> Port:
+    shape = tuple(dim if isinstance(dim, int) else None for dim in value.dims)
+    return Port(name, value.element.dtype, shape)

@@ -1,0 +1,286 @@
+"""State between calls, asked for: pairs of an input and an output of an ONNX model, as the caches
+of a language model are, become variables of IR (ReadValue, Assign), as OpenVINO's GenAI runs them.
+
+The metadata records the pairs, and the way back to ONNX gives them again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bridge.errors import UsageError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Substitution
+from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
+from bridge.operators.ir_texts import format_shape
+from bridge.passes.context import Context
+from bridge.records import broken, read_record
+
+KEY = "stateful"
+"""The entry of `Model.metadata` that holds a `Record`, in JSON."""
+
+BEAMS = "beam_idx"
+"""The input that says which sequence of the call before each sequence of this one continues."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A state of the model: what it was before a call, and what it is after, with the symbols of
+    their dimensions, None where they have none."""
+
+    variable: str
+    input: str
+    output: str
+    before: Sequence[str | None]
+    after: Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The pairs that became variables, and the names of all inputs and outputs that the model had
+    before. `beams` says whether there is an input more, `BEAMS`."""
+
+    pairs: tuple[Pair, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    beams: bool
+
+    def dumps(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> Record:
+        """From JSON; InvalidModelError where it is no such record."""
+        data = read_record(text, "pairs of state")
+        try:
+            pairs = tuple(Pair(**entry) for entry in data["pairs"])
+            record = cls(
+                pairs, tuple(data["inputs"]), tuple(data["outputs"]), data["beams"] is True
+            )
+        except (KeyError, TypeError) as error:
+            raise broken("pairs of state", error) from error
+        names = [*record.inputs, *record.outputs]
+        names += [name for pair in pairs for name in (pair.variable, pair.input, pair.output)]
+        dims = [pair.before for pair in pairs] + [pair.after for pair in pairs]
+        if not all(isinstance(name, str) for name in names):
+            raise broken("pairs of state", "it has names that are no texts")
+        if not all(
+            isinstance(symbols, list) and {*map(type, symbols)} <= _SYMBOLS for symbols in dims
+        ):
+            raise broken("pairs of state", "it has symbols that are no texts")
+        return record
+
+
+_SYMBOLS = {str, type(None)}
+
+
+def make_stateful(model: Model, context: Context) -> None:
+    """Makes variables, in place, of the pairs that are asked for, by name where no names are given.
+
+    Raises UsageError where there is no such pair.
+    """
+    graph = model.graph
+    outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
+    inputs = {value.name: value for value in graph.inputs}
+    asked = context.stateful
+    pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
+    _require_pairs(pairs, inputs, outputs)
+    if BEAMS in inputs and context.beams:
+        raise UsageError(f'the model has an input "{BEAMS}" already')
+    states = {inputs[name] for name in pairs}
+    left = [value for value in graph.inputs if value not in states]
+    beams = Value(TensorType(I32, (_sequences(left),)), [BEAMS]) if context.beams else None
+    front: list[Node] = []
+    made = [
+        Pair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
+        for name, after in pairs.items()
+    ]
+    for pair in made:
+        _read(
+            model, pair, inputs[pair.input], left, beams, Builder(front, pair.input, context.target)
+        )
+    for pair in made:
+        b = Builder(graph.nodes, pair.output, context.target)
+        b.node("Assign", [outputs[pair.output]], 1, {"variable_id": pair.variable})
+    record = Record(tuple(made), tuple(inputs), tuple(outputs), context.beams)
+    graph.nodes[:0] = front
+    graph.inputs = left if beams is None else [*left, beams]
+    _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
+    model.metadata[KEY] = record.dumps()
+    infer_graph(graph)
+    context.report.notes.append(
+        "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
+    )
+
+
+def _require_pairs(
+    pairs: Mapping[str, str], inputs: Mapping[str, Value], outputs: Mapping[str, Value]
+) -> None:
+    if not pairs:
+        raise UsageError(
+            "no input and output of the model are a state by their names, as past_key_values.0.key "
+            "and present.0.key are; say which with --state INPUT=OUTPUT"
+        )
+    for before, after in pairs.items():
+        for kind, name, known in (("input", before, inputs), ("output", after, outputs)):
+            if name not in known:
+                raise UsageError(f'no {kind} is called "{name}"; there are {", ".join(known)}')
+        if not _may_follow(inputs[before], outputs[after]):
+            raise UsageError(
+                f"the output {outputs[after]!r} cannot be the next state of the input "
+                f"{inputs[before]!r}: a state is a tensor of known rank and one element type"
+            )
+    if len(set(pairs.values())) < len(pairs):
+        raise UsageError("an output is the next state of one input alone")
+    if len(pairs) == len(inputs) or len(pairs) == len(outputs):
+        raise UsageError("the model must have an input and an output beside its states")
+
+
+_PAST = re.compile(r"^past(?:_key_values?|_kv)?(?=$|[._\d])")
+_PRESENT = re.compile(r"^present(?:_key_values?|_kv)?(?=$|[._\d])")
+_NEXT = re.compile(r"^(?:next_|new_)|(?:[._]next|_new|[nN])$")
+
+
+def by_name(inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> dict[str, str]:
+    """The pairs that names tell: `past…` and `present…` that end alike, as exporters of language
+    models write them, and `h` with `hn`, `h.next`, `h_next`, `next_h` or `new_h`."""
+    ends = {_PRESENT.sub("", name): name for name in outputs if _PRESENT.match(name)}
+    others = {_NEXT.sub("", name): name for name in outputs if _NEXT.search(name)}
+    pairs = {}
+    for name, value in inputs.items():
+        past = _PAST.match(name)
+        after = ends.get(name[past.end() :]) if past else others.get(name)
+        if after is not None and _may_follow(value, outputs[after]):
+            pairs[name] = after
+    return pairs
+
+
+def _may_follow(before: Value, after: Value) -> bool:
+    """Whether a value can be what another was before the call."""
+    a, b = before.type, after.type
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.shape is None:
+        return False
+    if a.element != b.element or b.rank not in (a.rank, None):
+        return False
+    sizes = zip(a.shape, b.shape or (), strict=False)
+    return all(x == y for x, y in sizes if isinstance(x, int) and isinstance(y, int))
+
+
+def _sequences(inputs: Sequence[Value]) -> Any:
+    """The number of sequences: what the first axis of the other inputs has."""
+    for value in inputs:
+        if value.shape and not isinstance(value.shape[0], int):
+            return value.shape[0]
+    return next((value.shape[0] for value in inputs if value.shape), None)
+
+
+def _read(
+    model: Model, pair: Pair, state: Value, inputs: Sequence[Value], beams: Value | None, b: Builder
+) -> None:
+    """Makes an input what a variable holds, in the order of the beams."""
+    tensor = model.defaults.pop(state, None)
+    start = b.tensor(tensor) if tensor is not None else _start(state, inputs, b)
+    attributes = {
+        "variable_id": pair.variable,
+        "variable_type": state.element,
+        "variable_shape": format_shape(state.shape),
+    }
+    if beams is None:
+        b.node("ReadValue", [start], [state], attributes)
+        return
+    held = b.op("ReadValue", start, **attributes)
+    axis = state.dims.index(beams.dims[0]) if beams.dims[0] in state.dims else 0
+    b.node("Gather", [held, beams, b.constant(axis)], [state])
+
+
+def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
+    """Zeros, before the first call. An open dimension is that of the input which has one of its
+    symbol, or as small as it may be: a cache has nothing in it at first."""
+    zero, parts = b.like(0, state), []
+    for index, dim in enumerate(state.dims):
+        place = None if isinstance(dim, int) else _axis_of(dim, index, state.dims, inputs)
+        if place is None:
+            parts.append(b.constant([low(dim)]))
+            continue
+        value, axis = place
+        parts.append(b.op("Gather", b.op("Shape", value), b.constant([axis]), b.constant(0)))
+    return b.op("Expand", zero, b.op("Concat", *parts, axis=0))
+
+
+def _axis_of(
+    dim: Any, index: int, shape: Shape, inputs: Sequence[Value]
+) -> tuple[Value, int] | None:
+    """The input and axis that have the size of a dimension: the same symbol, or, for the first axis
+    of an input that has no symbols, the first of another."""
+    for value in inputs:
+        for axis, other in enumerate(value.shape or ()):
+            if other == dim and isinstance(dim, str):
+                return value, axis
+    symbols = any(isinstance(other, str) for other in shape or ())
+    for value in inputs:
+        if index == 0 and not symbols and value.shape and not isinstance(value.shape[0], int):
+            return value, 0
+    return None
+
+
+def restore_pairs(model: Model, context: Context) -> None:
+    """Gives the model back, in place, the inputs and outputs that its metadata records as pairs."""
+    text = model.metadata.pop(KEY, None)
+    if text is None:
+        return
+    record, graph = Record.loads(text), model.graph
+    pairs = {pair.variable: pair for pair in record.pairs}
+    names = names_of_outputs(graph)
+    beams = {value for value in graph.inputs if record.beams and BEAMS in value.names}
+    substitution, nodes = Substitution(), []
+    states: dict[str, Value] = {}
+    for node in graph.nodes:
+        substitution.apply(node)
+        pair = pairs.get(node.attributes.get("variable_id", ""))
+        if node.op == "ReadValue" and pair is not None:
+            read = node.outputs[0]
+            state = states.setdefault(pair.input, Value(read.type, [pair.input]))
+            state.type = with_symbols(read.type, pair.before)
+            read.names = []
+            substitution.replace(read, state)
+        elif node.op == "Assign" and pair is not None:
+            (after,) = node.inputs
+            assert after is not None
+            after.type = with_symbols(after.type, pair.after)
+            graph.outputs.append(after)
+            names.append(pair.output)
+        elif node.op == "Gather" and node.inputs[1] in beams:
+            assert node.inputs[0] is not None
+            substitution.replace(node.outputs[0], node.inputs[0])
+        else:
+            nodes.append(node)
+    graph.nodes, graph.output_names = nodes, names
+    substitution.finish(graph)
+    graph.inputs = _in_order(
+        [*(value for value in graph.inputs if value not in beams), *states.values()], record.inputs
+    )
+    _keep_outputs(graph, [*dict.fromkeys(n for n in record.outputs if n in names), *names])
+
+
+def _symbols(value: Value) -> list[str | None]:
+    return [dim if isinstance(dim, str) else None for dim in value.shape or ()]
+
+
+def _in_order(values: Sequence[Value], names: Sequence[str]) -> list[Value]:
+    """Values in the order of their names, those of others last."""
+    places = {name: index for index, name in enumerate(names)}
+    return sorted(values, key=lambda value: places.get(value.name, len(places)))
+
+
+def _keep_outputs(graph: Graph, names: Sequence[str]) -> None:
+    """The outputs of these names, in this order."""
+    values = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
+    order = list(dict.fromkeys(names))
+    graph.output_names, graph.outputs = order, [values[name] for name in order]

@@ -1,0 +1,58 @@
+"""A state that starts with a size that is known, or bounded, and changes it: old releases of
+OpenVINO take the sizes of the first iterations for those of all."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried
+from bridge.neutral.types import I64, Interval, high
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft, scalar
+from bridge.operators.idioms import cast
+from bridge.quirks.openvino_cpu.loop_of_constants import unknown_nothing
+from bridge.quirks.openvino_cpu.sizes_of_states import of_unbounded_size
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def of_hidden_size(b: Builder, node: Node, place: Place) -> Result:
+    """The sizes that change are hidden from OpenVINO before the Loop."""
+    draft = Draft.of(node)
+    number: Value | None = None
+    for value, port in draft.body.entries():
+        initial = draft.initial(port) if isinstance(port, Carried) else None
+        if not isinstance(port, Carried) or port.input is None or initial is None:
+            continue
+        axes = _known_and_changing(initial, value)
+        if axes:
+            number = number or _number(b, node.trip_count)
+            draft.inputs[port.input] = of_unbounded_size(b, initial, axes, number)
+    return None if number is None else draft.build(b)
+
+
+def _known_and_changing(initial: Value, state: Value) -> list[int]:
+    if initial.rank is None or initial.rank != state.rank:
+        return []
+    sizes = enumerate(zip(initial.dims, state.dims, strict=True))
+    return [
+        axis
+        for axis, (first, any) in sizes
+        if isinstance(any, Interval) and high(first) is not None
+    ]
+
+
+def _number(b: Builder, trips: Value | None) -> Value:
+    """A number that OpenVINO does not know; i64, of rank 1."""
+    if trips is None or trips.constant is not None:
+        return unknown_nothing(b)
+    return b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2024.0 to 2026.3",
+    symptom="A state that grows and whose initial size is known or bounded has no more than the "
+    "first iterations give it, or does not run.",
+    cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
+    run=rewriting("Loop", by=of_hidden_size),
+)

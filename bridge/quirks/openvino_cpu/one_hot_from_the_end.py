@@ -1,0 +1,32 @@
+"""OneHot whose negative indices count from the end: an attribute that older releases have not."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result
+from bridge.operators.idioms import cast
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def counted_before(b: Builder, node: Node, place: Place) -> Result:
+    """The depth is added to negative indices before; OneHot-1 does the rest."""
+    indices, depth, on, off = node.inputs
+    if node.attributes["negative_indices_mode"] != "normalize":
+        return None
+    assert isinstance(indices, Value) and isinstance(depth, Value)
+    from_end = b.op("Add", indices, cast(b, depth, indices.element))
+    indices = b.op("Where", b.op("Less", indices, b.like(0, indices)), from_end, indices)
+    axis = node.attributes["axis"]
+    return b.op(
+        "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
+    )
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2024.0 to 2025.2",
+    symptom="OneHot-16 is no operator of these releases, which do not read the file.",
+    cost="Add, Less and Select before OneHot. Only with --quirks old.",
+    run=rewriting("ir::OneHot", by=counted_before),
+)

@@ -1,0 +1,35 @@
+"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter; with `--served`,
+what is written against what was read."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmark", description=__doc__)
+    parser.add_argument("-n", type=int, default=5, help="counted runs of each command")
+    parser.add_argument("--no-weights", action="store_true", help="leave out the 1 GiB models")
+    parser.add_argument(
+        "--model", type=Path, action="append", default=[], metavar="FILE.onnx",
+        help="a model of yours, compared with what imports take that any converter needs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--served", nargs="*", metavar="ARCHITECTURE",
+        help="nodes and latency of converted exporter models (extra `served`); all, or those named",
+    )  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=4, help="time for each pair of --served")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps the models of --served")
+    options = parser.parse_args()
+    if options.served is not None:
+        from tests.benchmark import served
+
+        served.main(options.served, options.seconds, options.kept)
+    else:
+        from tests.benchmark import processes
+
+        processes.main(options.n, not options.no_weights, options.model)
+
+
+main()

@@ -1,0 +1,200 @@
+"""`python -m tests.benchmark --served`: how good is what Bridge writes.
+
+Exports the architectures of `exporter_models` and converts them. For each it prints the nodes of
+PyTorch's ONNX file and of what ONNX → IR → ONNX makes of it, and the latency
+
+- of that in onnxruntime, all optimisations, against the file's (`back`),
+- of ONNX → IR in OpenVINO against OpenVINO's own reading of the file (`IR`),
+- of OpenVINO's own IR of the PyTorch module, as ONNX, against the file in onnxruntime (`PT`).
+
+Each pair runs in turn, A B A B ..., on one thread; a ratio is that of the shortest times of the
+processor, which other load disturbs least. Outputs are compared: a row whose numbers differ says
+so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+import torch
+from openvino.frontend import OpConversionFailure
+
+import bridge
+from tests.benchmark.exporter_models import ARCHITECTURES, FILES, Feed, Made
+
+Run = Callable[[], Sequence[np.ndarray]]
+HEADER = "| architecture | nodes | back | ratio | time | IR time | PT nodes | PT time | |"
+TOLERANCE = 2e-3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A row: nodes of the file and of what comes back, ratios of latencies, what went wrong."""
+
+    name: str
+    nodes: int
+    back: int
+    back_time: float
+    ir_time: float | None
+    torch_nodes: int | None = None
+    torch_time: float | None = None
+    note: str = ""
+
+    def text(self) -> str:
+        ratio = self.back / self.nodes
+        cells = [self.name, str(self.nodes), str(self.back), f"{ratio:.2f}"]
+        cells += [_two_places(self.back_time), _two_places(self.ir_time)]
+        cells += [str(self.torch_nodes or ""), _two_places(self.torch_time)]
+        return "| " + " | ".join([*cells, self.note]) + " |"
+
+
+def _two_places(number: float | None) -> str:
+    return "" if number is None else f"{number:.2f}"
+
+
+def nodes_of(path: Path) -> int:
+    """The nodes of a model and of all graphs in it, constants aside."""
+
+    def count(graph: onnx.GraphProto) -> int:
+        inner = (a.g for node in graph.node for a in node.attribute if a.HasField("g"))
+        own = sum(node.op_type != "Constant" for node in graph.node)
+        return own + sum(map(count, inner))
+
+    return count(onnx.load(path, load_external_data=False).graph)
+
+
+def in_onnxruntime(path: Path, feed: Feed) -> Run:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    named = {value.name: x for value, x in zip(session.get_inputs(), feed.values(), strict=True)}
+    return lambda: session.run(None, named)
+
+
+def in_openvino(path: Path, feed: Feed) -> Run:
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    compiled = openvino.Core().compile_model(path, "CPU", settings)
+    request = compiled.create_infer_request()
+    for position, x in enumerate(feed.values()):
+        request.set_input_tensor(position, openvino.Tensor(x))
+
+    def run() -> list[np.ndarray]:
+        request.infer()
+        return [tensor.data for tensor in request.output_tensors]
+
+    return run
+
+
+def ratio(ours: Run, theirs: Run, seconds: float) -> float:
+    """The shortest time of one by that of the other, over so many seconds."""
+    best = [float("inf"), float("inf")]
+    for run in (ours, theirs):
+        run()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for place, run in enumerate((ours, theirs)):
+            start = time.process_time()
+            run()
+            best[place] = min(best[place], time.process_time() - start)
+    return best[0] / best[1]
+
+
+def differ(ours: Run, theirs: Run) -> bool:
+    """Whether outputs differ by more than the engines' own ways of computing do."""
+    pairs = zip(ours(), theirs(), strict=True)
+    return any(np.abs(a - b).max() > TOLERANCE * max(1, np.abs(b).max()) for a, b in pairs)
+
+
+def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | None) -> Measured:
+    """The row of an ONNX file; `own` is OpenVINO's IR of the PyTorch module."""
+    there, back = source.with_suffix(".xml"), source.with_suffix(".back.onnx")
+    bridge.convert(source, there)
+    bridge.convert(there, back)
+    file, round_trip = in_onnxruntime(source, feed), in_onnxruntime(back, feed)
+    written = in_openvino(there, feed)
+    runs = {"back": round_trip, "IR": written}
+    notes, ir_time, torch_nodes, torch_time = [], None, None, None
+    expected = {"back": file, "IR": file, "PT": file}
+    try:
+        expected["IR"] = in_openvino(source, feed)
+        ir_time = ratio(written, expected["IR"], seconds)
+    except RuntimeError:
+        notes.append("OpenVINO does not read the file")
+    if own is not None and own.exists():
+        served = own.with_suffix(".onnx")
+        bridge.convert(own, served)
+        runs["PT"] = in_onnxruntime(served, feed)
+        torch_nodes, torch_time = nodes_of(served), ratio(runs["PT"], file, seconds)
+    elif own is not None:
+        notes.append("OpenVINO does not take the module")
+    notes += [f"{which} differs" for which, run in runs.items() if differ(run, expected[which])]
+    return Measured(
+        name, nodes_of(source), nodes_of(back), ratio(round_trip, file, seconds), ir_time,
+        torch_nodes, torch_time, ", ".join(notes),
+    )  # fmt: skip
+
+
+def read_by_openvino(made: Made, path: Path) -> None:
+    """OpenVINO's IR of a PyTorch module, where it takes that."""
+    module, inputs = made
+    with contextlib.suppress(OpConversionFailure):
+        model = openvino.convert_model(module, example_input=tuple(inputs.values()))
+        openvino.save_model(model, path, compress_to_fp16=False)
+
+
+def made(folder: Path, name: str) -> tuple[Path, Feed, Path | None]:
+    """The ONNX file of an architecture, inputs, and OpenVINO's own IR; made where they are not
+    there."""
+    source, inputs = folder / f"{name}.onnx", folder / f"{name}.npz"
+    file = FILES[name]
+    own = folder / f"{name}.torch.xml" if file.as_made else None
+    if not inputs.exists():
+        torch.manual_seed(0)
+        module, tensors = ARCHITECTURES[file.architecture]()
+        module.eval()
+        feed = {key: x.numpy() for key, x in tensors.items()}
+        with torch.no_grad():
+            file.export((module, tensors), source)
+            if own is not None:
+                read_by_openvino((module, tensors), own)
+        np.savez(inputs, **feed)
+    with np.load(inputs) as arrays:
+        return source, dict(arrays), own
+
+
+def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
+    """Prints the table, row by row, and means and worst cases. `kept` is a folder for the models,
+    from which they are taken the next time."""
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    print(HEADER)
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
+    measured = []
+    for name in names or FILES:
+        with TemporaryDirectory() as folder:
+            source, feed, own = made(kept or Path(folder), name)
+            row = measure(name, source, feed, seconds, own)
+        print(row.text(), flush=True)
+        measured.append(row)
+    columns = {
+        "nodes": [row.back / row.nodes for row in measured],
+        "time": [row.back_time for row in measured],
+        "IR time": [row.ir_time for row in measured],
+        "PT time": [row.torch_time for row in measured],
+    }
+    for title, column in columns.items():
+        ratios = [ratio for ratio in column if ratio is not None] or [math.nan]
+        print(f"{title}: {statistics.mean(ratios):.2f} on average, {max(ratios):.2f} at worst")

@@ -1,0 +1,199 @@
+"""States that an ONNX model takes and gives, as variables of IR, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+from lxml import etree
+
+import bridge
+from bridge.check import check
+from bridge.cli.options import states
+from tests.support.running import OnnxRuntime
+
+HEADS, SIZE, WORDS = 2, 4, 11
+
+
+def decoder() -> onnx.ModelProto:
+    """One layer of attention over what came before, which it keeps in a cache."""
+    rng = np.random.default_rng(0)
+
+    def weights(name: str, *shape: int) -> onnx.TensorProto:
+        array = rng.standard_normal(shape).astype(np.float32)
+        return onnx.numpy_helper.from_array(array, name)
+
+    width = HEADS * SIZE
+    cache = f"float[batch, {HEADS}, past, {SIZE}]"
+    after = f"float[batch, {HEADS}, total, {SIZE}]"
+    heads = "\n".join(
+        f"""{t}_flat = MatMul(x, w_{t})
+            {t}_split = Reshape({t}_flat, split)
+            {t} = Transpose<perm=[0, 2, 1, 3]>({t}_split)"""
+        for t in "qkv"
+    )
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        decoder (int64[batch, sequence] input_ids, {cache} past_0_key,
+                 {cache} past_0_value)
+            => (float[batch, sequence, {WORDS}] logits, {after} present_0_key,
+                {after} present_0_value)
+            <int64[4] split = {{0, 0, {HEADS}, {SIZE}}}, int64[3] joined = {{0, 0, {width}}}> {{
+            x = Gather(words, input_ids)
+            {heads}
+            present_0_key = Concat<axis=2>(past_0_key, k)
+            present_0_value = Concat<axis=2>(past_0_value, v)
+            turned = Transpose<perm=[0, 1, 3, 2]>(present_0_key)
+            scores = MatMul(q, turned)
+            shares = Softmax<axis=-1>(scores)
+            mixed = MatMul(shares, present_0_value)
+            back = Transpose<perm=[0, 2, 1, 3]>(mixed)
+            hidden = Reshape(back, joined)
+            logits = MatMul(hidden, head)
+        }}""")
+    model.graph.initializer.extend(
+        [
+            weights("words", WORDS, width),
+            *(weights(f"w_{t}", width, width) for t in "qkv"),
+            weights("head", width, WORDS),
+        ]
+    )
+    return model
+
+
+COUNTER = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    counter (float[n, 3] x, float[2, 3] h, float[2, 3] c)
+        => (float[1, n, 3] y, float[2, 3] hn, float[2, 3] cn) {
+        hn = Add(h, c)
+        one = Constant<value_float=1.0>()
+        cn = Add(c, one)
+        axes = Constant<value_ints=[0]>()
+        sum = ReduceSum<keepdims=0>(hn, axes)
+        all = Add(x, sum)
+        y = Unsqueeze(all, axes)
+    }"""
+
+
+def request(path: Path) -> ov.InferRequest:
+    config = {"INFERENCE_PRECISION_HINT": "f32"}
+    return ov.Core().compile_model(path, "CPU", config).create_infer_request()
+
+
+@pytest.mark.parametrize("beam_idx", [False, True])
+def test_decoder_token_by_token(beam_idx: bool, tmp_path: Path) -> None:
+    onnx.save(decoder(), tmp_path / "a.onnx")
+    report = bridge.convert(
+        tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx
+    )
+    assert "past_0_key = present_0_key" in report.notes[-1]
+    session, stateful = OnnxRuntime(tmp_path / "a.onnx"), request(tmp_path / "b.xml")
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        stateful.reset_state()
+        past = [np.zeros((2, HEADS, 0, SIZE), np.float32)] * 2
+        for length, order in ((3, [0, 1]), (1, [1, 0]), (1, [1, 1])):
+            words = rng.integers(0, WORDS, (2, length))
+            if beam_idx:
+                past = [cache[order] for cache in past]
+            names = ("past_0_key", "past_0_value")
+            logits, *past = session.run({"input_ids": words, **dict(zip(names, past, strict=True))})
+            feeds = {"input_ids": words}
+            if beam_idx:
+                feeds["beam_idx"] = np.array(order, np.int32)
+            found = stateful.infer(feeds)["logits"]
+            np.testing.assert_allclose(found, logits, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("beam_idx", [False, True])
+def test_the_way_back_gives_the_pairs_again(beam_idx: bool, tmp_path: Path) -> None:
+    model = decoder()
+    onnx.save(model, tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx)
+    bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
+    back = onnx.load(tmp_path / "c.onnx")
+    assert list(back.graph.input) == list(model.graph.input)
+    assert list(back.graph.output) == list(model.graph.output)
+    assert [node.op_type for node in back.graph.node] == [n.op_type for n in model.graph.node]
+    assert check(tmp_path / "a.onnx", tmp_path / "c.onnx").ok
+
+
+def test_check_compares_the_states_too(tmp_path: Path) -> None:
+    onnx.save(decoder(), tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=True)
+    assert check(tmp_path / "a.onnx", tmp_path / "b.xml").ok
+    tree = etree.parse(tmp_path / "b.xml")
+    keys, values = tree.xpath("//layer[@type='Assign']/data")
+    ids = keys.get("variable_id"), values.get("variable_id")
+    keys.set("variable_id", ids[1])
+    values.set("variable_id", ids[0])
+    tree.write(tmp_path / "b.xml")
+    report = check(tmp_path / "a.onnx", tmp_path / "b.xml")
+    assert not report.ok
+    assert report.compared
+
+
+@pytest.mark.parametrize(
+    "stateful", [True, {"h": "hn", "c": "cn"}, {"c": "cn"}], ids=["names", "both", "one"]
+)
+def test_states_of_known_size(stateful: bool | Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a.onnxtxt").write_text(COUNTER)
+    bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", stateful=stateful)
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    pairs = {"h": "hn", "c": "cn"} if stateful is True else dict(stateful)
+    assert {sink.get_variable_id() for sink in model.get_sinks()} == {
+        before + after for before, after in pairs.items()
+    }
+    expected = OnnxRuntime(bridge.to_onnx(tmp_path / "a.onnxtxt"))
+    states = {name: np.zeros((2, 3), np.float32) for name in "hc"}
+    running = request(tmp_path / "b.xml")
+    for call in range(3):
+        x = np.full((1 + call, 3), call, np.float32)
+        y, h, c = expected.run({"x": x, **states})
+        given = {name: value for name, value in states.items() if name not in pairs}
+        np.testing.assert_allclose(running.infer({"x": x, **given})["y"], y)
+        states = {"h": h, "c": c}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stateful": {"h": "y"}}, "cannot be the next state of the input"),
+        ({"stateful": {"z": "hn"}}, 'no input is called "z"; there are x, h, c'),
+        ({"stateful": {"h": "z"}}, 'no output is called "z"; there are y, hn, cn'),
+        ({"stateful": {"h": "hn", "c": "hn"}}, "the next state of one input alone"),
+        ({"stateful": "h=hn"}, "stateful is True, or maps inputs to outputs"),
+        ({"beam_idx": True}, "beam_idx is for a stateful model"),
+    ],
+)
+def test_what_is_no_state(options: dict, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.onnxtxt").write_text(COUNTER)
+    with pytest.raises(bridge.UsageError, match=said):
+        bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", **options)
+    assert not (tmp_path / "b.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("signature", "said"),
+    [
+        ("(float[n] h, float[n] x) => (float[n] d)", "--state INPUT=OUTPUT"),
+        ("(float[n] h) => (float[n] hn)", "an input and an output beside its states"),
+    ],
+)
+def test_models_without_states(signature: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.onnxtxt").write_text(f"""
+        <ir_version: 8, opset_import: ["" : 17]> g {signature} {{
+            {"hn" if "hn" in signature else "d"} = Neg(h)
+        }}""")
+    with pytest.raises(bridge.UsageError, match=said):
+        bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", stateful=True)
+
+
+@pytest.mark.parametrize("texts", [["h"], ["=hn"], ["h="], ["h=hn", "h=cn"]])
+def test_options_that_are_no_states(texts: list[str]) -> None:
+    with pytest.raises(bridge.UsageError, match="--state"):
+        states(texts, by_name=True)

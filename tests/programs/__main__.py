@@ -1,0 +1,79 @@
+"""`python -m tests.programs`: draws programs, runs them in both formats and engines, and prints
+those that do not come out right, made small."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+import tests.conftest  # noqa: F401 - the same seed draws the same programs
+from tests.programs.drawing import KINDS, Drawn, draw
+from tests.programs.reducing import reduced
+from tests.programs.verdict import Feeds, Verdict, judge, warm_up
+
+FEEDS = 4
+
+
+def main() -> int:
+    """Returns 1 when a program did not come out right."""
+    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
+    parser.add_argument("-n", type=int, default=100, help="programs of each seed")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from SEED on")
+    parser.add_argument("--kind", choices=list(KINDS), default="if")
+    parser.add_argument("--keep", type=Path, help="a folder for the programs that fail")
+    parser.add_argument("--as-drawn", action="store_true", help="do not make them small")
+    options = parser.parse_args()
+    total: Counter[str] = Counter()
+    for seed in range(options.seed, options.seed + options.seeds):
+        counts: Counter[str] = Counter()
+        drawn = draw(options.kind, options.n, seed)
+        warm_up([program.model for program in drawn[:5]])
+        for number, program in enumerate(drawn):
+            verdict, feeds = _judge(program)
+            counts[verdict.kind] += 1
+            if verdict.is_failure or (verdict.kind != "right" and options.keep):
+                name = f"{options.kind}_{seed}_{number}"
+                _show(program, feeds, verdict, name, options)
+        total += counts
+        print(f"seed {seed}:", _listed(counts), flush=True)
+    if options.seeds > 1:
+        print("all:", _listed(total))
+    return int(any(Verdict(kind).is_failure for kind in total))
+
+
+def _judge(program: Drawn) -> tuple[Verdict, Feeds]:
+    feeds = [program.feed(seed) for seed in range(FEEDS)]
+    return judge(program.model, feeds), feeds
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+
+
+def _show(
+    program: Drawn, feeds: Feeds, verdict: Verdict, name: str, options: argparse.Namespace
+) -> None:
+    print(f"\n{name}: {verdict.kind}\n{verdict.detail[:1500]}", flush=True)
+    model = program.model
+    if not options.as_drawn and verdict.is_failure:
+        model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict))
+    print(onnx.printer.to_text(model), flush=True)
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        onnx.save(program.model, options.keep / f"{name}.drawn.onnx")
+        onnx.save(model, options.keep / f"{name}.onnx")
+
+
+def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict) -> bool:
+    kept: Sequence[str] = [value.name for value in model.graph.input]
+    found = judge(model, [{name: feed[name] for name in kept} for feed in feeds])
+    return found.kind == verdict.kind
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

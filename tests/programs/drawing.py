@@ -1,0 +1,48 @@
+"""Kinds of drawn programs, and many of a kind by a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Protocol
+
+import onnx
+from hypothesis import strategies as st
+from hypothesis.errors import StopTest
+from hypothesis.internal.conjecture.data import ConjectureData
+
+from tests.programs.random_programs import programs
+from tests.programs.rank_programs import rank_programs
+from tests.programs.rarities import STATEMENTS
+from tests.programs.sequence_programs import sequence_programs
+
+
+class Drawn(Protocol):
+    """A model, and inputs for it by seed."""
+
+    model: onnx.ModelProto
+
+    def feed(self, seed: int) -> Mapping[str, Any]: ...
+
+
+KINDS: dict[str, st.SearchStrategy[Drawn]] = {
+    "if": programs(),
+    "rare": programs(STATEMENTS),
+    "ranks": rank_programs(),
+    "sequences": sequence_programs(),
+}
+
+
+def draw(kind: str, count: int, seed: int) -> list[Drawn]:
+    """So many programs; the same for the same seed. None is made of another, as those are that
+    Hypothesis draws for a test."""
+    return [_draw(KINDS[kind], f"{seed}.{number}") for number in range(count)]
+
+
+def _draw(strategy: st.SearchStrategy[Drawn], seed: str) -> Drawn:
+    random = Random(seed)
+    while True:
+        try:
+            return ConjectureData(random=random, prefix=(), max_choices=None).draw(strategy)
+        except StopTest:  # too large
+            continue

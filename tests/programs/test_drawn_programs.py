@@ -1,0 +1,80 @@
+"""Drawn programs of every kind compute the same in both formats; `python -m tests.programs` draws
+more of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+import bridge
+from tests.programs.drawing import KINDS, draw
+from tests.programs.reducing import reduced
+from tests.programs.verdict import NO_PROGRAM, Verdict, judge
+from tests.support.running import OnnxRuntime, assert_close
+
+FEEDS = 4
+COUNTS = {"if": 60, "rare": 50, "ranks": 10, "sequences": 50}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_and_back(kind: str) -> None:
+    """In a process without threads, which can fork."""
+    command = [sys.executable, "-m", "tests.programs", "--as-drawn", "--seed", "1"]
+    command += ["--kind", kind, "-n", str(COUNTS[kind])]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_program_is_valid_and_survives_rewriting() -> None:
+    for program in draw("if", 40, seed=1):
+        onnx.checker.check_model(program.model, full_check=True)
+        copy = bridge.to_onnx(program.model)
+        onnx.checker.check_model(copy, full_check=True)
+        original, again = OnnxRuntime(program.model), OnnxRuntime(copy)
+        for seed in range(FEEDS):
+            feed = program.feed(seed)
+            assert_close(again.run(feed), original.run(feed))
+
+
+def test_a_seed_draws_the_same() -> None:
+    texts = [[program.model.SerializeToString() for program in draw("rare", 5, 3)] for _ in "ab"]
+    assert texts[0] == texts[1]
+
+
+LARGER = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+g (bool c, float[2] x) => (float[2] y, float[2] z) {
+    y = If (c) <
+      then_branch = t () => (float[2] p) { a = Neg (x) b = Relu (a) p = Exp (b) },
+      else_branch = e () => (float[2] q) { q = Identity (x) }>
+    z = Neg (x)
+}""")
+
+
+def test_what_fails_is_made_small() -> None:
+    small = reduced(LARGER, lambda model: "Relu" in onnx.printer.to_text(model))
+    assert [node.op_type for node in small.graph.node] == ["Relu"]
+
+
+UNLIKE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {
+    k = Constant <value = float[3] {1, 1, 1}> () y = Add (x, k) }"""
+
+
+def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    feeds = [{"c": np.array(True), "x": np.ones(2, np.float32)}]
+    assert judge(LARGER, feeds).kind == "right"
+    assert judge(parser.parse_model(UNLIKE), feeds).kind == NO_PROGRAM
+    monkeypatch.setattr(bridge, "convert", lambda *_: os.kill(os.getpid(), signal.SIGFPE))
+    assert judge(LARGER, feeds) == Verdict("to IR: process ends", str(-signal.SIGFPE))
+    monkeypatch.setattr(bridge, "convert", _refuses)
+    assert judge(LARGER, feeds).kind == "to IR: refused"
+
+
+def _refuses(*_: object) -> None:
+    raise bridge.BridgeError("no")

@@ -1,0 +1,199 @@
+"""Matrix products with weights of few bits go to IR and come back as the operator that they were,
+the weights as large as before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+import pytest
+from onnx import TensorProto, helper
+from openvino import opset13 as ops
+
+import bridge
+from bridge.errors import UnsupportedError
+
+ROWS = 48
+
+
+@dataclass(frozen=True)
+class Case:
+    """A MatMulNBits with ROWS outputs."""
+
+    length: int = 128
+    bits: int = 4
+    block: int = 32
+    zeros: bool = False
+    opset: int = 21
+    accuracy: int | None = None
+
+
+CASES = {
+    "symmetric": Case(),
+    "zero points": Case(zeros=True),
+    "8 bits": Case(bits=8),
+    "8 bits, zero points": Case(bits=8, zeros=True),
+    "small blocks": Case(block=16, zeros=True),
+    "large blocks": Case(block=128, zeros=True),
+    "an odd number of blocks": Case(length=96, zeros=True),
+    "the last block is not full": Case(length=80, zeros=True),
+    "an operator set without 4 bits": Case(opset=17, zeros=True),
+    "an accuracy that is asked for": Case(accuracy=4),
+}
+
+
+def made(case: Case, *more: str) -> onnx.ModelProto:
+    """The model; `more` are further inputs of the node."""
+    random = np.random.default_rng(7)
+    blocks = -(-case.length // case.block)
+    packed = random.integers(0, 256, (ROWS, blocks, case.block * case.bits // 8), np.uint8)
+    scale = random.random(ROWS * blocks, np.float32) * 0.1 + 0.01
+    zeros = random.integers(0, 256, ROWS * -(-blocks * case.bits // 8), np.uint8)
+    if blocks * case.bits % 8:
+        zeros = (zeros.reshape(ROWS, -1) & np.r_[[255] * (blocks // 2), 15].astype("u1")).ravel()
+    constants = {"w": packed, "s": scale, "z": zeros}
+    names = ["w", "s", "z"] if case.zeros else ["w", "s"]
+    asked = {} if case.accuracy is None else {"accuracy_level": case.accuracy}
+    node = helper.make_node(
+        "MatMulNBits", ["x", *names, *more], ["y"], "product", domain="com.microsoft",
+        K=case.length, N=ROWS, bits=case.bits, block_size=case.block, **asked,
+    )  # fmt: skip
+    graph = helper.make_graph(
+        [node],
+        "few_bits",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", case.length])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", ROWS])],
+        [onnx.numpy_helper.from_array(constants[name], name) for name in names],
+    )
+    sets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+
+def parts(model: onnx.ModelProto) -> list[object]:
+    """The nodes of a model with their constants."""
+    constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    return [
+        (
+            node.domain, node.op_type, node.name,
+            {a.name: a.i for a in node.attribute},
+            [(name, constants[name].tobytes()) for name in node.input if name in constants],
+        )
+        for node in model.graph.node
+    ]  # fmt: skip
+
+
+def run(model: Path, x: np.ndarray) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_there_and_back(name: str, tmp_path: Path) -> None:
+    case, there, back = CASES[name], tmp_path / "a.xml", tmp_path / "b.onnx"
+    source = made(case)
+    onnx.save(source, tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", there)
+    bridge.convert(there, back)
+    found = onnx.load(back)
+    assert parts(found) == parts(source)
+    assert found.opset_import == source.opset_import
+    x = np.random.default_rng(1).standard_normal((3, case.length)).astype(np.float32)
+    wanted = run(tmp_path / "a.onnx", x)
+    np.testing.assert_array_equal(run(back, x), wanted)
+    hint = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    (result,) = openvino.Core().compile_model(there, "CPU", hint)(x).values()
+    np.testing.assert_allclose(result, wanted, rtol=0.02, atol=0.5 if case.accuracy else 1e-2)
+    assert there.with_suffix(".bin").stat().st_size < back.stat().st_size
+
+
+def test_the_weights_of_an_ir_stay_of_few_bits(tmp_path: Path) -> None:
+    """That never was ONNX: in the form of which onnxruntime makes the same operator."""
+    bridge.convert(made(Case(zeros=True)), tmp_path / "a.xml")
+    model = openvino.Core().read_model(tmp_path / "a.xml")
+    bare = openvino.Model(model.get_results(), model.get_parameters(), "bare")
+    openvino.save_model(bare, tmp_path / "b.xml", compress_to_fp16=False)
+    bridge.convert(tmp_path / "b.xml", tmp_path / "b.onnx")
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "c.onnx")
+    onnxruntime.InferenceSession(tmp_path / "b.onnx", options, ["CPUExecutionProvider"])
+    assert {t.data_type for t in onnx.load(tmp_path / "b.onnx").graph.initializer} == {
+        TensorProto.UINT4, TensorProto.FLOAT,
+    }  # fmt: skip
+    assert [n.op_type for n in onnx.load(tmp_path / "c.onnx").graph.node] == ["MatMulNBits"]
+
+
+def test_an_order_of_the_rows_is_refused() -> None:
+    case = Case(zeros=True)
+    model = made(case, "g")
+    order = np.arange(case.length, dtype=np.int32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(order, "g"))
+    with pytest.raises(UnsupportedError, match="g_idx"):
+        bridge.to_openvino(model)
+
+
+COMPRESSED = {
+    "i4, groups": ("i4", 32, TensorProto.INT4),
+    "u4, groups": ("u4", 32, TensorProto.UINT4),
+    "u4, a scale for each row": ("u4", 0, TensorProto.UINT4),
+    "u8, a scale for each row": ("u8", 0, TensorProto.UINT8),
+    "i8, a scale for each row": ("i8", 0, TensorProto.INT8),
+}
+
+
+def compress(kind: str, group: int, path: Path) -> None:
+    """Writes an IR: a product with a matrix as NNCF compresses it, in f16, unsigned integers with
+    zero points, in groups along the rows of the matrix."""
+    random, element = np.random.default_rng(3), getattr(openvino.Type, kind)
+    alive: list[np.ndarray] = []  # OpenVINO's tensors do not keep their memory.
+    shape = [ROWS, 128 // group, group] if group else [ROWS, 128]
+    grid = [*shape[:-1], 1]
+
+    def integers(*shape: int) -> openvino.Node:
+        bits = int(kind[1:])
+        packed = random.integers(0, 256, int(np.prod(shape)) * bits // 8, np.uint8)
+        data = packed.view(np.int8) if kind == "i8" else packed
+        alive.append(data)
+        constant = ops.constant(openvino.Tensor(data, openvino.Shape(shape), element))
+        return ops.convert(constant, np.float16)
+
+    x = ops.parameter([-1, -1, 128], np.float32, name="x")
+    weights = integers(*shape)
+    if kind.startswith("u"):
+        weights = ops.subtract(weights, integers(*grid))
+    scale = (random.random(grid) * 0.01 + 0.001).astype(np.float16)
+    weights = ops.multiply(weights, ops.constant(scale))
+    if group:
+        weights = ops.reshape(weights, ops.constant(np.array([ROWS, 128])), False)
+    y = ops.matmul(x, ops.convert(weights, np.float32), False, True)
+    x.output(0).set_names({"x"})
+    y.output(0).set_names({"y"})
+    openvino.save_model(openvino.Model([y], [x], "compressed"), path, compress_to_fp16=False)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_compressed_weights(name: str, tmp_path: Path) -> None:
+    """They stay of few bits, in the form of which onnxruntime makes MatMulNBits."""
+    kind, group, element = COMPRESSED[name]
+    model, back, fused = (tmp_path / name for name in ("a.xml", "b.onnx", "c.onnx"))
+    compress(kind, group, model)
+    bridge.convert(model, back)
+    assert element in {tensor.data_type for tensor in onnx.load(back).graph.initializer}
+    assert not {n.op_type for n in onnx.load(back).graph.node} - {"DequantizeLinear", "MatMul"}
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(fused)
+    onnxruntime.InferenceSession(back, options, ["CPUExecutionProvider"])
+    assert [node.op_type for node in onnx.load(fused).graph.node] == ["MatMulNBits"]
+    x = np.random.default_rng(1).standard_normal((1, 3, 128)).astype(np.float32)
+    hint = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    (wanted,) = openvino.Core().compile_model(model, "CPU", hint)(x).values()
+    plain = onnxruntime.SessionOptions()
+    plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(back, plain, ["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], wanted, rtol=1e-4, atol=1e-4)
+    bridge.convert(back, tmp_path / "d.xml")
+    bridge.convert(tmp_path / "d.xml", tmp_path / "d.onnx")
+    assert (tmp_path / "d.onnx").read_bytes() == back.read_bytes()
