@@ -15,7 +15,7 @@ import bridge
 from bridge.check import check, parts
 from bridge.check.engines import EngineError, OpenVino, run_each
 
-from ..benchmark import ifs
+from ..benchmark.processes import ifs
 from .test_check import GATE, LOOP, saved
 
 # A value that is used much later, a constant that several parts ask for, one that is an output.
