@@ -136,7 +136,7 @@ def _heads(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> l
         raise InvalidModelError(f"{where}: has no trip count or no condition")
     count = integers(inputs[0])
     return [
-        None if count is not None and count[0] < 0 else inputs[0],
+        None if count and count[0] < 0 else inputs[0],
         _boolean(builder, inputs[1]),
     ]
 
