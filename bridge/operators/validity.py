@@ -470,7 +470,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "ir::OneHot": (_axis_attribute("axis", 1), _single(1, 2, 3)),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
-    "Expand": (_rank(1, 1, 1),),
+    "Expand": (_rank(1, 1, 1), _not_negative(1)),
     "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys((*CONVOLUTION, *POOLING), (window,)),
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution, window)),

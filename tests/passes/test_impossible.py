@@ -189,6 +189,11 @@ FAILING = [
     ),
     ("Tile", "s = Constant<value_ints = [2,-1]>() y = Tile(x, s)", "its input 1 is [2, -1]"),
     (
+        "Expand",
+        "s = Constant<value_ints = [2,-128]>() y = Expand(x, s)",
+        "its input 1 is [2, -128]",
+    ),
+    (
         "ConstantOfShape",
         "s = Constant<value_ints = [-3]>() y = ConstantOfShape(s)",
         "its input 0 is [-3]",
