@@ -206,8 +206,7 @@ def reshaped(b: Builder, form: Open, target: Value, allowzero: bool) -> Open:
         # Nothing is left of a tensor without elements.
         left = b.op("Div", b.op("Size", form.data), b.op("Max", others, one))
         shape = b.op("Where", rest, left, shape)
-    assert target.shape is not None
-    (length,) = target.shape
+    length = target.dims[0] if target.rank == 1 else ANY
     if shape is not target:
         shape = _typed(shape, (length,))
     return Open(form.data, shape, shapes_as_long_as(length))
