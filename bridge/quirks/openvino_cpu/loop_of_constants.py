@@ -50,11 +50,11 @@ def _first_sliced(body: Body) -> int | None:
 
 
 def _is_known(value: Value | None) -> bool:
-    """Whether a value follows from constants alone."""
+    """Whether a value follows from constants, or from what has no elements, alone."""
     todo, seen = [value], {value}
     while todo:
         value = todo.pop()
-        if value is None or value.constant is not None:
+        if value is None or value.constant is not None or 0 in (value.shape or ()):
             continue
         made = value.producer
         if made is None or made.op in UNFORESEEN:
