@@ -78,6 +78,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_of_states", "Loop"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
+    _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit"),
     _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )

@@ -259,6 +259,14 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
         opset=24,
     ),
+    "openvino_cpu.rotation_of_captured_value": Canary(
+        """(float[1,2,3,4] x, float[1,3,2] cos, float[1,3,2] sin) => (float[2,1,2,3,4] y)
+        <int64 trips = {2}> {
+        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[1,2,3,4] turned) {
+            d = Identity (c) turned = RotaryEmbedding (x, cos, sin) }> }""",
+        {"x": _f32(1, 2, 3, 4), "cos": _f32(1, 3, 2), "sin": _f32(1, 3, 2)},
+        opset=23,
+    ),
     "openvino_cpu.nested_tensor_iterators": Canary(
         """(float[3,2] x, float h) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = rows (float[2] row) => (float[2] sums) {
