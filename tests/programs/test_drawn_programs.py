@@ -17,6 +17,7 @@ import bridge
 from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
 from tests.programs.verdict import NO_PROGRAM, Verdict, judge
+from tests.support.alone import apart
 from tests.support.running import OnnxRuntime, assert_close
 
 FEEDS = 4
@@ -66,14 +67,24 @@ UNLIKE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] 
     k = Constant <value = float[3] {1, 1, 1}> () y = Add (x, k) }"""
 
 
-def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def verdicts() -> list[Verdict]:
+    """Of a program that is right, of what is no program, and where a conversion ends the process
+    and refuses."""
     feeds = [{"c": np.array(True), "x": np.ones(2, np.float32)}]
-    assert judge(LARGER, feeds).kind == "right"
-    assert judge(parser.parse_model(UNLIKE), feeds).kind == NO_PROGRAM
-    monkeypatch.setattr(bridge, "convert", lambda *_: os.kill(os.getpid(), signal.SIGFPE))
-    assert judge(LARGER, feeds) == Verdict("to IR: process ends", str(-signal.SIGFPE))
-    monkeypatch.setattr(bridge, "convert", _refuses)
-    assert judge(LARGER, feeds).kind == "to IR: refused"
+    found = [judge(LARGER, feeds), judge(parser.parse_model(UNLIKE), feeds)]
+    for convert in (lambda *_: os.kill(os.getpid(), signal.SIGFPE), _refuses):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bridge, "convert", convert)
+            found.append(judge(LARGER, feeds))
+    return found
+
+
+def test_verdicts() -> None:
+    right, none, ended, refused = apart(verdicts)
+    assert right.kind == "right"
+    assert none.kind == NO_PROGRAM
+    assert ended == Verdict("to IR: process ends", str(-signal.SIGFPE))
+    assert refused.kind == "to IR: refused"
 
 
 def _refuses(*_: object) -> None:
