@@ -41,6 +41,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
+from bridge.passes.stateful import take_pairs
 from bridge.replacing import scratch_folder
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
@@ -200,6 +201,7 @@ class _Checker:
     ) -> None:
         report, pair = self.report, self.pair
         model = pair.load(pair.source)
+        take_pairs(model)
         _, original = sessions[0]
         # What has a default value here and must be given there is drawn.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}

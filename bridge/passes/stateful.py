@@ -232,6 +232,11 @@ def _axis_of(
 
 def restore_pairs(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records as pairs."""
+    take_pairs(model)
+
+
+def take_pairs(model: Model) -> None:
+    """See `restore_pairs`."""
     text = model.metadata.pop(KEY, None)
     if text is None:
         return

@@ -197,3 +197,11 @@ def test_models_without_states(signature: str, said: str, tmp_path: Path) -> Non
 def test_options_that_are_no_states(texts: list[str]) -> None:
     with pytest.raises(bridge.UsageError, match="--state"):
         states(texts, by_name=True)
+
+
+def test_a_stateful_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
+    onnx.save(decoder(), tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=True)
+    report = check(tmp_path / "b.xml")
+    assert report.ok
+    assert {"past_0_key", "past_0_value"} <= report.feeds[0].keys()
