@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
@@ -37,12 +37,14 @@ ONNXRUNTIME = "onnxruntime"
 
 @dataclass
 class Place:
-    """Where a node stands: its graph, and the node and body that hold that graph, if any."""
+    """Where a node stands: its graph, and the node and body that hold that graph, if any. `found`
+    is for what a quirk has found of the graph's values, and may meet again."""
 
     graph: Graph
     holder: Node | None = None
     body: Body | None = None
     outer: Place | None = None
+    found: dict[Value, bool] = field(default_factory=dict)
     _users: Users | None = None
 
     def users(self, value: Value) -> list[Node]:

@@ -59,7 +59,10 @@ def _tell_shape(body: Body, position: int, shape: tuple[int, ...]) -> None:
 
 def _is_lost(value: Value, place: Place) -> bool:
     """Whether the memory of an output may be used too early."""
-    if value.rank in (None, 0) or value.element in (None, STRING) or _is_fixed(value, place, {}):
+    if value.rank in (None, 0) or value.element in (None, STRING):
+        return False
+    fixed = place.found[value] = _is_fixed(value, place, {})
+    if fixed:
         return False
     if value in place.graph.outputs:
         return place.holder is None and value.element not in OWN_MEMORY
@@ -70,6 +73,8 @@ def _is_lost(value: Value, place: Place) -> bool:
 def _is_fixed(value: Value, place: Place, asked: dict[Value, bool]) -> bool:
     """Whether OpenVINO finds, too, that a value has one shape: it knows less than Bridge of shapes
     that are computed."""
+    if value in place.found:
+        return place.found[value]
     if value not in asked:
         # What goes round in a Loop, and what lies far behind, is taken for fixed.
         asked[value] = True
