@@ -89,6 +89,8 @@ class _Judge:
         for reading in readings:
             if self._agree(reading.results, self.expected):
                 why = f"{label}, {reading.words}, gives what the original gives"
+                if reading.engine == mine:
+                    why += f" ({mine} ran both: where rounding decides, it may be what is off)"
                 return Fault("engine", its, why, _engine_advice(its))
         if self._is_read_back() and self._returns():
             why = (
