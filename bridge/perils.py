@@ -58,8 +58,10 @@ def call_of(engine: str, error: type[Exception]) -> Iterator[None]:
     if number in _journal.deadly:
         raise error(f"{engine}: {_journal.deadly[number]}")
     _journal.write(number, engine)
-    yield
-    _journal.write(0, "")
+    try:
+        yield
+    finally:
+        _journal.write(0, "")
 
 
 def outlive() -> None:

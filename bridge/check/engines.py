@@ -162,16 +162,14 @@ class OnnxRuntime:
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
-        try:
-            with call_of(self.name, EngineError):
+        with call_of(self.name, EngineError):
+            try:
                 session = self._module.InferenceSession(
                     model, options, providers=["CPUExecutionProvider"]
                 )
-        except EngineError:
-            raise
-        except Exception as error:
-            kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
-            raise kind(f"onnxruntime: {_message(error)}") from error
+            except Exception as error:
+                kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
+                raise kind(f"onnxruntime: {_message(error)}") from error
         return _OnnxRuntimeSession(self._module, session, self._seconds)
 
 
@@ -249,16 +247,14 @@ class _OnnxRuntimeSession:
             isinstance(value, self._module.OrtValue) for value in values.values()
         )
         run = self._session.run_with_ort_values if plain else self._session.run
-        try:
-            _watch.begin(options, self._seconds)
-            with call_of(OnnxRuntime.name, EngineError):
+        with call_of(OnnxRuntime.name, EngineError):
+            try:
+                _watch.begin(options, self._seconds)
                 results = run(names, values, options)
-        except EngineError:
-            raise
-        except Exception as error:
-            raise EngineError(f"onnxruntime: {_message(error)}") from error
-        finally:
-            _watch.end(options)
+            except Exception as error:
+                raise EngineError(f"onnxruntime: {_message(error)}") from error
+            finally:
+                _watch.end(options)
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
     def _value(self, port: Port, value: Any) -> Any:
@@ -413,18 +409,16 @@ class OpenVino:
 
     def load(self, source: Source) -> Session:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
-        try:
-            model = (
-                self._core.read_model(source.SerializeToString())
-                if isinstance(source, onnx.ModelProto)
-                else self._core.read_model(str(source))
-            )
-            with call_of(self.name, EngineError):
+        with call_of(self.name, EngineError):
+            try:
+                model = (
+                    self._core.read_model(source.SerializeToString())
+                    if isinstance(source, onnx.ModelProto)
+                    else self._core.read_model(str(source))
+                )
                 compiled = self._core.compile_model(model, "CPU", self._config)
-        except EngineError:
-            raise
-        except Exception as error:
-            raise EngineError(f"OpenVINO: {_message(error)}") from error
+            except Exception as error:
+                raise EngineError(f"OpenVINO: {_message(error)}") from error
         return _OpenVinoSession(self._module, model, compiled)
 
 

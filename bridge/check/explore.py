@@ -136,8 +136,8 @@ class _Search:
         keys = [
             key
             for value in self.inputs.values
-            for key, dim in open_sizes(value).items()
-            if (dim if isinstance(dim, str) else None) not in batches and key != f"{value.name}.0"
+            for key in open_sizes(value)
+            if key not in batches and key != f"{value.name}.0"
         ]
         for size in _USUAL_SIZES if keys else ():
             recipe = replace(self.base, sizes=dict.fromkeys(keys, size) | dict(self.base.sizes))

@@ -199,16 +199,18 @@ def as_i64(b: Builder, x: Value) -> Value:
 def vector(b: Builder, x: Value) -> Value:
     """A scalar, or a vector of one element, as a vector; a constant stays one."""
     known = values_of(x)
-    if x.rank == 1 or known is None:
-        return x if x.rank == 1 else b.op("Reshape", x, b.constant([-1]))
-    return b.constant(known.reshape(-1))
+    if x.rank == 1:
+        return x
+    return b.op("Reshape", x, b.constant([-1])) if known is None else b.constant(known.reshape(-1))
 
 
 def scalar(b: Builder, x: Value) -> Value:
     """A vector of one element, or a scalar, as a scalar; a constant stays one."""
     known = values_of(x)
-    if x.rank == 0 or known is None:
-        return x if x.rank == 0 else b.op("Reshape", x, b.constant([]))
+    if x.rank == 0:
+        return x
+    if known is None:
+        return b.op("Reshape", x, b.constant([]))
     if known.size != 1:
         raise Refused(f"one number was expected, not {known.size} of them")
     return b.constant(known.reshape(()))
