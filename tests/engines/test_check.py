@@ -619,7 +619,7 @@ def test_what_ends_an_engine_is_gone_past(monkeypatch: pytest.MonkeyPatch, tmp_p
     )
     monkeypatch.setattr(alone, "_lines", lambda given, start: next(said))
     files = [("", tmp_path / "a.onnx"), ("b", tmp_path / "b.onnx")]
-    trial = alone.tried(files, [{}] * 4, tmp_path)
+    trial = alone.tried(files, [{}] * 4, [], tmp_path)
     assert trial.ran == [3] and trial.refused == {1: "b: the engine ends the process"}
 
 
