@@ -40,7 +40,7 @@ def _makes_none(node: Node, depth: int, inside: Inside) -> bool:
     """Whether a node without bodies makes no negative number."""
     if has_trait(node.op, "not_negative"):
         return True
-    if _replaces_negative(node):
+    if replaces_negative(node):
         return is_not_negative(node.inputs[1], depth, inside)
     chosen = node.inputs[1:] if node.op == "Where" else node.inputs
     parts = (is_not_negative(v, depth, inside) for v in chosen)
@@ -51,7 +51,7 @@ def _makes_none(node: Node, depth: int, inside: Inside) -> bool:
     return has_trait(node.op, "elements_of_first") and next(parts)
 
 
-def _replaces_negative(node: Node) -> bool:
+def replaces_negative(node: Node) -> bool:
     """Whether a node is Where(x < 0, y, x)."""
     asked = node.inputs[0].producer if node.op == "Where" and node.inputs[0] is not None else None
     if asked is None or asked.op != "Less" or asked.inputs[0] is not node.inputs[2]:
