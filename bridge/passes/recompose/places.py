@@ -1,4 +1,5 @@
-"""ArgMax and ArgMin: the place that a TopK gives of one element, without its axis."""
+"""Places of elements: ArgMax and ArgMin are that which a TopK gives of one element, without its
+axis; Compress takes what is at those that NonZero gives."""
 
 from __future__ import annotations
 
@@ -27,3 +28,19 @@ def place_of_one(b: Builder, node: Node, uses: Uses) -> Value | None:
     op = "ArgMax" if top.attributes["mode"] == "max" else "ArgMin"
     made = b.op(op, x, axis=top.attributes["axis"], keepdims=False)
     return cast(b, made, top.attributes["index_element_type"])
+
+
+def compress(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Gather of the places where a condition holds, which has an element for each of the axis."""
+    x, chosen, axis = node.inputs
+    squeeze = uses.sole(chosen, "Squeeze")
+    places = uses.sole(squeeze.inputs[0], "NonZero") if squeeze is not None else None
+    along, condition = known_integers(axis), places.inputs[0] if places is not None else None
+    if condition is None or condition.rank != 1 or x is None or along is None or x.rank is None:
+        return None
+    size = x.dims[along[0] % x.rank]
+    if not isinstance(size, int) or condition.dims != (size,) or node.attributes["batch_dims"]:
+        return None
+    assert squeeze is not None
+    b.name = squeeze.name
+    return b.op("Compress", x, condition, axis=along[0])
