@@ -435,6 +435,18 @@ case("compress", "Compress", where_holds, random(3, 4), PLACES)
 case("compress_shorter", "NonZero Squeeze Gather", where_holds, random(5, 4), PLACES)
 
 
+# Sizes of some axes
+def sizes(x: Any, start: int, end: int, step: int = 1, type: str = "i64") -> Any:
+    return ops.slice(ops.shape_of(x, type), [start], [end], [step], [0])
+
+
+case("some_sizes", "Shape", lambda x: sizes(x, 1, 3), random(2, 3, 4))
+case("last_sizes", "Shape", lambda x: sizes(x, -2, 1 << 62), random(2, 3, 4))
+case("sizes_backwards", "Shape Slice", lambda x: sizes(x, 2, 0, -1), random(2, 3, 4))
+case("sizes_as_i32", "Shape Cast Slice", lambda x: sizes(x, 1, 3, type="i32"), random(2, 3, 4))
+case("some_sizes_before_15", "Shape Slice", lambda x: sizes(x, 1, 3), random(2, 3, 4), opset=13)
+
+
 # Two parts of one
 def parted(pads: Any, axis: int = 0) -> Any:
     return ops.concat(ops.split(pads, np.int64(0), 2).outputs(), axis)

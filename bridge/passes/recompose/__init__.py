@@ -29,7 +29,7 @@ from bridge.passes.recompose.inverses import (
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
-from bridge.passes.recompose.places import compress, place_of_one
+from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.rotary import rotary_embedding
@@ -58,7 +58,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Min": (clip,),
     "PRelu": (leaky_relu,),
     "RDFT": (short_time_transform,),
-    "Slice": (whole_stack,),
+    "Slice": (whole_stack, some_sizes),
     "Squeeze": (place_of_one,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
