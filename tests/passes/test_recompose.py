@@ -447,6 +447,18 @@ case("sizes_as_i32", "Shape Cast Slice", lambda x: sizes(x, 1, 3, type="i32"), r
 case("some_sizes_before_15", "Shape Slice", lambda x: sizes(x, 1, 3), random(2, 3, 4), opset=13)
 
 
+# Nothing to do
+case(
+    "interpolated_to_the_same_size", "Neg Exp",
+    lambda x: ops.exp(resized(ops.negative(x), "linear", np.array([1, 2, 4, 5]))),
+    random(1, 2, 4, 5),
+)  # fmt: skip
+case(
+    "interpolated_to_the_same_size_and_given", "Neg Identity",
+    lambda x: resized(ops.negative(x), "linear", np.array([1, 2, 4, 5])), random(1, 2, 4, 5),
+)  # fmt: skip
+
+
 # Two parts of one
 def parted(pads: Any, axis: int = 0) -> Any:
     return ops.concat(ops.split(pads, np.int64(0), 2).outputs(), axis)

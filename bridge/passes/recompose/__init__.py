@@ -22,6 +22,7 @@ from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.inverses import (
+    copied,
     joined_again,
     reshaped_again,
     squeezed_again,
@@ -68,6 +69,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
     "Concat": (rotary_embedding, joined_again),
+    "Identity": (copied,),
     "Reshape": (reshaped_again,),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),

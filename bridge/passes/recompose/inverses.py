@@ -67,6 +67,13 @@ def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     return named_after(value, node, uses) if len(axes) == 1 else None
 
 
+def copied(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A copy that is no output: a rule had nothing to do, and the way to IR drops it."""
+    if node.outputs[0] in uses.outputs:
+        return None
+    return named_after(node.inputs[0], node, uses)
+
+
 def named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
     """A value that a node gives again; people know it by the name that it has behind."""
     if value is not None and value not in uses.known:
