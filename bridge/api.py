@@ -487,10 +487,8 @@ def _save(
 
 
 def _note_limits(model: Model, report: Report) -> None:
-    """Notes the inputs whose sizes ONNX cannot bound, and the outputs that its checker wants to
-    have a rank."""
-    from bridge.neutral.graph import names_of_outputs
-    from bridge.neutral.types import ANY, Interval, TensorType
+    """Notes the inputs whose sizes ONNX cannot bound."""
+    from bridge.neutral.types import ANY, Interval
 
     for value in model.graph.inputs:
         ranges = [dim for dim in value.shape or () if isinstance(dim, Interval) and dim != ANY]
@@ -499,17 +497,6 @@ def _note_limits(model: Model, report: Report) -> None:
                 f'the input "{value.name}": ONNX has no ranges of sizes, so that '
                 f"{' and '.join(map(str, ranges))} became any size"
             )
-    names = names_of_outputs(model.graph) if model.format != "onnx" else []
-    shapeless = [
-        f'"{name}"'
-        for value, name in zip(model.graph.outputs, names, strict=False)
-        if isinstance(value.type, TensorType) and value.rank is None
-    ]
-    if shapeless:
-        report.notes.append(
-            f"written without a shape, as its rank is not known: the output {', '.join(shapeless)};"
-            " onnxruntime runs such a model, while onnx.checker wants each output to have a shape"
-        )
 
 
 def _holds_constants_of(data: Path, target: Path) -> bool:
