@@ -191,9 +191,10 @@ class Writer:
         return given
 
     def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the types of a node's outputs where the source did: and of bodies and unknown
-        operators, of which nothing else says them."""
-        needed = bool(node.bodies) or operator(node.op) is None
+        """Writes the types of a node's outputs where the source did: and of unknown operators, and,
+        where it was no ONNX, of bodies, of which nothing else says them."""
+        bodies = bool(node.bodies) and self.source.format != "onnx"
+        needed = bodies or operator(node.op) is None
         values = node.outputs if needed or self.notes else ()
         by_name = {self.names.of[v]: v for v in values if v not in graph.outputs}
         for name in proto.node[-1].output if by_name else ():
