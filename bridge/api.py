@@ -8,6 +8,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
@@ -448,6 +449,7 @@ def _save(
     force: bool,
     done: Callable[[str], None],
 ) -> Report:
+    from bridge.neutral.graph import size_of_constants
     from bridge.pipeline import prepare
 
     report = context.report
@@ -459,12 +461,14 @@ def _save(
 
     # What takes the place of its own source could not be made again.
     lasting = is_source(target, model) or is_source(companion(target), model)
+    size = size_of_constants(model.graph)
+    written = partial(whole, notes=report.notes, check=check, lasting=lasting, size=size)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
         _note_limits(model, report)
-        with whole(target, data, notes=report.notes, check=check, lasting=lasting) as parts:
+        with written(target, data) as parts:
             part, part_data = parts
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
@@ -476,17 +480,15 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights, notes=report.notes, check=check, lasting=lasting) as parts:
+    with written(target, weights) as parts:
         write_ir(model, *parts)
     report.files = [target, weights]
     return report
 
 
 def _note_limits(model: Model, report: Report) -> None:
-    """Notes the inputs whose sizes ONNX cannot bound, and the outputs that its checker wants to
-    have a rank."""
-    from bridge.neutral.graph import names_of_outputs
-    from bridge.neutral.types import ANY, Interval, TensorType
+    """Notes the inputs whose sizes ONNX cannot bound."""
+    from bridge.neutral.types import ANY, Interval
 
     for value in model.graph.inputs:
         ranges = [dim for dim in value.shape or () if isinstance(dim, Interval) and dim != ANY]
@@ -495,17 +497,6 @@ def _note_limits(model: Model, report: Report) -> None:
                 f'the input "{value.name}": ONNX has no ranges of sizes, so that '
                 f"{' and '.join(map(str, ranges))} became any size"
             )
-    names = names_of_outputs(model.graph) if model.format != "onnx" else []
-    shapeless = [
-        f'"{name}"'
-        for value, name in zip(model.graph.outputs, names, strict=False)
-        if isinstance(value.type, TensorType) and value.rank is None
-    ]
-    if shapeless:
-        report.notes.append(
-            f"written without a shape, as its rank is not known: the output {', '.join(shapeless)};"
-            " onnxruntime runs such a model, while onnx.checker wants each output to have a shape"
-        )
 
 
 def _holds_constants_of(data: Path, target: Path) -> bool:

@@ -96,6 +96,7 @@ class Pass:
 
 
 TO_IR = (
+    Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.restore_state"),
     Pass("passes.stateful.make_stateful", _is_stateful),
@@ -127,6 +128,7 @@ TO_ONNX = (
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),
     Pass("passes.maps.restore_maps"),
+    Pass("passes.open_outputs.wrap_open_outputs"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.recompose.recompose_ir"),

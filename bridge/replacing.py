@@ -7,7 +7,8 @@ the new ones, or the first one missing, never one of each.
 
 The folder's name tells the next run what to do with what a killed one left: where all in it is
 `.whole`, the move is finished, and else the folder is removed. A lock on the folder says that its
-conversion is still alive.
+conversion is still alive. While large files are written, another process stands by to remove the
+folder at once (`bridge/guard.py`).
 """
 
 from __future__ import annotations
@@ -33,10 +34,14 @@ except ImportError:  # Windows has no locks of this kind: what is left there sta
     fcntl = None  # type: ignore[assignment]
 
 from bridge.errors import UsageError
+from bridge.guard import guarded
 
 _NAME = re.compile(r"\.bridge-[a-z0-9_]{8}(\.whole|\.done)?")
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
+
+_LARGE = 1 << 24
+"""Bytes that take longer to write than a process takes to start."""
 
 _folders: set[Path] = set()
 _moving = threading.Lock()
@@ -48,6 +53,7 @@ def whole(
     notes: list[str],
     check: Callable[[Sequence[Path]], None] = lambda parts: None,
     lasting: bool = False,
+    size: int = 0,
 ) -> Iterator[list[Path]]:
     """Temporary paths for the targets, which take their places when the block ends well; the first
     target is the file that names the others. A path at which the block wrote nothing is left out.
@@ -56,8 +62,9 @@ def whole(
     permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
     the targets that will be written at the last moment before, and raises to prevent it. `lasting`
     has the new files on the disk before they replace others, for a power failure: it costs what the
-    disk takes, and is for what could not be made again. What the system refuses (no permission, no
-    space left) is a UsageError.
+    disk takes, and is for what could not be made again. `size` is about how many bytes will be
+    written: of many, a process that is killed meanwhile leaves none. What the system refuses (no
+    permission, no space left) is a UsageError.
     """
     try:
         files = [target.resolve() for target in targets]
@@ -71,7 +78,10 @@ def whole(
                 h.path / f"part{i}{f.suffix}"
                 for i, (h, f) in enumerate(zip(homes, files, strict=True))
             ]
-            yield parts
+            with ExitStack() as guards:
+                for folder in folders.values() if size >= _LARGE else ():
+                    guards.enter_context(guarded(folder.path))
+                yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
             if lasting:
                 _sync(parts[i] for i in wrote)

@@ -285,6 +285,8 @@ def _read_body(
     reader.bodies.append(graph)
     body = Body(graph)
     parameters = [inner for inner in layers if inner.type == "Parameter"]
+    if layer.type == "TensorIterator":
+        _require_elements(parameters, outer, where)
     values = _enter_body(body, node, parameters, ports, outer, where)
     for id in ports:
         if id not in values:
@@ -299,6 +301,16 @@ def _read_body(
         body.add_exit(result, use)
     reader.depth -= 1
     return body
+
+
+def _require_elements(parameters: Sequence[Layer], outer: dict[int, Value], where: str) -> None:
+    """Refuses bodies whose inputs are of other elements than what they are given: OpenVINO has an
+    If and a Loop forget what their Parameters say of it, but not a TensorIterator."""
+    for layer in parameters:
+        declared = parameter(layer, where).element
+        given = outer[layer.id].element if layer.id in outer else None
+        if None not in (declared, given) and declared is not given:
+            raise InvalidModelError(f"{where} / {layer}: is {declared}, and is given {given}")
 
 
 def _enter_body(

@@ -74,9 +74,19 @@ def _axis_input(index: int) -> Check:
     """The check of an input that holds axes of input 0, where it is known."""
 
     def check(node: Node) -> Iterator[str]:
+        yield from _integral(node.input(index))
         yield from _outside(node.input(0), integers(node.input(index)) or ())
 
     return check
+
+
+def _integral(value: Value | None) -> Iterator[str]:
+    """What an input that holds axes is instead of integers."""
+    if value is not None and value.element is not None and value.element.kind not in _INTEGERS:
+        yield f"its axes are {value.element}"
+
+
+_INTEGERS = ("int", "uint")
 
 
 def _outside(value: Value | None, axes: Sequence[int], more: int = 0) -> Iterator[str]:
@@ -271,6 +281,7 @@ def _places(node: Node) -> Iterator[str]:
 
 
 def _squeeze(node: Node) -> Iterator[str]:
+    yield from _integral(node.input(1))
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None or node.attributes["allow_axis_skip"]:
         return
@@ -280,6 +291,7 @@ def _squeeze(node: Node) -> Iterator[str]:
 
 
 def _unsqueeze(node: Node) -> Iterator[str]:
+    yield from _integral(node.input(1))
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None:
         return

@@ -63,8 +63,7 @@ def defaults_to_constants(model: Model, context: Context) -> None:
 
 def require_declared_types(model: Model, context: Context) -> None:
     """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare: it has a word
-    for any size, none for any rank or element type (IR.md, Graphs). An output without a rank runs
-    in onnxruntime all the same, and there is no other way of saying that data decide it."""
+    for any size, none for any rank or element type (IR.md, Graphs)."""
     graph = model.graph
     findings = [
         Unsupported(kind, f'graph / {kind} "{value.name}"', NOT_DECLARED)

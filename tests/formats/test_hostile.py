@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -328,6 +329,40 @@ def test_lies_of_an_ir(text: str, says: str, tmp_path: Path) -> None:
     source = written_back(text, tmp_path) if '"state"' in text else ir(tmp_path, text)
     with pytest.raises(bridge.InvalidModelError, match=says):
         bridge.convert(source, tmp_path / target)
+
+
+# A model, what is changed in its IR, and what is said of it.
+CHANGED: dict[str, tuple[str, str, str, str]] = {
+    "a state of other elements": (
+        "tensor_iterator_part_size.xml",
+        'shape="2,3" element_type="f32"',
+        'shape="2,3" element_type="u8"',
+        'Parameter "state": is f32, and is given u8',
+    ),
+    "a text that says whether an optional is there": (
+        "optional_output.onnxtxt",
+        'element_type="boolean"',
+        'element_type="string"',
+        'tells whether "maybe" is there; it is string',
+    ),
+    "axes that are no integers": (
+        "scan_axis_1.onnxtxt",
+        '<data element_type="i64" shape="1"',
+        '<data element_type="f16" shape="1"',
+        "its axes are f16",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_an_ir_that_is_changed(what: str, tmp_path: Path) -> None:
+    name, old, new, says = CHANGED[what]
+    bridge.convert(MODELS / name, tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text()
+    assert old in text
+    (tmp_path / "m.xml").write_text(text.replace(old, new, 1))
+    with pytest.raises(bridge.InvalidModelError, match=re.escape(says)):
+        bridge.convert(tmp_path / "m.xml", tmp_path / "o.onnx")
 
 
 def written_back(text: str, folder: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
@@ -193,3 +194,15 @@ def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
         else:
             result = OpenVino(path).run(list(feed.values()))
         assert_close(result, [expected])
+
+
+def test_types_that_the_file_does_not_say(tmp_path: Path) -> None:
+    """Those of what control flow gives are not added: who checks the file may see more in them."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, float[2] x) => (float[N] y) {
+          v = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) },
+                      else_branch = e () => (float[2] b) { b = Abs (x) }>
+          y = Relu (v)
+        }""")
+    assert not model.graph.value_info
+    assert not converted(model, tmp_path).graph.value_info

@@ -116,6 +116,44 @@ def test_killed_at_each_step(name: str, fresh: bool, tmp_path: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == sorted((name, beside(target).name))
 
 
+SLOW = (
+    "import sys, time, bridge\n"
+    "from bridge.neutral.storage import RangeCopier as Copier\n"
+    "copy = Copier.copy\n"
+    "def slow(*given): copy(*given); print('here', flush=True); time.sleep(60)\n"
+    "Copier.copy = slow\n"
+    "bridge.convert(*sys.argv[1:], **{arguments})"
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="no process stands by")
+@pytest.mark.parametrize("name", ["model.xml", "model.onnx"])
+def test_killed_while_large_weights_are_written(name: str, tmp_path: Path) -> None:
+    """Nothing is left when whoever waits for the conversion knows that it has ended."""
+    source, target = model(tmp_path / "a.onnx", 1, 6_000_000), tmp_path / "place" / name
+    target.parent.mkdir()
+    code = SLOW.format(arguments=options(target))
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code, source, target]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "here\n"
+        assert sum(path.stat().st_size for path in target.parent.glob(".bridge-*/*")) > 20_000_000
+        process.kill()
+        process.communicate(timeout=60)
+    assert not list(target.parent.iterdir())
+
+
+def test_no_process_can_stand_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any, **options: Any) -> int:
+        raise FileNotFoundError(2, "no shell")
+
+    monkeypatch.setattr(os, "posix_spawn", refuse, raising=False)
+    open_files = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    assert converted(model(tmp_path / "a.onnx", 1, 6_000_000), tmp_path / "model.xml")
+    if open_files:
+        assert len(os.listdir("/proc/self/fd")) == len(open_files)
+
+
 def test_conversions_that_run_are_let_alone(tmp_path: Path) -> None:
     first, second = model(tmp_path / "a.onnx", 1), model(tmp_path / "b.onnx", 2)
     code = (

@@ -446,5 +446,24 @@ def test_an_output_without_a_shape_is_told(tmp_path: Path) -> None:
     assert not bridge.convert(source, tmp_path / "b.onnx").notes
     bridge.convert(source, tmp_path / "a.xml")
     (note,) = bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx").notes
-    assert 'the output "y"; onnxruntime runs' in note
+    assert 'the output "y"; onnxruntime gives it' in note
+    onnx.checker.check_model(tmp_path / "a.onnx", full_check=True)
     OnnxRuntime(tmp_path / "a.onnx").run(next(iter(feeds())))
+
+
+def test_an_output_without_a_shape_has_the_same_parts_again(tmp_path: Path) -> None:
+    source = model(BRANCHES, "float[n, 3] y")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    bridge.convert(source, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml")
+    first, second = (bridge.Boundary.of(tmp_path / name) for name in ("a.xml", "b.xml"))
+    assert first.outputs == second.outputs
+
+
+def test_an_output_without_a_shape_needs_optionals(tmp_path: Path) -> None:
+    source = model(BRANCHES, "float[n, 3] y")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    bridge.convert(source, tmp_path / "a.xml")
+    with pytest.raises(bridge.UnsupportedError, match="Optional"):
+        bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=14)

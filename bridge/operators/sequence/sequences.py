@@ -115,8 +115,8 @@ def infer_concat_from_sequence(node: Node) -> list[Type]:
     item = _item(node)
     if not isinstance(item, TensorType) or item.shape is None:
         return [TensorType(item.element if isinstance(item, TensorType) else None)]
-    axis = node.attributes["axis"]
     if node.attributes["new_axis"]:
-        axis %= len(item.shape) + 1
+        axis = place(node.attributes["axis"], len(item.shape) + 1)
         return [TensorType(item.element, (*item.shape[:axis], ANY, *item.shape[axis:]))]
-    return [TensorType(item.element, with_dim(item.shape, axis % len(item.shape), ANY))]
+    axis = place(node.attributes["axis"], len(item.shape))
+    return [TensorType(item.element, with_dim(item.shape, axis, ANY))]

@@ -60,6 +60,11 @@ def _missing(part: str) -> InvalidModelError:
 def _require_elements(name: str, port: Port, parts: list[Value]) -> None:
     """Raises InvalidModelError where the tensors that stand for `name` hold other elements."""
     held = parts[1:] if port.optional else parts
+    if port.optional and parts[0].element not in (None, BOOL):
+        raise InvalidModelError(
+            f'the model\'s record of its sequences says that "{parts[0].name}" tells whether '
+            f'"{name}" is there; it is {parts[0].element}'
+        )
     for value in held[:1] if port.kind in ("open", "ragged") else held:
         if value.element not in (None, ELEMENTS[port.element]):
             raise InvalidModelError(

@@ -1,0 +1,50 @@
+"""Outputs whose rank data decide, in ONNX.
+
+The standard has a word for any size and none for any rank: an output that is a tensor must have a
+shape (IR.md, Graphs), but that of an optional tensor need not be known. So the output is an
+optional that is always there. Its value is the tensor itself, in onnxruntime too.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Value, names_of_outputs
+from bridge.neutral.types import OptionalType, TensorType
+from bridge.passes.context import Context
+
+
+def wrap_open_outputs(model: Model, context: Context) -> None:
+    """Makes optionals, in place, of the outputs whose rank is not known."""
+    graph = model.graph
+    names = names_of_outputs(graph)
+    wrapped = []
+    for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
+        if isinstance(value.type, TensorType) and value.rank is None:
+            b = Builder(graph.nodes, name, context.target)
+            graph.outputs[index] = b.op("Optional", value)
+            wrapped.append(f'"{name}"')
+    if wrapped:
+        graph.output_names = names
+        context.report.notes.append(
+            "written as an optional that is always there, as a tensor must declare its rank, which "
+            f"data decide: the output {', '.join(wrapped)}; onnxruntime gives it as a tensor"
+        )
+
+
+def unwrap_open_outputs(model: Model, context: Context) -> None:
+    """Makes tensors again, in place, of optional outputs of open rank that are always there."""
+    graph = model.graph
+    names = names_of_outputs(graph)
+    inside = [_inside(value) for value in graph.outputs]
+    if inside != graph.outputs:
+        graph.outputs, graph.output_names = inside, names
+
+
+def _inside(value: Value) -> Value:
+    """What an optional output of open rank always holds; the value itself where it is no such."""
+    type, node = value.type, value.producer
+    if not (isinstance(type, OptionalType) and isinstance(type.item, TensorType)):
+        return value
+    if type.item.rank is not None or node is None or node.op != "Optional" or not node.inputs:
+        return value
+    return node.inputs[0] or value
