@@ -65,6 +65,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.division_behind_reduction", "Div"),
     _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
+    _at("openvino_cpu.scaled_in_place", "Mul"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.loop_of_constants", "Loop"),
