@@ -43,7 +43,6 @@ reads though the vocabulary has no such word.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -51,6 +50,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.elements import ELEMENTS
+from bridge.toml import read_toml
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -339,7 +339,7 @@ class _Beginning:
 @cache
 def _beginnings() -> dict[str, _Beginning]:
     """The families that say something of operators without rows."""
-    parsed = {family: tomllib.loads(text) for family, text in _index().beginnings.items()}
+    parsed = {family: read_toml(text) for family, text in _index().beginnings.items()}
     return {
         family: _Beginning(**{key: tuple(names) for key, names in table.items()})
         for family, table in parsed.items()
@@ -367,7 +367,7 @@ def operators() -> dict[str, Operator]:
 @cache
 def _row(op: str) -> Operator:
     index = _index()
-    ((name, row),) = tomllib.loads(index.rows[op]).items()
+    ((name, row),) = read_toml(index.rows[op]).items()
     return _operator(name, row, index.families[op])
 
 
