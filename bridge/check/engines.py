@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import re
 import threading
 import time
@@ -21,6 +22,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from bridge.elements import BY_ONNX
 from bridge.errors import BridgeError
 from bridge.perils import call_of
 
@@ -260,10 +262,14 @@ class _OnnxRuntimeSession:
     def _value(self, port: Port, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
             return value
-        element = helper.np_dtype_to_tensor_dtype(value.dtype)
-        result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), element)
-        size = result.tensor_size_in_bytes()
-        if size:
+        # Releases before 1.20 take types of numpy's own alone.
+        builtin = value.dtype.isbuiltin == 1
+        kind = value.dtype.type if builtin else helper.np_dtype_to_tensor_dtype(value.dtype)
+        try:
+            result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), kind)
+        except Exception as error:
+            raise EngineError(f"onnxruntime: {port.name}: {_message(error)}") from error
+        if value.size:
             data = _packed(value)
             ctypes.memmove(result.data_ptr(), data, len(data))
         return result
@@ -273,9 +279,10 @@ class _OnnxRuntimeSession:
             return value
         if value.data_type() == "tensor(string)":
             return value.numpy()
-        size = value.tensor_size_in_bytes()
+        shape = value.shape()
+        size = BY_ONNX[value.element_type()].nbytes(math.prod(shape))
         data = ctypes.string_at(value.data_ptr(), size) if size else b""
-        return _unpacked(data, value.element_type(), value.shape())
+        return _unpacked(data, value.element_type(), shape)
 
 
 def _onnxruntime_port(port: Any) -> Port:
@@ -399,10 +406,10 @@ class OpenVino:
         self.version = self._module.__version__.split("-")[0]
         self._core = self._module.Core()
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
-        # weights of few bits to 8 bits.
+        # weights of few bits to 8 bits. Releases of 2024 take no number for the latter.
         self._config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": self.precision,
-            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
