@@ -35,12 +35,15 @@ class Trial:
 
 
 def tried(
-    files: Sequence[tuple[str, Path]], feeds: Sequence[dict[str, Any]], scratch: Path
+    files: Sequence[tuple[str, Path]],
+    feeds: Sequence[dict[str, Any]],
+    usual: Sequence[dict[str, Any]],
+    scratch: Path,
 ) -> Trial:
     """Runs files, each with what it is called, with inputs; the first file is what the others are
-    held to."""
+    held to. It takes the inputs `usual`, which show how long a run of it is."""
     given = scratch / "alone.pickle"
-    given.write_bytes(pickle.dumps(([path for _, path in files], list(feeds))))
+    given.write_bytes(pickle.dumps(([path for _, path in files], list(feeds), list(usual))))
     result, start = Trial(), 0
     while start < len(feeds):
         lines = _lines(given, start)
@@ -81,7 +84,7 @@ def main() -> None:
     """The process: its arguments are the file that says what to run, and the first input."""
     given, start = Path(sys.argv[1]), int(sys.argv[2])
     # Written by the process that started this one, into a folder of its own.
-    files, feeds = pickle.loads(given.read_bytes())
+    files, feeds, usual = pickle.loads(given.read_bytes())
     comparison = Comparison(0.0, 0.0, lambda note: None)
     sessions: dict[int, Session] = {}
     for number in range(start, len(feeds)):
@@ -90,6 +93,8 @@ def main() -> None:
             try:
                 if file not in sessions:
                     sessions[file] = load(path)[0]
+                    for taken in () if file else usual:
+                        sessions[file].run(taken)
                 sessions[file].run(comparison.renamed(feeds[number], sessions[file]))
             except BridgeError as error:
                 print(number, file, shortened(str(error)) or "fails", flush=True)

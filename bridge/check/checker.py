@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -225,9 +226,7 @@ class _Checker:
                 sites, watched_file = [], pair.source
         probes = _probes(model, pair.scratch)
 
-        def survive(recipes: Sequence[Recipe], feeds: Sequence[dict[str, Any]]) -> Sequence[int]:
-            return self._survive(watched_file, model, recipes, feeds)
-
+        survive = partial(self._survive, watched_file, model)
         exploration = explore(
             model, session, sites, base, samples, budget, probes, survive,
             lambda text: self.tell(f"seeking inputs: {text}"),
@@ -248,6 +247,7 @@ class _Checker:
         model: Model,
         recipes: Sequence[Recipe],
         feeds: Sequence[dict[str, Any]],
+        taken: Sequence[dict[str, Any]],
     ) -> Sequence[int]:
         """Which inputs without elements all versions take; what another than the first does with
         one is a note."""
@@ -255,7 +255,7 @@ class _Checker:
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
-        trial = tried([("", watched), *files], feeds, self.pair.scratch)
+        trial = tried([("", watched), *files], feeds, taken[:1], self.pair.scratch)
         for place, why in trial.refused.items():
             self._note(f"with {recipes[place]}, which the original takes, {why}")
         return trial.ran

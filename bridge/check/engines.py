@@ -141,15 +141,19 @@ def feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
 
 class OnnxRuntime:
     """onnxruntime on the CPU with all graph optimisations off. A run that takes longer than
-    `seconds` ends in an EngineError."""
+    `seconds` ends in an EngineError, and so does one that takes `times` as long as the longest
+    that ended (but no less than PATIENCE): a Loop that never ends for some inputs."""
 
     name = "onnxruntime"
 
-    def __init__(self, threads: int | None = None, seconds: float = 600.0) -> None:
+    def __init__(
+        self, threads: int | None = None, seconds: float = 600.0, times: float = float("inf")
+    ) -> None:
         self._module = _optional_module("onnxruntime")
         self.version = self._module.__version__
         self._threads = threads
         self._seconds = seconds
+        self._times = times
 
     def load(self, source: Source) -> Session:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -170,8 +174,11 @@ class OnnxRuntime:
             except Exception as error:
                 kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
                 raise kind(f"onnxruntime: {_message(error)}") from error
-        return _OnnxRuntimeSession(self._module, session, self._seconds)
+        return _OnnxRuntimeSession(self._module, session, self._seconds, self._times)
 
+
+PATIENCE = 5.0
+"""Seconds that a run may take, however short those before it were."""
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely
 # breaks a rule reads otherwise and must not be taken for one that onnxruntime does not know.
@@ -228,10 +235,12 @@ _watch = _Watch()
 
 
 class _OnnxRuntimeSession:
-    def __init__(self, module: Any, session: Any, seconds: float) -> None:
+    def __init__(self, module: Any, session: Any, seconds: float, times: float) -> None:
         self._module = module
         self._session = session
         self._seconds = seconds
+        self._times = times
+        self._longest: float | None = None  # of the runs that ended
         self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
         self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
         defaults = session.get_overridable_initializers()
@@ -247,14 +256,22 @@ class _OnnxRuntimeSession:
             isinstance(value, self._module.OrtValue) for value in values.values()
         )
         run = self._session.run_with_ort_values if plain else self._session.run
+        seconds = self._seconds
+        if self._longest is not None:
+            seconds = min(seconds, max(PATIENCE, self._times * self._longest))
         with call_of(OnnxRuntime.name, EngineError):
+            began = time.monotonic()
             try:
-                _watch.begin(options, self._seconds)
+                _watch.begin(options, seconds)
                 results = run(names, values, options)
             except Exception as error:
-                raise EngineError(f"onnxruntime: {_message(error)}") from error
+                what = _message(error)
+                if options.terminate:
+                    what = f"it did not end within {seconds:.0f} s"
+                raise EngineError(f"onnxruntime: {what}") from error
             finally:
                 _watch.end(options)
+        self._longest = max(time.monotonic() - began, self._longest or 0.0)
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
     def _value(self, port: Port, value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
-from bridge.check.instrument import Branch, IfSite, took
+from bridge.check.instrument import Branch, IfSite, all_taken
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
 from bridge.errors import UsageError
@@ -28,8 +28,11 @@ from bridge.vocabulary import operator
 Probes = Callable[[IfSite], tuple[Probe, Session] | None]
 """Gives the probe of an If, loaded; None where there is none, or no engine takes it."""
 
-Survive = Callable[[Sequence[Recipe], Sequence[dict[str, Any]]], Sequence[int]]
-"""The places of the inputs, given with their recipes, with which no engine ends the process."""
+Survive = Callable[
+    [Sequence[Recipe], Sequence[dict[str, Any]], Sequence[dict[str, Any]]], Sequence[int]
+]
+"""The places of the inputs, given with their recipes, with which no engine ends the process. What
+comes last are inputs that the model takes, if any are known."""
 
 SECONDS = 30.0
 """For the search, so that a large model is checked in a time that one waits."""
@@ -68,7 +71,7 @@ def explore(
     samples: int,
     budget: int,
     probes: Probes,
-    survive: Survive = lambda recipes, feeds: (),
+    survive: Survive = lambda recipes, feeds, taken: (),
     tell: Callable[[str], None] = lambda text: None,
 ) -> Exploration:
     """Find `samples` inputs that the model takes and more that reach further branches, or have no
@@ -82,6 +85,7 @@ def explore(
     search.aim(probes)
     search.empty(survive)
     search.wander()
+    search.conclude()
     return search.result
 
 
@@ -107,6 +111,7 @@ class _Search:
         self.largest = _LARGEST_INPUT
         self.numbers = _Numbers.of(model)
         self.result = Exploration()
+        self.failing: dict[Branch, str] = {}  # why the model refuses inputs that lead there
         self.end = time.monotonic() + SECONDS
         self.wanted = {(site.index, branch) for site in sites for branch in (True, False)}
 
@@ -154,10 +159,9 @@ class _Search:
     def aim(self, probes: Probes) -> None:
         """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
 
-        What the model refuses may be refused for what happens further in, and be reached when an
-        input is sought for that; only then it counts as what fails."""
+        What the model refuses may be refused for what happens further in, or for a size that has
+        nothing to do with it, and be reached when an input is sought for that."""
         hopeless: set[Branch] = set()
-        failing: dict[Branch, str] = {}
         for site in self.sites:
             open = [b for b in (True, False) if (site.index, b) in self.wanted]
             if not open or self._over() or not hopeless.isdisjoint(site.parents):
@@ -169,12 +173,9 @@ class _Search:
                 if (site.index, branch) in self.wanted:  # still
                     solved, why = self._aim(site, branch, *found)
                     if why:
-                        failing[site.index, branch] = why
+                        self.failing[site.index, branch] = why
                     if not solved or (why and self._entered(site)):
                         hopeless.add((site.index, branch))
-        for place, why in failing.items():
-            if place in self.wanted:
-                self._settle(place, f"the model fails there: {why}")
 
     def _entered(self, site: IfSite) -> bool:
         """Whether an input that the model takes leads to the If."""
@@ -257,7 +258,7 @@ class _Search:
             for more in range(count)
         ]
         feeds = [self.inputs.make(recipe) for recipe in recipes]
-        for place in survive(recipes, feeds) if recipes else ():
+        for place in survive(recipes, feeds, self.result.feeds) if recipes else ():
             self._run(recipes[place], feeds[place], keep=True)
 
     def wander(self) -> None:
@@ -286,6 +287,12 @@ class _Search:
                 found.append(recipe)
                 idle = 0
 
+    def conclude(self) -> None:
+        """What chance did not reach either counts as what fails."""
+        for place, why in self.failing.items():
+            if place in self.wanted:
+                self._settle(place, f"the model fails there: {why}")
+
     def _feeds(self, recipe: Recipe) -> dict[str, Any]:
         """The inputs of a recipe; UsageError where they are larger than what is worth a try."""
         return self.inputs.make(recipe, self.largest)
@@ -304,19 +311,19 @@ class _Search:
         except EngineError as error:
             result.refused[str(error)] += 1
             return str(error)
-        new = self._taken(outputs, self.wanted)
+        taken = all_taken(outputs) if self.sites else frozenset[Branch]()
+        # Branches among them for which inputs are not sought any more: those that were tried in
+        # vain were refused for something else.
+        new = taken - result.reached.keys()
         if keep or new or len(result.feeds) < self.samples:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
-            every = {(site.index, branch) for site in self.sites for branch in (True, False)}
-            result.taken.append(self._taken(outputs, every))
+            result.taken.append(taken)
             self.wanted -= new
+            for branch in new:
+                result.unreachable.pop(branch, None)
         return None
-
-    def _taken(self, outputs: Mapping[str, Any], branches: Set[Branch]) -> frozenset[Branch]:
-        """Which of the branches a run took."""
-        return frozenset(branch for branch in branches if took(outputs, branch))
 
     def _over(self) -> bool:
         if time.monotonic() > self.end:

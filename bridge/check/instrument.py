@@ -45,6 +45,12 @@ def took(outputs: Mapping[str, Any], branch: Branch) -> bool:
     return bool(outputs[TAKEN][2 * index + (not then)])
 
 
+def all_taken(outputs: Mapping[str, Any]) -> frozenset[Branch]:
+    """Every branch that ran at least once, by the outputs of an instrumented model."""
+    places = np.flatnonzero(outputs[TAKEN]).tolist()
+    return frozenset((place // 2, place % 2 == 0) for place in places)
+
+
 def if_sites(model: Model) -> dict[Node, IfSite]:
     """Every If of the model with its place, outer before inner, in the order of the graph."""
     sites: dict[Node, IfSite] = {}

@@ -29,6 +29,7 @@ from bridge.passes.stateful import KEY as STATEFUL
 from bridge.passes.stateful import Record
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
+_TIMES = 100.0  # as long as the longest run before it
 
 
 def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
@@ -102,4 +103,4 @@ def _engine_is_there(kind: type[Engine]) -> bool:
 
 @functools.cache
 def _engine(kind: type[Engine]) -> Engine:
-    return OnnxRuntime(seconds=_SECONDS) if kind is OnnxRuntime else kind()
+    return OnnxRuntime(seconds=_SECONDS, times=_TIMES) if kind is OnnxRuntime else kind()

@@ -66,9 +66,9 @@ def ops(
 
 
 def _quirks() -> None:
-    from bridge.quirks import FOR_IR, FOR_OLD_IR, FOR_ONNX
+    from bridge.quirks import FOR_IR, FOR_ONNX
 
-    for at in sorted((*FOR_IR, *FOR_OLD_IR, *FOR_ONNX), key=lambda at: at.path):
+    for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path):
         quirk = at.quirk
         echo(f"{at.path}:")
         echo(f"  {quirk.symptom}")

@@ -40,18 +40,39 @@ def _makes_none(node: Node, depth: int, inside: Inside) -> bool:
     """Whether a node without bodies makes no negative number."""
     if has_trait(node.op, "not_negative"):
         return True
-    if _replaces_negative(node):
+    if replaces_negative(node):
         return is_not_negative(node.inputs[1], depth, inside)
-    chosen = node.inputs[1:] if node.op == "Where" else node.inputs
-    parts = (is_not_negative(v, depth, inside) for v in chosen)
+    if node.op == "Compress" and _asks_for(node.inputs[1], node.inputs[0]):
+        return True
+    parts = (is_not_negative(v, depth, inside) for v in _elements_from(node))
     if node.op == "Max":
         return any(parts)
-    if has_trait(node.op, "not_negative_of_all"):
+    if node.op == "Pad" or has_trait(node.op, "not_negative_of_all"):
         return all(parts)
     return has_trait(node.op, "elements_of_first") and next(parts)
 
 
-def _replaces_negative(node: Node) -> bool:
+def _elements_from(node: Node) -> list[Value | None]:
+    """The inputs that elements of the output come from."""
+    if node.op == "Where":
+        return node.inputs[1:]
+    if node.op == "Pad":
+        value = node.input(2)
+        return [node.inputs[0]] if value is None else [node.inputs[0], value]
+    return node.inputs
+
+
+def _asks_for(condition: Value | None, value: Value | None) -> bool:
+    """Whether a condition is that elements are not negative: x >= 0, or not x < 0."""
+    made, op = condition.producer if condition is not None else None, "GreaterOrEqual"
+    if made is not None and made.op == "Not":
+        made, op = made.inputs[0].producer if made.inputs[0] is not None else None, "Less"
+    if made is None or made.op != op or made.inputs[0] is not value:
+        return False
+    return known_integers(made.inputs[1]) == (0,)
+
+
+def replaces_negative(node: Node) -> bool:
     """Whether a node is Where(x < 0, y, x)."""
     asked = node.inputs[0].producer if node.op == "Where" and node.inputs[0] is not None else None
     if asked is None or asked.op != "Less" or asked.inputs[0] is not node.inputs[2]:

@@ -86,14 +86,15 @@ def _derived(node: Node, index: int) -> str:
 
 
 def unique_node_names(graph: Graph) -> dict[Node, str]:
-    """A name for every named node, unique within the graph (onnxruntime wants that)."""
+    """A name for every named node, unique within the graph (onnxruntime wants that). What another
+    node is called no node gets by a number."""
+    named = [node for node in graph.nodes if node.name and node.op != "Constant"]
+    wished = {node.name for node in named}
     taken: set[str] = set()
     result: dict[Node, str] = {}
-    for node in graph.nodes:
-        if not node.name or node.op == "Constant":
-            continue
+    for node in named:
         name, number = node.name, 0
-        while name in taken:
+        while name in taken or (number and name in wished):
             number += 1
             name = f"{node.name}_{number}"
         taken.add(name)

@@ -19,10 +19,12 @@ from bridge.quirks.quirk import Quirk
 
 @dataclass(frozen=True)
 class At:
-    """Where a quirk is, `engine.fault`, and the operators without which it finds nothing."""
+    """Where a quirk is, `engine.fault`, and the operators without which it finds nothing. `old` is
+    one whose fault is mended in the newest releases; it runs where it is asked for."""
 
     path: str
     ops: frozenset[str]
+    old: bool = False
 
     @property
     def quirk(self) -> Quirk:
@@ -32,8 +34,8 @@ class At:
         return found
 
 
-def _at(path: str, *ops: str) -> At:
-    return At(path, frozenset(ops))
+def _at(path: str, *ops: str, old: bool = False) -> At:
+    return At(path, frozenset(ops), old)
 
 
 REDUCTIONS = (
@@ -79,19 +81,16 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
     _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit"),
+    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", old=True),
+    _at("openvino_cpu.gather_from_the_end", "GatherElements", "GatherND", old=True),
+    _at("openvino_cpu.initial_size_of_state", "Loop", old=True),
+    _at("openvino_cpu.states_of_no_iteration", "Loop", old=True),
+    _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
+    _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
     _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""
-
-FOR_OLD_IR: tuple[At, ...] = (
-    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot"),
-    _at("openvino_cpu.initial_size_of_state", "Loop"),
-    _at("openvino_cpu.states_of_no_iteration", "Loop"),
-    _at("openvino_cpu.branch_of_equal_shape", "If"),
-)
-"""Quirks for IR whose faults are mended in the newest releases; they run where they are asked for,
-behind the others."""
 
 FOR_ONNX: tuple[At, ...] = ()
 """Quirks for ONNX, in their order."""
@@ -107,9 +106,8 @@ def work_round(model: Model, context: Context) -> None:
 
 
 def _wanted(context: Context) -> tuple[At, ...]:
-    if context.target.format != "ir":
-        return FOR_ONNX
-    return (*FOR_IR, *FOR_OLD_IR) if context.quirks == "old" else FOR_IR
+    quirks = FOR_IR if context.target.format == "ir" else FOR_ONNX
+    return tuple(at for at in quirks if context.quirks == "old" or not at.old)
 
 
 def _ops(model: Model) -> set[str]:

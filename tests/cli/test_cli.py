@@ -277,7 +277,7 @@ def test_ops() -> None:
 
 def test_ops_quirks() -> None:
     listed = bridge("ops", "--quirks").out.split("\n\n")
-    all_of_them = (quirks_package.FOR_IR, quirks_package.FOR_OLD_IR, quirks_package.FOR_ONNX)
+    all_of_them = (quirks_package.FOR_IR, quirks_package.FOR_ONNX)
     quirks = [at.quirk for group in all_of_them for at in group]
     assert len(listed) - 1 == len(quirks)
     for quirk in quirks:

@@ -256,3 +256,30 @@ def test_distance(logic: str, i: int, wanted: bool, expected: float) -> None:
     numbers = {"i": np.array(i), "k": np.array(5)}
     values = {value: numbers[value.name] for value in operands(truth)}
     assert distance(truth, wanted, values) == expected
+
+
+def test_branches_count_as_reached_though_the_inputs_sought_for_them_did_not_fit() -> None:
+    """What leads to the If is refused until chance finds that M is 7."""
+    report = check(
+        parsed("""
+g (float[N,M] x) => (float[2] y) <float[7,2] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14}> {
+  count = Shape<start=0, end=1>(x)
+  trips = Squeeze(count)
+  true = Constant<value = bool {1}>()
+  two = Constant<value = int64 {2}>()
+  none = Constant<value = int64 {0}>()
+  start = Constant<value = float[2] {0, 0}>()
+  y = Loop (trips, true, start) <body = b (int64 i, bool go, float[2] s) => (bool on, float[2] t) {
+    on = Identity(go)
+    row = Gather(x, i)
+    product = MatMul(row, w)
+    rest = Mod(i, two)
+    even = Equal(rest, none)
+    t = If (even) <
+      then_branch = a () => (float[2] p) { p = Add(s, product) },
+      else_branch = c () => (float[2] q) { q = Sub(s, product) }>
+  }>
+}""")
+    )
+    assert report.ok
+    assert set(report.reached) == {(0, True), (0, False)}

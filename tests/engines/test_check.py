@@ -619,5 +619,24 @@ def test_what_ends_an_engine_is_gone_past(monkeypatch: pytest.MonkeyPatch, tmp_p
     )
     monkeypatch.setattr(alone, "_lines", lambda given, start: next(said))
     files = [("", tmp_path / "a.onnx"), ("b", tmp_path / "b.onnx")]
-    trial = alone.tried(files, [{}] * 4, tmp_path)
+    trial = alone.tried(files, [{}] * 4, [], tmp_path)
     assert trial.ran == [3] and trial.refused == {1: "b: the engine ends the process"}
+
+
+def test_a_run_that_never_ends_is_ended_and_said_so() -> None:
+    """The Loop counts down from 9 by steps of `w`."""
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+g (int64 w) => (int64 y) {
+  nine = Constant<value = int64 {9}>()
+  none = Constant<value = int64 {0}>()
+  true = Constant<value = bool {1}>()
+  y = Loop (, true, nine) <body = b (int64 i, bool c, int64 s) => (bool more, int64 t) {
+    t = Sub(s, w)
+    more = Greater(t, none)
+  }>
+}""")
+    session = OnnxRuntime(seconds=60, times=100).load(model)
+    assert session.run({"w": np.array(4)})["y"] == -3
+    with pytest.raises(EngineError, match="did not end within 5 s"):
+        session.run({"w": np.array(0)})
+    assert session.run({"w": np.array(2)})["y"] == -1

@@ -425,6 +425,77 @@ case(
 )  # fmt: skip
 
 
+# Places of a condition
+def where_holds(x: Any, condition: Any) -> Any:
+    return ops.gather(x, ops.squeeze(ops.non_zero(condition, "i64"), [0]), np.int64(0))
+
+
+PLACES = np.array([True, False, True])
+case("compress", "Compress", where_holds, random(3, 4), PLACES)
+case("compress_shorter", "NonZero Squeeze Gather", where_holds, random(5, 4), PLACES)
+
+
+# Sizes of some axes
+def sizes(x: Any, start: int, end: int, step: int = 1, type: str = "i64") -> Any:
+    return ops.slice(ops.shape_of(x, type), [start], [end], [step], [0])
+
+
+case("some_sizes", "Shape", lambda x: sizes(x, 1, 3), random(2, 3, 4))
+case("last_sizes", "Shape", lambda x: sizes(x, -2, 1 << 62), random(2, 3, 4))
+case("sizes_backwards", "Shape Slice", lambda x: sizes(x, 2, 0, -1), random(2, 3, 4))
+case("sizes_as_i32", "Shape Cast Slice", lambda x: sizes(x, 1, 3, type="i32"), random(2, 3, 4))
+case("some_sizes_before_15", "Shape Slice", lambda x: sizes(x, 1, 3), random(2, 3, 4), opset=13)
+
+
+# Nothing to do
+case(
+    "interpolated_to_the_same_size", "Neg Exp",
+    lambda x: ops.exp(resized(ops.negative(x), "linear", np.array([1, 2, 4, 5]))),
+    random(1, 2, 4, 5),
+)  # fmt: skip
+case(
+    "interpolated_to_the_same_size_and_given", "Neg Identity",
+    lambda x: resized(ops.negative(x), "linear", np.array([1, 2, 4, 5])), random(1, 2, 4, 5),
+)  # fmt: skip
+
+
+# Two parts of one
+def parted(pads: Any, axis: int = 0) -> Any:
+    return ops.concat(ops.split(pads, np.int64(0), 2).outputs(), axis)
+
+
+case("parted", "Neg Neg", lambda x: ops.negative(parted(ops.negative(x))), random(4, 2))
+case(
+    "parted_otherwise", "Neg Split Concat",
+    lambda x: parted(ops.negative(x), 1), random(4, 2),
+)  # fmt: skip
+
+
+# Stacks of Loops
+def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
+    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+    number = ops.parameter([], np.int64)
+    again = ops.constant(np.array(True))
+    part = ops.unsqueeze(number, [0])
+    count = ops.maximum(n, np.int64(0))
+    loop = ops.loop(count, ops.constant(np.array(True)))
+    loop.set_function(openvino.Model([again, part], [number]))
+    loop.set_special_body_ports([0, 0])
+    loop.get_iter_value(again.output(0), -1)
+    stack = loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+    runs = ops.greater(count if asked is n else asked, np.int64(0))
+    end = ops.select(runs, np.array([far]), np.array([none]))
+    return ops.slice(stack, [0], end, [1], [0])
+
+
+SOME = np.array(3)
+CUT = "Max Loop Greater Where Slice"
+case("stack", "Max Loop", lambda n: stacked(n, n), SOME)
+case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
+case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
+case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
+
+
 # Frames of a signal
 def frames(
     x: Any, window: Any, size: int = 6, step: int = 2, first: int = 0, spare: int = 0, axis: int = 2

@@ -1,5 +1,5 @@
 """Estimators and pipelines of scikit-learn, exported by skl2onnx with its defaults (string labels,
-ZipMap), there and back. Skipped where scikit-learn and skl2onnx are not installed."""
+ZipMap), there and back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import bridge
-from tests.support.running import OnnxRuntime, OpenVino
-
-pytest.importorskip("sklearn")
-pytest.importorskip("skl2onnx")
-
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import (
     FloatTensorType,
@@ -48,6 +41,9 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
+
+import bridge
+from tests.support.running import OnnxRuntime, OpenVino
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris()

@@ -65,6 +65,23 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "openvino_cpu.gather_from_the_end": Canary(
+        "(float[3, 2] x, int64[n, 2] i, int64[m, 2] j) => (float[n] y, float[m, 2] z) "
+        "{ y = GatherND (x, i) z = GatherElements <axis = 0> (x, j) }",
+        {"x": _f32(3, 2), "i": _i64(-3, -1, 0, 1).reshape(2, 2), "j": _i64(-1, 2).reshape(1, 2)},
+        seen=False,
+        on="OpenVINO before 2025.3",
+    ),
+    "openvino_cpu.nothing_into_loop": Canary(
+        "(float[n] x, float[n, m] w, int64 trips) => (float[k] y, float[l, m] z) "
+        "{ y, z = Loop (trips, , x, w) <body = b (int64 i, bool c, float[p] s, float[q, m] t) "
+        "=> (bool d, float[o] u, float[r, m] v) { d = Identity (c) u = Concat <axis = 0> (s, x) "
+        "v = Concat <axis = 0> (w, t) }> }",
+        {"x": _f32(0), "w": _f32(0, 1), "trips": np.array(2)},
+        before={"x": _f32(2), "w": _f32(2, 1), "trips": np.array(2)},
+        seen=False,
+        on="OpenVINO before 2025.3",
+    ),
     "openvino_cpu.states_of_no_iteration": Canary(
         "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
         "<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "

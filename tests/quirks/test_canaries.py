@@ -23,7 +23,8 @@ from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
-QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_OLD_IR, *quirks.FOR_ONNX)}
+QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_ONNX)}
+OLD = [at.path for at in quirks.FOR_IR if at.old]
 
 
 def test_one_canary_for_each_quirk() -> None:
@@ -108,7 +109,7 @@ def test_a_second_time_nothing_is_found(name: str) -> None:
     assert len(kept) == len(list(model.graph.walk()))
 
 
-@pytest.mark.parametrize("path", [at.path for at in quirks.FOR_OLD_IR])
+@pytest.mark.parametrize("path", OLD)
 def test_quirks_of_old_releases(path: str, tmp_path: Path) -> None:
     """They run where they are asked for, change nothing a second time, and are right here too."""
     canary = CANARIES[path]
@@ -123,8 +124,8 @@ def test_quirks_of_old_releases(path: str, tmp_path: Path) -> None:
             assert_close(engine.run(list(feed.values())), expected)
             assert_close(back.run(feed), expected)
     again = bridge.load(written)
-    for at in quirks.FOR_OLD_IR:
-        at.quirk.run(again.graph, context("ir"))
+    for path in OLD:
+        QUIRKS[path].run(again.graph, context("ir"))
     assert operators(written) == sorted(node.op for node in again.graph.walk())
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,24 +77,28 @@ def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Pat
     return python
 
 
-def run(python: str | Path, *arguments: str | Path) -> Iterable[str]:
-    """The lines that the worker prints."""
+def run(python: str | Path, *arguments: str | Path) -> Iterator[str]:
+    """The lines that the worker prints, as it prints them."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [python, "-m", "tests.releases.worker", *arguments]
-    finished = subprocess.run(
-        command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return finished.stdout.splitlines()
+    with subprocess.Popen(
+        command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stdout is not None
+        yield from worker.stdout
+    if worker.returncode:
+        raise subprocess.CalledProcessError(worker.returncode, command)
 
 
 def measured(folder: Path, expected: Path, releases: tuple[str, str, str]) -> Row:
     """A row of the table, measured anew."""
-    lines = list(run(environment(folder, *releases), "compare", expected))
-    (folder / f"{releases[0]}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     found: dict[str, Any] = {}
-    for line in lines:
-        outcomes = json.loads(line)
-        found[outcomes.pop("model")] = outcomes
+    python = environment(folder, *releases)
+    with (folder / f"{releases[0]}.jsonl").open("w", encoding="utf-8", buffering=1) as told:
+        for line in run(python, "compare", expected):
+            told.write(line)
+            outcomes = json.loads(line)
+            found[outcomes.pop("model")] = outcomes
     return Row(*releases, found)
 
 

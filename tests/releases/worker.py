@@ -12,6 +12,7 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ Call = Callable[..., Any]
 """Calls a function with arguments, here or elsewhere."""
 
 RIGHT = "right"
+
+TOGETHER = 16
+"""How many models run in one process: an engine is slower to load than to run one."""
 
 _OPSET = 20 if onnxruntime.__version__.startswith("1.17.") else None
 """In which operator set IR is written; onnxruntime 1.17 does not take the default one."""
@@ -63,15 +67,39 @@ def _original(path: Path, data: bytes) -> Iterator[list[np.ndarray]]:
             yield flat(session.run(model_files.feeds(path, inputs, index)))
 
 
-def compare(path: Path, data: bytes, expected: Outputs) -> dict[str, str]:
-    """What became of the original, of the conversion and of the way back. Each runs in a process of
-    its own where one of them ends it."""
+@dataclass(frozen=True)
+class Job:
+    """A model, what it should give, and the files that it was converted to. `refused` says why
+    there are not both."""
+
+    path: Path
+    data: bytes
+    expected: Outputs
+    versions: dict[str, Path]
+    refused: dict[str, str]
+
+
+def compare(paths: Sequence[Path], expected: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """What became of some models: of the original, of the conversion and of the way back. They run
+    in one process, each in a process of its own where one of them ends it, and each version in one
+    where a version does."""
     with tempfile.TemporaryDirectory() as name:
-        versions, refused = _conversions(path, data, Path(name))
-        found = apart(_outcomes, path, data, expected, versions, _here)
-        if not isinstance(found, dict):
-            found = _outcomes(path, data, expected, versions, apart)
-    return {**found, **refused}
+        jobs = [_job(path, *expected[path.name], Path(name) / path.name) for path in paths]
+        found = apart(_all, jobs, seconds=60 + 10 * len(jobs))
+        for index, job in enumerate(jobs):
+            outcomes = found[index] if isinstance(found, list) else apart(_outcomes, job, _here)
+            if not isinstance(outcomes, dict):
+                outcomes = _outcomes(job, apart)
+            yield {"model": job.path.name, **outcomes, **job.refused}
+
+
+def _job(path: Path, data: bytes, expected: Outputs, folder: Path) -> Job:
+    folder.mkdir()
+    return Job(path, data, expected, *_conversions(path, data, folder))
+
+
+def _all(jobs: Sequence[Job]) -> list[dict[str, str]]:
+    return [_outcomes(job, _here) for job in jobs]
 
 
 def _conversions(path: Path, data: bytes, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
@@ -92,9 +120,8 @@ def _conversions(path: Path, data: bytes, folder: Path) -> tuple[dict[str, Path]
     return files, {}
 
 
-def _outcomes(
-    path: Path, data: bytes, expected: Outputs, versions: dict[str, Path], call: Call
-) -> dict[str, str]:
+def _outcomes(job: Job, call: Call) -> dict[str, str]:
+    path, data, expected = job.path, job.data, job.expected
     found = {"original": call(_outcome, expected, _original, path, data)}
     inputs = call(_inputs, path, data)
     if isinstance(inputs, str):
@@ -103,7 +130,7 @@ def _outcomes(
     names: list[str] = []
     if path.suffix != ".xml":
         names = [value.name for value in onnx.load_from_string(data).graph.output]
-    for version, file in versions.items():
+    for version, file in job.versions.items():
         run = _run_onnx if file.suffix == ".onnx" else _run_ir
         found[version] = call(_outcome, expected, run, file, feeds, names)
     return found
@@ -168,11 +195,14 @@ def main() -> None:
         file.write_bytes(pickle.dumps({path.name: apart(record, path) for path in paths}))
         return
     expected = pickle.loads(file.read_bytes())
-    for path in paths:
-        if not isinstance(expected[path.name], str):
-            found = compare(path, *expected[path.name])
-            print(json.dumps({"model": path.name, **found}), flush=True)
+    known = [path for path in paths if not isinstance(expected[path.name], str)]
+    for first in range(0, len(known), TOGETHER):
+        for outcomes in compare(known[first : first + TOGETHER], expected):
+            print(json.dumps(outcomes), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    # What is called in other processes is then found by the module's name.
+    from tests.releases import worker
+
+    worker.main()

@@ -21,37 +21,46 @@ from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
-from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
+from bridge.passes.recompose.inverses import (
+    copied,
+    joined_again,
+    reshaped_again,
+    squeezed_again,
+    transposed_again,
+)
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
-from bridge.passes.recompose.places import place_of_one
+from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.rotary import rotary_embedding
 from bridge.passes.recompose.shifts import bit_shift
+from bridge.passes.recompose.stacks import whole_stack
 from bridge.passes.recompose.uses import Uses
 from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
-COMPRESSED: Mapping[str, tuple[Pattern, ...]] = {
+WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Cast": (compressed_constant,),
+    "Expand": (nothing_expanded,),
     "Mul": (compressed_constant,),
     "Reshape": (compressed_constant,),
+    "Sub": (nothing_taken,),
 }
 """Those that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
     "Cast": (quantize_linear,),
-    "Expand": (nothing_expanded,),
+    "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
     "RDFT": (short_time_transform,),
+    "Slice": (whole_stack, some_sizes),
     "Squeeze": (place_of_one,),
-    "Sub": (nothing_taken,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
 }
@@ -59,7 +68,8 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
 
 OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (convolution_with_bias, gemm),
-    "Concat": (rotary_embedding,),
+    "Concat": (rotary_embedding, joined_again),
+    "Identity": (copied,),
     "Reshape": (reshaped_again,),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
@@ -69,7 +79,7 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 
 def recompose_ir(model: Model, context: Context) -> None:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
-    _graph(model.graph, context.target, COMPRESSED, model.graph.inputs)
+    _graph(model.graph, context.target, WITHIN, model.graph.inputs)
     _graph(model.graph, context.target, OF_IR, model.graph.inputs)
 
 

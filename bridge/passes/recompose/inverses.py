@@ -20,7 +20,7 @@ def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     removed, made = (known_axes(n.input(1), value.rank) for n in (node, before))
     if not removed or made is None or sorted(removed) != sorted(made):
         return None
-    return _named_after(before.inputs[0], node, uses)
+    return named_after(before.inputs[0], node, uses)
 
 
 def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -30,7 +30,7 @@ def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
     if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
         return None
-    return _named_after(inner, node, uses)
+    return named_after(inner, node, uses)
 
 
 def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -47,14 +47,34 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
         alone = alone and uses.count(value) == 1
         value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
         if whole == tuple(range(len(whole))):
-            return _named_after(value, node, uses)
+            return named_after(value, node, uses)
     if last is node or not alone or value is None:
         return None
     b.name = last.name
     return transpose(b, value, *whole)
 
 
-def _named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
+def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Concat of all that a Split gives, in order."""
+    first = node.inputs[0]
+    split = first.producer if first is not None else None
+    if split is None or split.op != "Split" or node.inputs != split.outputs:
+        return None
+    value = split.inputs[0]
+    if value is None or value.rank is None:
+        return None
+    axes = {n.attributes["axis"] % value.rank for n in (split, node)}
+    return named_after(value, node, uses) if len(axes) == 1 else None
+
+
+def copied(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A copy that is no output: a rule had nothing to do, and the way to IR drops it."""
+    if node.outputs[0] in uses.outputs:
+        return None
+    return named_after(node.inputs[0], node, uses)
+
+
+def named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
     """A value that a node gives again; people know it by the name that it has behind."""
     if value is not None and value not in uses.known:
         known = node.outputs[0].names

@@ -1,11 +1,12 @@
-"""ArgMax and ArgMin: the place that a TopK gives of one element, without its axis."""
+"""Places of elements: ArgMax and ArgMin are that which a TopK gives of one element, without its
+axis; Compress takes what is at those that NonZero gives; Shape gives the sizes at some places."""
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
-from bridge.neutral.types import F32, F64, I32
+from bridge.neutral.types import F32, F64, I32, I64, I64_MAX
 from bridge.operators.idioms import cast
 from bridge.passes.recompose.uses import Uses
 
@@ -27,3 +28,33 @@ def place_of_one(b: Builder, node: Node, uses: Uses) -> Value | None:
     op = "ArgMax" if top.attributes["mode"] == "max" else "ArgMin"
     made = b.op(op, x, axis=top.attributes["axis"], keepdims=False)
     return cast(b, made, top.attributes["index_element_type"])
+
+
+def compress(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Gather of the places where a condition holds, which has an element for each of the axis."""
+    x, chosen, axis = node.inputs
+    squeeze = uses.sole(chosen, "Squeeze")
+    places = uses.sole(squeeze.inputs[0], "NonZero") if squeeze is not None else None
+    along, condition = known_integers(axis), places.inputs[0] if places is not None else None
+    if condition is None or condition.rank != 1 or x is None or along is None or x.rank is None:
+        return None
+    size = x.dims[along[0] % x.rank]
+    if not isinstance(size, int) or condition.dims != (size,) or node.attributes["batch_dims"]:
+        return None
+    assert squeeze is not None
+    b.name = squeeze.name
+    return b.op("Compress", x, condition, axis=along[0])
+
+
+def some_sizes(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Slice of a shape: the sizes of some axes."""
+    shape = uses.sole(node.inputs[0], "Shape")
+    start, end, _, step = (known_integers(node.input(place)) for place in range(1, 5))
+    if shape is None or start is None or end is None or step not in (None, (1,)):
+        return None
+    attributes = shape.attributes
+    if attributes["start"] or attributes["end"] is not None or attributes["output_type"] is not I64:
+        return None
+    b.name = shape.name
+    last = None if end[0] == I64_MAX else end[0]
+    return b.op("Shape", shape.inputs[0], start=start[0], end=last)

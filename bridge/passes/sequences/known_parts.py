@@ -4,6 +4,7 @@ and outputs are the tensors that stand for a sequence or an optional, as they we
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
@@ -24,6 +25,7 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.sequences.boundary import boundary_order, input_form, shape_of
 from bridge.passes.sequences.forms import leaves
 from bridge.passes.sequences.restore import put_together, taken_apart
@@ -128,28 +130,51 @@ def _input(graph: Graph, whole: Value) -> tuple[Port, list[Value]] | None:
         form, port = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
         return None
-    inside = Value(whole.type)
-    match = Match([inside], {inside: whole})
-    found = []
-    for pattern in taken_apart(Builder([]), inside, port):
-        value = next((v for v in _alike(graph, pattern) if match.values(pattern, v)), None)
-        if value is None:
-            return None
-        found.append(value)
-    matched = set(match.nodes.values())
-    if not _is_all(graph, whole, found, matched):
+    names = {part: list(part.names) for part in leaves(form)}
+    parts = list(names)
+    for used in _choices(len(parts)):
+        made = _made(graph, whole, port, used)
+        if made is not None:
+            break
+    else:
         return None
+    found, matched = made
     substitution = Substitution()
-    parts = list(leaves(form))
-    for value, part in zip(found, parts, strict=True):
-        names = list(part.names)
-        substitution.replace(value, part)
-        part.names = names
+    for index, value in zip(used, found, strict=True):
+        substitution.replace(value, parts[index])
+        parts[index].names = names[parts[index]]
     graph.nodes = [node for node in graph.nodes if node not in matched]
     for node in graph.nodes:
         substitution.apply(node)
     substitution.finish(graph)
     return port, parts
+
+
+def _choices(count: int) -> Iterator[tuple[int, ...]]:
+    """Which of so many parts a model may use: all of them first."""
+    for size in range(count, 0, -1):
+        yield from combinations(range(count), size)
+
+
+def _made(
+    graph: Graph, whole: Value, port: Port, used: tuple[int, ...]
+) -> tuple[list[Value], set[Node]] | None:
+    """The values that are these parts of an input, and the nodes that take it apart to them alone;
+    None where that is not all that is made of it."""
+    inside = Value(whole.type)
+    pattern = Graph([inside])
+    taken = taken_apart(Builder(pattern.nodes), inside, port)
+    pattern.outputs = [taken[index] for index in used]
+    remove_dead_nodes(pattern, trim=True)
+    match = Match([inside], {inside: whole})
+    found = []
+    for part in pattern.outputs:
+        value = next((v for v in _alike(graph, part) if match.values(part, v)), None)
+        if value is None:
+            return None
+        found.append(value)
+    matched = set(match.nodes.values())
+    return (found, matched) if _is_all(graph, whole, found, matched) else None
 
 
 def _alike(graph: Graph, pattern: Value) -> Iterator[Value]:

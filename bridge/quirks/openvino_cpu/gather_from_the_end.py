@@ -1,0 +1,44 @@
+"""GatherElements and GatherND with indices that count from the end, which old releases read as they
+are: from memory in front of the data."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.signs import is_not_negative, replaces_negative
+from bridge.operators import Result
+from bridge.operators.idioms import cast, sizes
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+
+def counted_before(b: Builder, node: Node, place: Place) -> Result:
+    """The sizes of the axes are added to negative indices before."""
+    data, indices = node.inputs
+    assert isinstance(data, Value) and isinstance(indices, Value)
+    axes = _axes(node, data, indices)
+    made = indices.producer
+    if axes is None or is_not_negative(indices) or (made is not None and replaces_negative(made)):
+        return None
+    from_end = b.op("Add", indices, cast(b, sizes(b, data, *axes), indices.element))
+    counted = b.op("Where", b.op("Less", indices, b.like(0, indices)), from_end, indices)
+    return b.op(node.op, data, counted, **node.attributes)
+
+
+def _axes(node: Node, data: Value, indices: Value) -> range | None:
+    """The axes that the indices are for; None where they are not known."""
+    if data.rank is None or not indices.rank:
+        return None
+    if node.op == "GatherElements":
+        axis = node.attributes["axis"] % data.rank
+        return range(axis, axis + 1)
+    first, count = node.attributes["batch_dims"], indices.dims[-1]
+    return range(first, first + count) if isinstance(count, int) else None
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2024.0 to 2025.2",
+    symptom="GatherElements and GatherND of negative indices read memory in front of the data.",
+    cost="Add, Less and Select before each whose indices may be negative. Only with --quirks old.",
+    run=rewriting("GatherElements", "GatherND", by=counted_before),
+)

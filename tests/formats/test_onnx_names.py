@@ -1,0 +1,12 @@
+"""Names in written ONNX."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import Graph, Node
+from bridge.onnx_format.names import unique_node_names
+
+
+def test_nodes_keep_their_names_before_others_are_numbered() -> None:
+    nodes = [Node("Neg", [], [], name=name) for name in ("a", "a", "a_1", "", "a_1")]
+    names = unique_node_names(Graph(nodes=nodes))
+    assert [names.get(node) for node in nodes] == ["a", "a_2", "a_1", None, "a_1_1"]
