@@ -26,7 +26,7 @@ from bridge.records import broken, read_record
 from bridge.words import maps_of, places_of, words_at
 
 
-class Boundary(Record):
+class Boundary(Record, frozen=False):
     """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
     model that became constants, `vocabularies` and `map_keys` the lists that tensors in the place
     of strings and maps belong to."""

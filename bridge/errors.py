@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from bridge.struct import Struct
 
 LONGEST_LINE = 500
 """Characters of a message's line; a name in a model can have millions."""
@@ -47,8 +48,7 @@ class UsageError(BridgeError):
     """The call asks for something that makes no sense: a bad option, an unknown file type."""
 
 
-@dataclass(frozen=True)
-class Unsupported:
+class Unsupported(Struct):
     """One node that cannot be written: its operator, where it stands, and why not."""
 
     operator: str

@@ -7,13 +7,13 @@ place, and a `Context`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
 from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
+from bridge.struct import Struct
 
 Run = Callable[[Model, Context], None]
 
@@ -76,8 +76,7 @@ def _has_strings(model: Model, context: Context) -> bool:
     return _from_other(model, context) and any(value.element is STRING for value in values)
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Struct):
     """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
 
     path: str

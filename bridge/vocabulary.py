@@ -43,14 +43,14 @@ reads though the vocabulary has no such word.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bridge.elements import ELEMENTS
+from bridge.struct import Struct, field
+from bridge.toml import read_toml
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -75,8 +75,7 @@ TRAITS = {
 """The traits that a row may have, and what they say of its operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct):
     """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
     that it may be (() for any, and for other types)."""
 
@@ -86,8 +85,7 @@ class Attribute:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SpelledAttribute:
+class SpelledAttribute(Struct):
     """How a format spells one attribute. `names` has two where a list is written in halves;
     `values` maps neutral strings (or bools) to the format's."""
 
@@ -104,8 +102,7 @@ class SpelledAttribute:
         return spelled
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct):
     """One way in which one format writes an operator; the module's docstring explains it.
     `places` has the index of each of `inputs` by its bare name."""
 
@@ -123,8 +120,7 @@ class Spelling:
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct):
     """A word of the vocabulary: signature and spellings, newest first. `places` has the index of
     each of `inputs` by its bare name."""
 
@@ -292,8 +288,7 @@ _HEADER = re.compile(r'^\[\[?(?:"([^"]+)"|([A-Za-z0-9_]+))', re.MULTILINE)
 _TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(Struct):
     """What the text of the mapping files tells before it is parsed, which takes time: where each
     family's file begins, the family and the text of each operator's row, and the operators whose
     rows may spell a type."""
@@ -328,8 +323,7 @@ def _index() -> _Index:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Beginning:
+class _Beginning(Struct):
     """What a mapping file says of operators without rows."""
 
     domains: tuple[str, ...] = ()
@@ -339,7 +333,7 @@ class _Beginning:
 @cache
 def _beginnings() -> dict[str, _Beginning]:
     """The families that say something of operators without rows."""
-    parsed = {family: tomllib.loads(text) for family, text in _index().beginnings.items()}
+    parsed = {family: read_toml(text) for family, text in _index().beginnings.items()}
     return {
         family: _Beginning(**{key: tuple(names) for key, names in table.items()})
         for family, table in parsed.items()
@@ -367,7 +361,7 @@ def operators() -> dict[str, Operator]:
 @cache
 def _row(op: str) -> Operator:
     index = _index()
-    ((name, row),) = tomllib.loads(index.rows[op]).items()
+    ((name, row),) = read_toml(index.rows[op]).items()
     return _operator(name, row, index.families[op])
 
 

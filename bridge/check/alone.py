@@ -22,7 +22,7 @@ from bridge.check.loading import load
 from bridge.check.outputs import Comparison
 from bridge.errors import BridgeError
 
-_SECONDS = 60  # for one process
+_SECONDS = 30  # for one process
 
 
 @dataclass
@@ -58,25 +58,29 @@ def tried(
 
 
 _ENDED = "the engine ends the process"
+_ENDLESS = f"the engine does not end within {_SECONDS} s"
 
 
 def _lines(given: Path, start: int) -> list[tuple[int, int, str]]:
-    """What a process says of the inputs from `start` on; runs that it did not get to the end of
-    count as what ended it."""
+    """What a process says of the inputs from `start` on; a run that it did not get to the end of
+    counts as what ended it, or as one that takes too long, behind which none is tried."""
     code = f"import {__name__} as alone; alone.main()"
     command = [sys.executable, "-c", code, str(given), str(start)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    late = False
     try:
         said = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, timeout=_SECONDS, check=False,
         ).stdout  # fmt: skip
-    except subprocess.TimeoutExpired as late:
-        said = late.stdout or b""
+    except subprocess.TimeoutExpired as error:
+        said, late = error.stdout or b"", True
     found: dict[tuple[int, int], str] = {}
     for line in said.decode(errors="replace").splitlines():
         number, file, words = line.split(" ", 2)
         found[int(number), int(file)] = words
+    if late and found:
+        found[list(found)[-1]] = _ENDLESS
     return [(number, file, words) for (number, file), words in found.items()]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.demands import demanded
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, IfSite, all_taken
@@ -108,6 +109,8 @@ class _Search:
         self.budget = budget
         self.tell = tell
         self.inputs = Inputs(model)
+        # Where to begin; unlike those of `base`, these sizes may be changed.
+        self.start = replace(base, sizes=demanded(model) | dict(base.sizes))
         self.largest = _LARGEST_INPUT
         self.numbers = _Numbers.of(model)
         self.result = Exploration()
@@ -126,9 +129,9 @@ class _Search:
                 way()
 
     def _draw_small(self) -> None:
-        """As the seed has them."""
+        """As the seed has them, but for sizes that operators demand."""
         for attempt in range(min(self.samples, self.budget)):
-            recipe = replace(self.base, seed=self.base.seed + attempt)
+            recipe = replace(self.start, seed=self.start.seed + attempt)
             feeds = self.inputs.make(recipe)
             self.largest = max(self.largest, 4 * _size(list(feeds.values())))
             self._run(recipe, feeds)
@@ -145,7 +148,7 @@ class _Search:
             if key not in batches and key != f"{value.name}.0"
         ]
         for size in _USUAL_SIZES if keys else ():
-            recipe = replace(self.base, sizes=dict.fromkeys(keys, size) | dict(self.base.sizes))
+            recipe = replace(self.start, sizes=dict.fromkeys(keys, size) | dict(self.start.sizes))
             try:
                 if self._over() or self._run(recipe, self._feeds(recipe)) is None:
                     break
@@ -210,7 +213,7 @@ class _Search:
         result = self.result
         known = [*site.parents[-1:], (site.index, not branch)]
         near = [result.recipes[result.reached[b]] for b in known if b in result.reached]
-        starts = [*near, *(replace(self.base, seed=self.base.seed + k) for k in range(3))]
+        starts = [*near, *(replace(self.start, seed=self.start.seed + k) for k in range(3))]
         wanted = [variables(asked, self.base) for asked in probe.asked()]
         recipe = solve(starts, wanted, self.numbers.near_compared, distances)
         if recipe is None:
@@ -253,7 +256,7 @@ class _Search:
         open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
         count = 1 if self.result.feeds else self.samples
         recipes = [
-            replace(self.base, seed=self.base.seed + more, sizes={**self.base.sizes, key: 0})
+            replace(self.start, seed=self.start.seed + more, sizes={**self.start.sizes, key: 0})
             for key in sorted(open)[:_EMPTY]
             for more in range(count)
         ]
@@ -269,7 +272,7 @@ class _Search:
         rng = np.random.default_rng(self.base.seed)
         # What is tried here is not tried in a process of its own.
         whole = [recipe for recipe in self.result.recipes if 0 not in recipe.sizes.values()]
-        found = [*whole, *_beginnings(self.base, self.model, self.numbers)]
+        found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
         idle = 0
         while not self._over() and self.result.runs < self.budget:
             missing = len(self.result.feeds) < self.samples

@@ -13,55 +13,53 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
+from importlib import import_module
 
-import typer
-
-from bridge.cli.check import check
-from bridge.cli.convert import convert
-from bridge.cli.inspect import inspect
-from bridge.cli.ops import ops
-from bridge.cli.output import report_defect, report_error
+from bridge.cli.output import echo, report_defect, report_error
+from bridge.cli.parser import Parser
 from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError
 from bridge.perils import outlive
 
-app = typer.Typer(
-    help="Convert models between ONNX and OpenVINO IR, conditional subgraphs included.",
-    epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
-    no_args_is_help=True,
-    add_completion=False,
-    # Plain help: importing what draws boxes would take longer than all else that --help does.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(short_help="Convert a model to the format that the destination's suffix names.")(
-    convert
-)
-app.command(short_help="Show that a model and its conversion compute the same.")(check)
-app.command(short_help="Show a model's inputs, outputs, operators and nested graphs.")(inspect)
-app.command(short_help="List the operators and how each is converted.")(ops)
+COMMANDS = {
+    "convert": "Convert a model to the format that the destination's suffix names.",
+    "check": "Show that a model and its conversion compute the same.",
+    "inspect": "Show a model's inputs, outputs, operators and nested graphs.",
+    "ops": "List the operators and how each is converted.",
+}
+"""Each is a file here, with its USAGE, the `add_arguments` and what it does, `run`, whose docstring
+is its help."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _run(given: Sequence[str]) -> None:
+    """Runs the command that the arguments name."""
+    if given and given[0] in COMMANDS:
+        command = import_module(f"bridge.cli.{given[0]}")
+        parser = Parser(f"bridge {given[0]}", command.USAGE, command.run.__doc__ or "")
+        command.add_arguments(parser)
+        command.run(**parser.read(given[1:]))
+        return
+    parser = Parser("bridge", "[OPTION]... COMMAND [ARGUMENT]...", _about())
+    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="What to do.")
+    parser.add_argument("--version", action="store_true", help="Show the version and exit.")
+    if list(given) == ["--version"]:
         from importlib.metadata import version
 
-        typer.echo(f"bridge {version('onnx-openvino-bridge')}")
-        raise typer.Exit()
+        echo(f"bridge {version('onnx-openvino-bridge')}")
+        return
+    if not given:
+        echo(parser.format_help())
+        sys.exit(2)
+    parser.read(given)
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    pass
+def _about() -> str:
+    commands = "".join(f"\n  {name:9}{what}" for name, what in COMMANDS.items())
+    return (
+        "Convert models between ONNX and OpenVINO IR, conditional subgraphs included.\n\n"
+        f"Commands:{commands}\n\n"
+        "'bridge COMMAND --help' shows the options of a command, with examples."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,13 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
         sys.stdout.reconfigure(errors="replace")
     try:
-        app(given, prog_name="bridge")
+        _run(given)
+        sys.exit(0)
     except SystemExit as exit:
-        # Typer's own code for a closed pipe is 1.
-        if isinstance(exit.__context__, BrokenPipeError):
-            sys.exit(141)
         leave(exit.code)
         raise
+    except KeyboardInterrupt:
+        leave(130)
+        sys.exit(130)
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(141)
     except BridgeError as error:
         report_error(error, debug)
     except MemoryError as error:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from collections.abc import Sequence
 
 from bridge.cli.output import echo, table
+from bridge.cli.parser import Parser
 from bridge.errors import UsageError
 
+USAGE = "[OPTION]... [NAME]..."
 
-def ops(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Only these operators; * stands for anything."),
-    ] = None,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
-    ] = False,
-    quirks: Annotated[
-        bool,
-        typer.Option("--quirks", help="The faults of engines that conversions work round instead."),
-    ] = False,
-) -> None:
+
+def add_arguments(parser: Parser) -> None:
+    """The arguments of `run`."""
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="Only these operators; * stands for anything."
+    )
+    parser.add_argument(
+        "--missing", action="store_true", help="Only those that cannot be converted both ways."
+    )
+    parser.add_argument(
+        "--quirks",
+        action="store_true",
+        help="The faults of engines that conversions work round instead.",
+    )
+
+
+def run(*, names: Sequence[str], missing: bool, quirks: bool) -> None:
     """List the operators, their versions in both formats, and how each is converted.
 
-    \b
     In the last two columns (what a row or rule cannot say is refused, with the reason):
       row      a row of mappings/ spells it
       rule     a rule in bridge/operators/ rewrites it
@@ -34,7 +37,6 @@ def ops(
       -        it cannot be converted in this direction
       (blank)  the format to convert from has no such operator
 
-    \b
     Examples:
       bridge ops
       bridge ops Conv 'Reduce*'

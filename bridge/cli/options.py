@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from bridge.cli.parser import Parser
 from bridge.errors import UsageError
 from bridge.limits import MEANINGS
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Limit = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=N",
-        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
-        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
-    ),
-]
 
 _SHAPE = re.compile(r"(?P<name>.+)=\[(?P<dims>[^][]*)\]", re.DOTALL)
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
 _INTERVAL = re.compile(rf"({_SIZE})\.\.({_SIZE})?")
+
+
+def add_limit(parser: Parser) -> None:
+    """`--limit`, whose values are read by `given_limits`."""
+    parser.add_argument(
+        "--limit",
+        action="append",
+        metavar="NAME=N",
+        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
+        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
+    )
+
+
+def add_quiet(parser: Parser) -> None:
+    """`--quiet`."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="Print nothing but errors.")
+
+
+def add_debug(parser: Parser, also: str = "") -> None:
+    """`--debug`, and what the command does with it beside showing tracebacks."""
+    what = f"{also}; show" if also else "Show"
+    parser.add_argument("--debug", action="store_true", help=f"{what} the traceback of an error.")
 
 
 def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:

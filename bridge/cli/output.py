@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import typer
 
 from bridge.errors import BridgeError, UsageError
 
@@ -21,8 +20,8 @@ def printable(text: str) -> str:
 
 
 def echo(text: str) -> None:
-    """Prints to standard output."""
-    typer.echo(printable(text))
+    """Prints to standard output, at once."""
+    print(printable(text), flush=True)
 
 
 def report_error(error: BridgeError, debug: bool) -> None:
@@ -44,9 +43,10 @@ def report_defect(error: Exception, debug: bool) -> None:
 def _block(title: str, text: str, error: Exception, debug: bool) -> None:
     with suppress(OSError):  # there may be nobody to tell
         if debug:
-            typer.echo(printable("".join(traceback.format_exception(error))), err=True)
-        typer.secho(f"{title}: ", fg="red", bold=True, err=True, nl=False)
-        typer.echo(printable(text), err=True)
+            print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
+        if sys.stderr.isatty() and os.name == "posix" and not os.environ.get("NO_COLOR"):
+            title = f"\x1b[1;31m{title}\x1b[0m"
+        print(f"{title}: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def size_of(count: int) -> str:

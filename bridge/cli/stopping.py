@@ -48,9 +48,10 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def leave(code: object) -> None:
-    """Ends the process at once where a signal is why it ends and it does nothing else: to take a
-    large model apart takes seconds, in which nobody listens to `_watch`."""
-    if signal.set_wakeup_fd(-1) < 0 or not isinstance(code, int) or code <= 128:
+    """Ends the process at once where it does nothing else, with what it has printed: to take a
+    model and all modules apart takes a while, seconds for a large one, in which nobody listens to
+    `_watch`."""
+    if signal.set_wakeup_fd(-1) < 0 or not isinstance(code, int):
         return
     with suppress(OSError, ValueError):
         sys.stdout.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
@@ -27,13 +26,13 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import BOOL, I64, TensorType, join
+from bridge.struct import Struct, field
 
 if TYPE_CHECKING:
     from bridge.ir_format.frontend import Reader
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct, frozen=False):
     """An `<input>` or `<output>` of a port map: the outer port, the body's layer, and the rest."""
 
     port: int
@@ -45,8 +44,7 @@ class _Entry:
         return str(self.xml.get("purpose", ""))
 
 
-@dataclass(slots=True)
-class _Maps:
+class _Maps(Struct, frozen=False):
     """The port maps of one body: entries by body layer, back edges from Parameter to Result."""
 
     inputs: dict[int, _Entry] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.errors import Unsupported
@@ -16,13 +15,13 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
 from bridge.operators.spelling import choose, spell
+from bridge.struct import Struct, field
 from bridge.vocabulary import ir_opset
 
 TARGET = Target("ir")
 
 
-@dataclass
-class File:
+class File(Struct, frozen=False):
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
     written, in order; `numbered` says how far layers of one name are numbered, and `named` are
@@ -37,8 +36,7 @@ class File:
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Spelled:
+class _Spelled(Struct, frozen=False):
     """A node in IR's words."""
 
     node: Node

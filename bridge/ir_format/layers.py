@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
@@ -12,6 +11,7 @@ from bridge.ir_format.text import Xml, inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
+from bridge.struct import Struct, field
 from bridge.vocabulary import ir_type
 
 NEWEST = 17
@@ -21,8 +21,7 @@ Edge = tuple[int, int, int, int]
 """The layer and the port that an edge comes from, and those that it leads to."""
 
 
-@dataclass(slots=True)
-class Port:
+class Port(Struct, frozen=False):
     """A port of a layer: what the file says of the tensor and of its names."""
 
     id: int
@@ -31,8 +30,7 @@ class Port:
     rt_info: str
 
 
-@dataclass(slots=True)
-class Layer:
+class Layer(Struct, frozen=False):
     """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
     name that somebody gave it, "" where it has one only because every layer has."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidModelError
@@ -18,6 +17,7 @@ from bridge.ir_format.names import unnumbered
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import I64_MAX
 from bridge.records import read_record
+from bridge.struct import Struct, as_dict, field
 
 KEY = "onnx"
 """The entry of `Model.metadata` that holds an Origin, in JSON."""
@@ -31,8 +31,7 @@ NEWEST = 1 << 16
 _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 
 
-@dataclass
-class Origin:
+class Origin(Struct, frozen=False):
     """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
     are the names of bodies in the order of the file, outer before inner, "" for BODY."""
 
@@ -80,7 +79,7 @@ def dump(
     record = Origin(
         model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered
     )
-    said = {key: value for key, value in asdict(record).items() if value}
+    said = {key: value for key, value in as_dict(record).items() if value}
     return {KEY: json.dumps(said, separators=(",", ":"))}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from bridge.neutral.inference import CONTENT_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
+from bridge.struct import Struct
 from bridge.vocabulary import operator
 
 integers = known_integers
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct):
     """What a graph is rewritten for: a format, and for ONNX the operator set and the other domains
     whose operators may be used, since the model was of them before."""
 

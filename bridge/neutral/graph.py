@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from bridge.limits import budget
 from bridge.neutral.attributes import Attributes
@@ -11,6 +10,7 @@ from bridge.neutral.extras import ModelExtras, NodeExtras
 from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Sliced
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.struct import Struct, field, replace
 
 BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
@@ -204,8 +204,7 @@ def names_of_outputs(graph: Graph) -> list[str]:
     return [name or value.name for name, value in zip(names, graph.outputs, strict=True)]
 
 
-@dataclass(slots=True)
-class Body:
+class Body(Struct, frozen=False):
     """A nested graph and its ports: `inputs[i]` says where `graph.inputs[i]` comes from,
     `outputs[i]` where `graph.outputs[i]` goes. Both are edited together, by the methods here."""
 
@@ -276,8 +275,7 @@ class Body:
         return Body(same, list(self.inputs), list(self.outputs))
 
 
-@dataclass
-class Model:
+class Model(Struct, frozen=False):
     """A graph and what the file says beside it.
 
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Invariant:
+class Invariant(Struct):
     """A body input that is the node's input `input`, the same in every iteration."""
 
     input: int
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Struct):
     """A body input that starts as the node's input `input` (None: the constant true, for a
     condition that was not given) and then takes the body output `output` of the iteration
     before."""
@@ -22,8 +20,7 @@ class Carried:
     output: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sliced:
+class Sliced(Struct):
     """A body input that takes one part of the node's input `input` along `axis` per iteration.
 
     IR's meaning: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart;
@@ -40,21 +37,18 @@ class Sliced:
     keepdims: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Iteration:
+class Iteration(Struct):
     """A body input that is the number of the iteration, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Yield:
+class Yield(Struct):
     """A body output that becomes the node's output `output` (of the last iteration, in a Loop);
     None for one that only feeds a Carried input."""
 
     output: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stacked:
+class Stacked(Struct):
     """A body output of which all iterations' values are joined along `axis` into the node's
     output `output`; start, stride, end, part_size as in Sliced. With `keepdims` the values have
     the axis and are concatenated (IR); without, it is new and they are stacked (ONNX)."""
@@ -68,8 +62,7 @@ class Stacked:
     keepdims: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct):
     """A body output that says whether a further iteration runs."""
 
 

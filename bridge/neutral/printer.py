@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
-
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
+from bridge.struct import changed
 
 SHOWN = 8
 """Longest constant whose values are shown."""
@@ -78,8 +77,8 @@ def _body(body: Body, title: str, names: _Names, lines: list[str], depth: int) -
 
 def _port(port: InputPort | OutputPort) -> str:
     """A port without the fields that have their default value."""
-    told = [f for f in fields(port) if f.default is MISSING or getattr(port, f.name) != f.default]
-    return f"{type(port).__name__}({', '.join(f'{f.name}={getattr(port, f.name)}' for f in told)})"
+    told = (f"{name}={value}" for name, value in changed(port).items())
+    return f"{type(port).__name__}({', '.join(told)})"
 
 
 def _attribute(value: object) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
 from bridge.neutral.types import meet
+from bridge.struct import replace
 
 
 class Substitution:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from bridge.elements import (
@@ -114,13 +113,13 @@ from bridge.elements import (
 from bridge.elements import (
     element_of as element_of,
 )
+from bridge.struct import Struct
 
 I64_MAX = (1 << 63) - 1
 """The largest size that both formats hold, and the end of a slice up to the last element."""
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct):
     """A dimension known to lie between `low` and `high` (None: no upper bound)."""
 
     low: int = 0
@@ -142,8 +141,7 @@ Shape = tuple[Dim, ...] | None
 """A shape: dimensions, or None where not even the rank is known."""
 
 
-@dataclass(frozen=True)
-class TensorType:
+class TensorType(Struct):
     """A tensor of `element` (None: unknown) with `shape`."""
 
     element: Element | None = None
@@ -158,8 +156,7 @@ class TensorType:
         return f"{self.element or '?'}{format_shape(self.shape)}"
 
 
-@dataclass(frozen=True)
-class SequenceType:
+class SequenceType(Struct):
     """A sequence of values of one type."""
 
     item: Type
@@ -168,8 +165,7 @@ class SequenceType:
         return f"seq({self.item})"
 
 
-@dataclass(frozen=True)
-class OptionalType:
+class OptionalType(Struct):
     """A value of type `item`, or nothing."""
 
     item: Type
@@ -178,8 +174,7 @@ class OptionalType:
         return f"optional({self.item})"
 
 
-@dataclass(frozen=True)
-class ForeignType:
+class ForeignType(Struct):
     """A type that only one format has (ONNX: maps and sparse tensors): `spelled` is what that
     format writes for it, `name` is for people."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError
+from bridge.struct import Struct
 
-_Option = onnx.defs.OpSchema.FormalParameterOption
 
-
-@dataclass(frozen=True)
-class Signature:
+class Signature(Struct):
     """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
     types of attributes (by the number that `AttributeProto.type` has) with those that must be
     given and, as bytes of an AttributeProto, what others are where they are not."""
@@ -28,28 +28,78 @@ class Signature:
     defaults: frozenset[bytes]
 
 
+TABLE = Path(__file__).with_name("signatures.txt")
+"""The signatures of the default domain, as `python -m tests.signatures` writes them: the newest
+operator set, and a line an operator, with the operator sets in which its signature changed, oldest
+first. To ask onnx itself, it has to set up the schemas of all operators, which takes longer than
+many a conversion. What an operator set has once said of an operator holds in each release of onnx.
+"""
+
+
 @cache
 def signature(type: str, version: int, domain: str) -> Signature | None:
     """The signature of an operator of the standard; None for others."""
+    newest, table = _table()
+    if domain or version > newest:
+        return _of_installed(type, version, domain)
+    start = table.find(f"\n{type} ")
+    if start < 0:
+        return None
+    start += len(type) + 2
+    said = json.loads(table[start : table.index("\n", start)])
+    return next((_read(row) for since, row in reversed(said) if since <= version), None)
+
+
+@cache
+def _table() -> tuple[int, str]:
+    newest, _, rows = TABLE.read_text(encoding="utf-8").partition("\n")
+    return int(newest), f"\n{rows}"
+
+
+def _read(row: Any) -> Signature | None:
+    if row is None:
+        return None
+    inputs, outputs, required, optional, attributes, required_attributes, defaults = row
+    return Signature(
+        tuple(inputs),
+        tuple(outputs),
+        tuple(required),
+        frozenset(optional),
+        attributes,
+        frozenset(required_attributes),
+        frozenset(map(bytes.fromhex, defaults)),
+    )
+
+
+def _of_installed(type: str, version: int, domain: str) -> Signature | None:
+    """The signature of an operator that the table does not have, or may not have."""
     try:
         schema = onnx.defs.get_schema(type, version, domain)
     except onnx.defs.SchemaError:
         return None
+    return _read(described(schema))
+
+
+def described(schema: Any) -> Any:
+    """What the table says of an operator (`OpSchema`) in its operator set, as JSON; None of one
+    that is no longer there."""
     if schema.deprecated:
         return None
-    return Signature(
-        (schema.min_input, schema.max_input),
-        (schema.min_output, schema.max_output),
-        tuple(i for i, p in enumerate(schema.inputs) if p.option == _Option.Single),
-        frozenset(i for i, p in enumerate(schema.outputs) if p.option == _Option.Optional),
-        {name: int(a.type.value) for name, a in schema.attributes.items()},
-        frozenset(name for name, a in schema.attributes.items() if a.required),
-        frozenset(
-            a.default_value.SerializeToString()
-            for a in schema.attributes.values()
+    option = onnx.defs.OpSchema.FormalParameterOption
+    attributes = dict(sorted(schema.attributes.items()))
+    return [
+        [schema.min_input, schema.max_input],
+        [schema.min_output, schema.max_output],
+        [i for i, p in enumerate(schema.inputs) if p.option == option.Single],
+        [i for i, p in enumerate(schema.outputs) if p.option == option.Optional],
+        {name: int(a.type.value) for name, a in attributes.items()},
+        [name for name, a in attributes.items() if a.required],
+        [
+            a.default_value.SerializeToString().hex()
+            for a in attributes.values()
             if a.default_value.name
-        ),
-    )
+        ],
+    ]
 
 
 _TAKEN_OTHERWISE = {"STFT"}

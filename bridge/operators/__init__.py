@@ -12,7 +12,6 @@ untouched, right by the two specifications alone. Rows in `mappings/` do the res
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +20,7 @@ from bridge.neutral import inference
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import UNKNOWN, Type
+from bridge.struct import Struct
 from bridge.vocabulary import families, families_of_type, family_of
 
 Result = Value | Sequence[Value | None] | None
@@ -30,8 +30,7 @@ not used), or None where the rule does not apply."""
 Rule = Callable[[Builder, Node], Result]
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Struct):
     """A rule that reads, and the versions of the format in which it holds."""
 
     rule: Rule

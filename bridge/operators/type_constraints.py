@@ -4,15 +4,14 @@ the vocabulary, and so of what rules ask before they write an operator."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True)
-class TypeSignature:
+class TypeSignature(Struct):
     """The type variables of an operator's inputs and outputs, in order, the last again and again
     where `variadic`, with types of their own if `mixed`; and what types each variable may stand
     for, in the schemas' spelling."""

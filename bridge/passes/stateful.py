@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from bridge.errors import UsageError
@@ -21,6 +20,7 @@ from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
 from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
 from bridge.records import broken, read_record
+from bridge.struct import Struct, as_dict
 
 KEY = "stateful"
 """The entry of `Model.metadata` that holds a `Record`, in JSON."""
@@ -29,8 +29,7 @@ BEAMS = "beam_idx"
 """The input that says which sequence of the call before each sequence of this one continues."""
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Struct):
     """A state of the model: what it was before a call, and what it is after, with the symbols of
     their dimensions, None where they have none."""
 
@@ -41,8 +40,7 @@ class Pair:
     after: Sequence[str | None]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Struct):
     """The pairs that became variables, and the names of all inputs and outputs that the model had
     before. `beams` says whether there is an input more, `BEAMS`."""
 
@@ -53,7 +51,7 @@ class Record:
 
     def dumps(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return json.dumps(as_dict(self), default=as_dict, separators=(",", ":"))
 
     @classmethod
     def loads(cls, text: str) -> Record:

@@ -9,16 +9,15 @@ leaves a graph in which those before it find nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
 from bridge.quirks.quirk import Quirk
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True)
-class At:
+class At(Struct):
     """Where a quirk is, `engine.fault`, and the operators without which it finds nothing. `old` is
     one whose fault is mended in the newest releases; it runs where it is asked for."""
 
@@ -67,10 +66,11 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.division_behind_reduction", "Div"),
     _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
+    _at("openvino_cpu.scaled_in_place", "Mul"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
-    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
+    _at("openvino_cpu.loop_of_constants", "Loop"),
     _at("openvino_cpu.few_bits_into_loop", "Loop"),
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
@@ -12,10 +11,10 @@ from bridge.neutral.rewrite import Substitution
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.expand import Expander
+from bridge.struct import Struct, field
 
 
-@dataclass(frozen=True)
-class Quirk:
+class Quirk(Struct):
     """A fault of an engine and the pass that works round it.
 
     `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
@@ -35,8 +34,7 @@ OPENVINO_CPU = "OpenVINO CPU"
 ONNXRUNTIME = "onnxruntime"
 
 
-@dataclass
-class Place:
+class Place(Struct, frozen=False):
     """Where a node stands: its graph, and the node and body that hold that graph, if any. `found`
     is for what a quirk has found of the graph's values, and may meet again."""
 

@@ -372,7 +372,7 @@ def test_starts_without_what_it_does_not_use(arguments: list[str]) -> None:
         "onnxruntime",
         "rich.table",
     }
-    assert "typer" in loaded and not loaded & heavy
+    assert "argparse" in loaded and not loaded & heavy
     assert seconds < 5  # far more than it takes; only a gross slip fails on a busy machine
 
 
@@ -387,7 +387,7 @@ def test_conversion_imports_no_engine(tmp_path: Path) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
-    assert not {"openvino", "onnxruntime", "torch", "typer"} & set(finished.stdout.split())
+    assert not {"openvino", "onnxruntime", "torch", "rich"} & set(finished.stdout.split())
 
 
 @pytest.mark.parametrize(

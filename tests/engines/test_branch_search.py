@@ -12,6 +12,7 @@ import pytest
 import bridge
 from bridge.check import check
 from bridge.check.conditions import distance, operands, truth_of
+from bridge.check.demands import demanded
 from bridge.check.probe import probe, ways
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
@@ -283,3 +284,53 @@ g (float[N,M] x) => (float[2] y) <float[7,2] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,
     )
     assert report.ok
     assert set(report.reached) == {(0, True), (0, False)}
+
+
+DEMANDS = {
+    "a product": ("float[N,K] x", "y = MatMul(x, w)", {"K": 3}),
+    "a product, transposed": ("float[N,K] x", "y = Gemm<transB=1>(x, w)", {"K": 2}),
+    "channels": ("float[N,C,H,W] x", "y = Conv<group=2>(x, k)", {"C": 2}),
+    "a sum": ("float[N,K] x", "y = Add(x, w)", {"N": 3, "K": 2}),
+    "behind others": ("float[A,B] x", "t = Transpose(x) e = Exp(t) y = MatMul(e, w)", {"A": 3}),
+    "two that contradict": ("float[N,K] x", "a = MatMul(x, w) y = Gemm<transB=1>(x, w)", {}),
+    "a size that suits, too": ("float[N,K] x", "y = Add(x, one)", {}),
+    "in a branch": (
+        "float[N,K] x, bool c",
+        """y = If (c) <
+          then_branch = a () => (float[p,q] t) { t = MatMul(x, w) },
+          else_branch = b () => (float[r,s] u) { u = Neg(x) }>""",
+        {"K": 3},
+    ),
+    "a row in each iteration": (
+        "float[N,K] x, int64 n, float[L] s",
+        """y = Loop (n, , s) <body = b (int64 i, bool c, float[L] s) => (bool d, float[L] t) {
+          d = Identity(c) r = Gather(x, i) p = MatMul(r, w) t = Add(s, p) }>""",
+        {"K": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEMANDS)
+def test_sizes_that_operators_demand(name: str) -> None:
+    inputs, nodes, expected = DEMANDS[name]
+    model = onnx.parser.parse_model(
+        f"{HEAD} g ({inputs}) => (float[] y) <float[3,2] w = {{1,2,3,4,5,6}}, "
+        f"float[1] one = {{1}}, float[2,1,1,1] k = {{1,2}}> {{ {nodes} }}"
+    )
+    assert demanded(bridge.load(model)) == expected
+
+
+def test_a_check_draws_sizes_that_fit_where_an_engine_takes_others(tmp_path: Path) -> None:
+    """OpenVINO multiplies in a branch whatever the sizes are."""
+    bridge.convert(
+        parsed("""
+g (float[N,K] x, bool c) => (float[N,2] y) <float[3,2] w = {1,2,3,4,5,6}> {
+  y = If (c) <
+    then_branch = a () => (float[N,2] t) { t = MatMul(x, w) },
+    else_branch = b () => (float[N,2] u) { e = Neg(x) u = MatMul(e, w) }>
+}"""),
+        tmp_path / "model.xml",
+    )
+    report = check(tmp_path / "model.xml")
+    assert report.ok, report
+    assert {feeds["x"].shape[1] for feeds in report.feeds if feeds["x"].size} == {3}

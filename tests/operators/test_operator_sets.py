@@ -7,7 +7,21 @@ import onnx.parser
 import pytest
 
 import bridge
+from bridge.onnx_format.signature import TABLE, _of_installed, signature
 from tests.conformance.cases import cases
+from tests.signatures import signatures
+
+
+def test_the_table_of_signatures_is_onnx_s() -> None:
+    """Where this fails, `python -m tests.signatures` writes it anew."""
+    assert TABLE.read_text(encoding="utf-8") == signatures()
+
+
+@pytest.mark.parametrize("version", [1, 7, 13, 17, 21, onnx.defs.onnx_opset_version()])
+def test_signatures_of_an_operator_set(version: int) -> None:
+    for name in {schema.name for schema in onnx.defs.get_all_schemas()} | {"Upsample", "Scatter"}:
+        assert signature(name, version, "") == _of_installed(name, version, "")
+    assert signature("Conv", version, "") and signature("Convolution", version, "") is None
 
 
 @pytest.mark.parametrize("opset", [13, 17, 20, 22])

@@ -72,7 +72,7 @@ def _show(
 def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict) -> bool:
     kept: Sequence[str] = [value.name for value in model.graph.input]
     found = judge(model, [{name: feed[name] for name in kept} for feed in feeds])
-    return found.kind == verdict.kind
+    return found.symptom == verdict.symptom
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
+from tests.programs.case_programs import case_programs
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
@@ -30,6 +31,7 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "rare": programs(STATEMENTS),
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
+    "cases": case_programs(),
 }
 
 

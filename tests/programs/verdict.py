@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ Feeds = Sequence[Mapping[str, Any]]
 NO_PROGRAM = "no program"
 """The verdict on a model that onnxruntime does not run either."""
 
+ORIGINAL = "onnxruntime"
+"""The step that runs the model itself."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -35,6 +39,12 @@ class Verdict:
     @property
     def is_failure(self) -> bool:
         return self.kind not in ("right", NO_PROGRAM)
+
+    @property
+    def symptom(self) -> str:
+        """The kind and the first words about it, without numbers: where and how it went wrong."""
+        words = [line for line in self.detail.splitlines() if not line.startswith("Exception from")]
+        return self.kind + re.sub(r"\d+", "", "".join(words[:2]))
 
 
 class _Stop(Exception):
@@ -69,13 +79,17 @@ def judge(model: onnx.ModelProto, feeds: Feeds) -> Verdict:
             if isinstance(said, Verdict):
                 return said
             about = said
-        return Verdict(f"{about}: timeout")
+        return _broken_off(about, "timeout", "")
     except EOFError:
         child.join()
-        return Verdict(f"{about}: process ends", str(child.exitcode))
+        return _broken_off(about, "process ends", str(child.exitcode))
     finally:
         child.kill()
         child.join()
+
+
+def _broken_off(about: str, how: str, detail: str) -> Verdict:
+    return Verdict(NO_PROGRAM if about == ORIGINAL else f"{about}: {how}", detail)
 
 
 def _send(connection: Connection, model: onnx.ModelProto, feeds: Feeds) -> None:
@@ -102,8 +116,8 @@ def _judge(model: onnx.ModelProto, feeds: Feeds, folder: Path, connection: Conne
             kind = NO_PROGRAM if kind == NO_PROGRAM else name
             raise _Stop(Verdict(kind, f"{type(error).__name__}: {error}")) from None
 
-    original = step("onnxruntime", NO_PROGRAM, OnnxRuntime, model)
-    expected = [flat(step("onnxruntime", NO_PROGRAM, original.run, feed)) for feed in feeds]
+    original = step(ORIGINAL, NO_PROGRAM, OnnxRuntime, model)
+    expected = [flat(step(ORIGINAL, NO_PROGRAM, original.run, feed)) for feed in feeds]
     there, back = folder / "there.xml", folder / "back.onnx"
     step("to IR", "error", bridge.convert, model, there)
     boundary = bridge.Boundary.of(there)

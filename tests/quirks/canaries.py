@@ -235,6 +235,14 @@ CANARIES: dict[str, Canary] = {
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
     ),
+    "openvino_cpu.scaled_in_place": Canary(
+        """(float[2,2] x, float scale) => (float[2,2] y) {
+        weights = Constant <value = int8[2,2] {25, -76, 117, -67}> ()
+        scaled = DequantizeLinear (weights, scale)
+        y = MatMul (x, scaled) }""",
+        {"x": _f32(2, 2), "scale": np.array(0.5, np.float32)},
+        before={"x": _f32(2, 2), "scale": np.array(0.5, np.float32)},
+    ),
     "openvino_cpu.lengths_of_dynamic_sequence": Canary(
         f"""(float[4,b,2] x, int32[b] lengths) => (float[4,1,b,3] y)
         <float[1,3,2] w = {{{_filled(0.1, 3, 2)}}}, float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}>

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import squeeze, unsqueeze
+from bridge.struct import replace
 
 
 def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:

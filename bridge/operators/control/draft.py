@@ -4,7 +4,6 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -14,13 +13,13 @@ from bridge.neutral.graph import Body, Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, outer_input
 from bridge.neutral.types import I64, TensorType
 from bridge.operators import Refused
+from bridge.struct import Struct, field, replace
 
 Finish = Callable[[Builder, Value], Value]
 """What is done to an output behind the Loop."""
 
 
-@dataclass
-class Draft:
+class Draft(Struct, frozen=False):
     """The inputs and the body of a Loop to be, both free to be changed, and what is to be done to
     its outputs behind it. `changed` is set by the steps that change something."""
 

@@ -7,7 +7,6 @@ carries; Scan's slices and stacks lose their axis.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +20,7 @@ from bridge.operators.control.axes import set_axes
 from bridge.operators.control.draft import Draft, iteration_number, trips_of_slices
 from bridge.operators.control.if_ import refuse_newer_types
 from bridge.operators.idioms import squeeze
+from bridge.struct import replace
 
 
 def dropped_axes(b: Builder, draft: Draft) -> None:

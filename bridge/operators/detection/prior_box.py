@@ -6,7 +6,6 @@ the size of the image are computed, so that these need not be known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,10 @@ from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, concat, reshape, scalar, take, unsqueeze
+from bridge.struct import Struct, field
 
 
-@dataclass
-class Boxes:
+class Boxes(Struct, frozen=False):
     """Boxes relative to their cell's centre: centres and half sizes. `clipped` ones end at the
     image's border."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
@@ -25,14 +23,14 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.struct import Struct
 
 MINUS_INFINITY = float("-inf")
 
 # Into IR ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(Struct):
     """What is added to the scores (`bias`), what is left of them (`allowed`), and whether a query
     may be left without a key (such rows give zeros, not NaN). All broadcast to [batch, heads,
     queries, keys]."""

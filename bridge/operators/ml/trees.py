@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from bridge.operators.ml.scores import (
     transformed,
     with_second_class,
 )
+from bridge.struct import Struct, field
 
 MODES = {
     "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
@@ -36,8 +36,7 @@ TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 AGGREGATES = ["AVERAGE", "SUM", "MIN", "MAX"]
 
 
-@dataclass
-class Forest:
+class Forest(Struct, frozen=False):
     """Nodes of all trees, leaves among them. `yes` and `no` are the next nodes; a leaf's are the
     leaf itself. `weights` [nodes, targets] are 0 but at leaves; `weighted` says where the file
     gives one."""

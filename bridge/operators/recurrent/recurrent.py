@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,10 +32,10 @@ from bridge.operators.idioms import (
 )
 from bridge.operators.idioms import take as gather
 from bridge.operators.loops import along
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True)
-class Activation:
+class Activation(Struct):
     """An activation function by ONNX's name in lower case, with its parameters where given."""
 
     name: str
@@ -53,8 +52,7 @@ SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
 """What IR's sequence operators know (LSTMSequence-5, GRUSequence-5, RNNSequence-5)."""
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Struct):
     """The attributes of an ONNX LSTM, GRU or RNN that all three have."""
 
     directions: tuple[str, ...]

@@ -7,8 +7,6 @@ does DequantizeLinear; ONNX's f16 operators would round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bridge.neutral.builder import Builder
@@ -16,12 +14,12 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.recompose.uses import Uses, either_way, numbers, zero_points
+from bridge.struct import Struct
 
 _NARROW = (I8, U8, I4, U4)
 
 
-@dataclass(frozen=True)
-class _Scaled:
+class _Scaled(Struct):
     """Integers, their scale, of their rank, and their zero point, of the scale's shape (None: 0),
     in f32; `names` are those of all three."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bridge.neutral.builder import Builder
@@ -11,10 +9,10 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import BF16, F16, F32, Element, is_static
 from bridge.passes.recompose.uses import Uses, along_channels, either_way, trailing
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True)
-class _Normalized:
+class _Normalized(Struct):
     """An MVN, its input, and what it is scaled by and shifted by."""
 
     mvn: Node

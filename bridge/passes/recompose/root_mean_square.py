@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import F16, F32, is_static
 from bridge.passes.recompose.uses import Uses, either_way, is_number, trailing
+from bridge.struct import Struct
 
 
-@dataclass(frozen=True)
-class _Root:
+class _Root(Struct):
     """The root of the mean of the squares of `x` over `axes`, with `epsilon` inside; `first` is
     the node of the squares."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
 from bridge.neutral.types import ANY, F16, F32
 from bridge.passes.recompose.uses import Uses, either_way, is_number
+from bridge.struct import Struct, replace
 
 
-@dataclass(frozen=True)
-class _Product:
+class _Product(Struct):
     """A half (0 or 1) of what `split` cuts in two, by a table."""
 
     split: Node
@@ -20,8 +18,7 @@ class _Product:
     table: Value
 
 
-@dataclass(frozen=True)
-class _Rotation:
+class _Rotation(Struct):
     """`x`, of which the first `width` elements (0: all) are turned; `first` is the node of its
     halves."""
 

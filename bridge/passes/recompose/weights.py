@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
@@ -12,6 +10,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I4, I8, U2, U4, U8
 from bridge.operators.idioms import as_bits, of_shape
 from bridge.passes.recompose.uses import Uses
+from bridge.struct import Struct
 
 DOMAIN = "com.microsoft"
 
@@ -64,8 +63,7 @@ def _uncut(value: Value | None, uses: Uses) -> tuple[Node | None, int]:
     return uses.sole(cut.inputs[0], "DequantizeLinear"), end[0]
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(Struct):
     """A matrix in blocks of `size` along its rows, in the types that MatMulNBits takes."""
 
     numbers: Value

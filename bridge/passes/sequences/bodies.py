@@ -4,7 +4,6 @@ its new inputs and outputs, each with the port that it will have."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
@@ -43,6 +42,7 @@ from bridge.passes.sequences.forms import (
     shapes_of,
 )
 from bridge.passes.sequences.open_rank import sliced, to_rank, unsettled
+from bridge.struct import replace
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering

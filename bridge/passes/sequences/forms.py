@@ -7,7 +7,6 @@ correspond, so an If, a Loop or a graph boundary carries a form by carrying its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -28,22 +27,21 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused
+from bridge.struct import Struct, replace
 
 
 class Fails(Refused):
     """Raised for an operator that fails whenever it runs, in ONNX too."""
 
 
-@dataclass(frozen=True)
-class Elements:
+class Elements(Struct):
     """A sequence whose length is known: its elements, and what is known of each one's type."""
 
     items: tuple[Value | Open, ...]
     item: TensorType
 
 
-@dataclass(frozen=True)
-class Ragged:
+class Ragged(Struct):
     """A sequence whose length is known at run time alone: `data`, all elements flattened and
     joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it.
     Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
@@ -56,8 +54,7 @@ class Ragged:
     mixed: bool = False
 
 
-@dataclass(frozen=True)
-class Uniform:
+class Uniform(Struct):
     """A sequence whose length is known at run time alone and whose elements all have one known
     shape: `data`, [length, *shape]."""
 
@@ -69,8 +66,7 @@ class Uniform:
 Sequence = Elements | Ragged | Uniform
 
 
-@dataclass(frozen=True)
-class Open:
+class Open(Struct):
     """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
     `shape`, i64 [rank]. `shapes` are the shapes that it may have, one for each rank, by rank; None
     where nothing bounds the rank."""
@@ -85,8 +81,7 @@ class Open:
         return element_of_item(self.data)
 
 
-@dataclass(frozen=True)
-class Maybe:
+class Maybe(Struct):
     """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
     where nothing says what it would be)."""
 
