@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,22 @@ from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
 from bridge.ir_format.text import Xml
-from bridge.ir_format.values import edge_layer, extras_of, parameter, values_of_ports
+from bridge.ir_format.values import (
+    edge_layer,
+    edited_shape,
+    extras_of,
+    parameter,
+    values_of_ports,
+)
 from bridge.ir_format.weights import WeightsReader
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.types import meet
+from bridge.neutral.types import Dim, meet
 from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.spelling import unspell
 from bridge.operators.validity import contradiction, impropriety
+from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 VERSIONS = (10, 11)
@@ -69,6 +76,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     layers = arrange(layers, edges, where, reader.notes)
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
+    edited = _as_they_were(layers, parameters)
     symbols = load_symbols(metadata)
     for value in parameters.values():
         restore_symbols(value, value.name, symbols)
@@ -94,7 +102,24 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         notes=reader.notes,
     )
     origin.give(model, reader.bodies)
+    if edited:
+        override_shapes(model, edited)
     return model
+
+
+def _as_they_were(
+    layers: Sequence[Layer], parameters: Mapping[int, Value]
+) -> dict[str, tuple[Dim, ...]]:
+    """Gives Parameters the shapes that all layers were inferred for, where those are no longer
+    their own; their own, by name, for which OpenVINO infers the layers anew."""
+    edited: dict[str, tuple[Dim, ...]] = {}
+    for layer in layers:
+        shape = edited_shape(layer) if layer.type == "Parameter" else None
+        if shape is not None:
+            value = parameters[layer.id]
+            value.type = value.declared = layer.outputs[0].type
+            edited[value.name] = shape
+    return edited
 
 
 def _drop_what_is_read(xml: Xml) -> None:

@@ -9,7 +9,7 @@ from bridge.ir_format.attributes import parse_element, parse_shape
 from bridge.ir_format.layers import Layer, Port
 from bridge.neutral.extras import EdgeExtras, NodeExtras
 from bridge.neutral.graph import Value
-from bridge.neutral.types import TensorType, meet
+from bridge.neutral.types import Dim, TensorType, meet
 
 
 def parameter(layer: Layer, where: str) -> Value:
@@ -26,6 +26,17 @@ def parameter(layer: Layer, where: str) -> Value:
     names = port.names or [layer.name]
     # OpenVINO sorts names; the one that the layer has too is the one people know.
     return Value(type, sorted(names, key=lambda name: name != layer.name))
+
+
+def edited_shape(layer: Layer) -> tuple[Dim, ...] | None:
+    """The shape of a Parameter whose port still says that of before somebody changed it, which is
+    what the ports of all layers say; None where they agree."""
+    said = layer.outputs[0].type.shape if layer.outputs else None
+    shape = parse_shape(layer.data["shape"]) if "shape" in layer.data else None
+    if not said or shape is None or len(said) != len(shape):
+        return None
+    pairs = zip(said, shape, strict=True)
+    return shape if any(isinstance(old, int) and old != new for old, new in pairs) else None
 
 
 def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> NodeExtras | None:

@@ -382,6 +382,15 @@ def _split(node: Node) -> Iterator[str]:
         yield f"axis {axis} of {format_shape(shape)} has no parts of {list(lengths)}"
 
 
+def _pad_ends(node: Node) -> Iterator[str]:
+    """Two vectors of pads, one for each axis (IR, Pad-12)."""
+    shape = _shape(node.input(0))
+    for index in (1, 2):
+        pads = _shape(node.input(index))
+        if shape is not None and pads and _differ(pads[0], len(shape)):
+            yield f"its input {index} is {format_shape(pads)}, for {len(shape)} axes"
+
+
 def _pad(node: Node) -> Iterator[str]:
     shape, pads = _shape(node.inputs[0]), _shape(node.input(1))
     axes = _shape(node.input(3))
@@ -510,6 +519,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "MeanVarianceNormalization": (_axis_attribute("axes"),),
     "PRelu": (_elementwise,),
     "Pad": (_axis_input(3), _pad),
+    "ir::Pad": (_rank(1, 1, 1), _rank(1, 1, 2), _pad_ends),
     "Range": (_single(0, 1, 2), _step),
     "Reshape": (_rank(1, 1, 1), _reshape),
     "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),

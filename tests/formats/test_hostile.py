@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.checker
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -351,6 +353,12 @@ CHANGED: dict[str, tuple[str, str, str, str]] = {
         '<data element_type="f16" shape="1"',
         "its axes are f16",
     ),
+    "pads that are no vector": (
+        "pad_modes.onnxtxt",
+        'element_type="i64" shape="2"',
+        'element_type="i64" shape=""',
+        "is [], not of rank 1",
+    ),
 }
 
 
@@ -363,6 +371,48 @@ def test_an_ir_that_is_changed(what: str, tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text(text.replace(old, new, 1))
     with pytest.raises(bridge.InvalidModelError, match=re.escape(says)):
         bridge.convert(tmp_path / "m.xml", tmp_path / "o.onnx")
+
+
+def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
+    """OpenVINO infers all layers anew from the shapes of Parameters; ports and records say what
+    was."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,3] x, bool c) => (float[1,3] y) {
+          v = If (c) <then_branch = t () => (float[1,3] a) { a = Neg (x) },
+                      else_branch = e () => (float[1,3] b) { b = Abs (x) }>
+          y = Relu (v)
+        }""")
+    bridge.convert(source, tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text()
+    (tmp_path / "m.xml").write_text(text.replace('shape="1,3"', 'shape="?,3"', 1))
+    graph = bridge.to_onnx(tmp_path / "m.xml").graph
+    bodies = (attribute.g for attribute in graph.node[0].attribute)
+    values = [*graph.input[:1], *graph.output, *(value for body in bodies for value in body.output)]
+    for value in values:
+        first, last = value.type.tensor_type.shape.dim
+        assert not first.HasField("dim_value") and last.dim_value == 3
+
+
+def test_a_record_of_a_rank_that_is_another(tmp_path: Path) -> None:
+    """What the file computes is believed rather than what its record says."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x) => (float[N] data, int64[1] length) {
+          data = Relu (x)
+          length = Shape (x)
+        }""")
+    bridge.convert(source, tmp_path / "m.xml")
+    port = '{"kind": "open", "element": "f32", "shape": [2, 3]}'
+    record = f'{{"inputs": {{}}, "outputs": {{"y": {port}}}, "input_order": ["x"]}}'
+    entry = record.replace('"', "&quot;")
+    text = (tmp_path / "m.xml").read_text()
+    for old, new in (("data", "y.data"), ("length", "y.shape")):
+        text = text.replace(f'names="{old}"', f'names="{new}"')
+    assert "<metadata>" in text
+    text = text.replace("<metadata>", f'<metadata><info name="boundary" value="{entry}"/>')
+    (tmp_path / "m.xml").write_text(text)
+    model = bridge.to_onnx(tmp_path / "m.xml")
+    assert [value.name for value in model.graph.output] == ["y"]
+    onnx.checker.check_model(model, full_check=True)
 
 
 def written_back(text: str, folder: Path) -> Path:

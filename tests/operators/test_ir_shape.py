@@ -512,6 +512,20 @@ def test_interpolate_of_mode_area(tmp_path: Path) -> None:
         bridge.to_onnx(tmp_path / "model.xml")
 
 
+def test_gathering_from_an_axis_without_elements(tmp_path: Path) -> None:
+    """Zeros, as the specification has them (Gather-8); OpenVINO gives what is in memory."""
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 0, 3]))
+    indices = ov.op.Constant(np.array([[0, 1]], I64))
+    y = of(8, "Gather")(x, indices, ov.op.Constant(np.array(-2, I64)))
+    ov.save_model(ov.Model([y], [x]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "model.onnx")
+    onnx.checker.check_model(tmp_path / "model.onnx", full_check=True)
+    engine = OnnxRuntime(tmp_path / "model.onnx")
+    (name,) = (value.name for value in onnx.load(tmp_path / "model.onnx").graph.input)
+    (found,) = engine.run({name: np.zeros((2, 0, 3), F32)})
+    np.testing.assert_array_equal(found, np.zeros((2, 1, 2, 3), F32))
+
+
 def test_segments_without_a_number_come_back(tmp_path: Path) -> None:
     data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, -1]))
     segments = ov.op.Parameter(ov.Type.i64, ov.PartialShape([-1]))

@@ -313,6 +313,8 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("Interpolate", [(1, 1, 2, 6), [4, 4], [3, -1]], {"mode": "nearest"}, "name one of"),
     ("Unsqueeze", [(2, 6), [0, -4]], {}, "name one of 4 twice"),
     ("Broadcast", [(6,), [-1]], {"mode": "numpy"}, "input 1 is [-1]"),
+    ("Unsqueeze", [(2, 6), (1,)], {}, "its axes are f32"),
+    ("ir::Pad", [(2, 6), [0, 0], [0]], {"pad_mode": "edge"}, "input 2 is [1], for 2 axes"),
     ("ir::OneHot", [[0], [3], [1, 1], [0]], {"axis": 0}, "its input 2 is one number"),
 ]
 

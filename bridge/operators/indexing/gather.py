@@ -18,7 +18,18 @@ from bridge.neutral.inference.dims import (
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
 from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, flip, ranks, size, transpose, unsqueeze
+from bridge.operators.idioms import (
+    as_i64,
+    cast,
+    concat,
+    flip,
+    ranks,
+    size,
+    sizes,
+    transpose,
+    unsqueeze,
+    zeros,
+)
 from bridge.operators.validity import contradiction
 
 
@@ -54,14 +65,18 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
     """Gather with zeros for the indices that are known to be out of range; None without such."""
     wanted = values_of(indices)
-    size = None if data.shape is None else data.shape[axis]
-    if wanted is None or data.shape is None or not isinstance(size, int):
+    length = None if data.shape is None else data.shape[axis]
+    if wanted is None or data.shape is None or not isinstance(length, int):
         return None
-    outside = (wanted < -size) | (wanted >= size)
+    outside = (wanted < -length) | (wanted >= length)
     if not outside.any() or data.element is STRING:
         return None
+    at, rank = axis % len(data.shape), len(data.shape)
+    if not length:
+        before, after = (sizes(b, data, *axes) for axes in (range(at), range(at + 1, rank)))
+        return zeros(b, data, before, *wanted.shape, after)
     inside = b.like(np.where(outside, 0, wanted), indices)
-    behind = len(data.shape) - 1 - axis % len(data.shape)
+    behind = rank - 1 - at
     absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
     return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
 

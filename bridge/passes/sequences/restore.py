@@ -176,7 +176,10 @@ def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
         parts = [given[part] for part in port.parts(whole)]
         _require_elements(whole, port, parts)
         made = put_together(b, port, parts)
-        made.type = made.declared = _type(port)
+        said = _type(port)
+        # The record may be of a file that somebody changed.
+        if not isinstance(said, TensorType) or said.rank is None or made.rank in (None, said.rank):
+            made.type = made.declared = said
         outputs.append(made)
     graph.outputs, graph.output_names = outputs, names
 
