@@ -310,15 +310,14 @@ def _index() -> _Index:
         beginnings[family] = beginning
         for part in parts:
             name = part.removeprefix("[")
-            op = (
-                name.split('"', 2)[1]
-                if name[0] == '"'
-                else name.partition("]")[0].partition(".")[0]
-            )
+            if name[0] == '"':
+                op = name.split('"', 2)[1]
+            else:
+                op = name.partition("]")[0].partition(".")[0]
             if families.setdefault(op, family) != family:
                 raise ValueError(f"mappings: {op} is in {families[op]} and in {family}")
             rows[op] = f"{rows.get(op, '')}[{part}\n"
-            spelled = _TYPE.findall(part) if "type = " in part else ()
+            spelled = _TYPE.findall(part) if "type" in part else ()
             for type in (op.rpartition("::")[2], *spelled):
                 spelling.setdefault(type, {})[op] = None
     return _Index(
