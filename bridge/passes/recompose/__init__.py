@@ -23,7 +23,7 @@ from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.inverses import reshaped_again, squeezed_again, transposed_again
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
 from bridge.passes.recompose.places import place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -42,7 +42,7 @@ COMPRESSED: Mapping[str, tuple[Pattern, ...]] = {
 """Those that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
-    "Add": (instance_normalization, layer_normalization),
+    "Add": (instance_normalization, layer_normalization, nothing_added),
     "Cast": (quantize_linear,),
     "Expand": (nothing_expanded,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
@@ -51,7 +51,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "PRelu": (leaky_relu,),
     "RDFT": (short_time_transform,),
     "Squeeze": (place_of_one,),
-    "Sub": (nothing_taken,),
+    "Sub": (nothing_added,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
 }
