@@ -406,7 +406,7 @@ case(
 )  # fmt: skip
 
 
-# Nothing taken away
+# Nothing added or taken away
 def counted(number: Any) -> Any:
     return ops.bucketize(number, np.array([1], np.float32))
 
@@ -417,7 +417,8 @@ def drawn(most: float) -> Any:
 
 
 COUNT = np.array([3])
-case("nothing", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
+case("nothing taken", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
 case(
     "something_at_times",
     "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Sub Neg",

@@ -29,7 +29,7 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded, nothing_taken
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -51,7 +51,7 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
 """Those that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
-    "Add": (instance_normalization, layer_normalization),
+    "Add": (instance_normalization, layer_normalization, nothing_added),
     "Cast": (quantize_linear,),
     "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
@@ -61,6 +61,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "RDFT": (short_time_transform,),
     "Slice": (whole_stack, some_sizes),
     "Squeeze": (place_of_one,),
+    "Sub": (nothing_added,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
 }
