@@ -43,6 +43,7 @@ reads though the vocabulary has no such word.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,6 @@ from typing import Any
 
 from bridge.elements import ELEMENTS
 from bridge.struct import Struct, field
-from bridge.toml import read_toml
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -333,7 +333,7 @@ class _Beginning(Struct):
 @cache
 def _beginnings() -> dict[str, _Beginning]:
     """The families that say something of operators without rows."""
-    parsed = {family: read_toml(text) for family, text in _index().beginnings.items()}
+    parsed = {family: tomllib.loads(text) for family, text in _index().beginnings.items()}
     return {
         family: _Beginning(**{key: tuple(names) for key, names in table.items()})
         for family, table in parsed.items()
@@ -361,7 +361,7 @@ def operators() -> dict[str, Operator]:
 @cache
 def _row(op: str) -> Operator:
     index = _index()
-    ((name, row),) = read_toml(index.rows[op]).items()
+    ((name, row),) = tomllib.loads(index.rows[op]).items()
     return _operator(name, row, index.families[op])
 
 

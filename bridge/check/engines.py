@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import re
 import threading
 import time
@@ -19,9 +20,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
+from bridge.elements import BY_ONNX, Element, element_of
 from bridge.errors import BridgeError
+from bridge.neutral.tensor import pack, unpack
 from bridge.perils import call_of
 
 Source = str | Path | onnx.ModelProto
@@ -119,12 +121,12 @@ def _message(error: Exception) -> str:
 
 def _packed(array: np.ndarray) -> bytes:
     """Row-major little-endian bytes; elements below eight bits packed, first one lowest."""
-    return numpy_helper.from_array(np.ascontiguousarray(array)).raw_data
+    return pack(array, element_of(array.dtype)).tobytes()
 
 
-def _unpacked(data: bytes, element: int, shape: Sequence[int]) -> np.ndarray:
-    """The array of `shape` and ONNX element type `element` in bytes packed like `_packed`."""
-    return numpy_helper.to_array(onnx.TensorProto(data_type=element, dims=shape, raw_data=data))
+def _unpacked(data: bytes, element: Element, shape: Sequence[int]) -> np.ndarray:
+    """The array of `shape` and `element` in bytes packed like `_packed`."""
+    return np.array(unpack(data, element, math.prod(shape)).reshape(shape))
 
 
 def feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
@@ -277,10 +279,14 @@ class _OnnxRuntimeSession:
     def _value(self, port: Port, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
             return value
-        element = helper.np_dtype_to_tensor_dtype(value.dtype)
-        result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), element)
-        size = result.tensor_size_in_bytes()
-        if size:
+        # Releases before 1.20 take types of numpy's own alone.
+        builtin = value.dtype.isbuiltin == 1
+        kind = value.dtype.type if builtin else element_of(value.dtype).onnx
+        try:
+            result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), kind)
+        except Exception as error:
+            raise EngineError(f"onnxruntime: {port.name}: {_message(error)}") from error
+        if value.size:
             data = _packed(value)
             ctypes.memmove(result.data_ptr(), data, len(data))
         return result
@@ -290,9 +296,10 @@ class _OnnxRuntimeSession:
             return value
         if value.data_type() == "tensor(string)":
             return value.numpy()
-        size = value.tensor_size_in_bytes()
+        element, shape = BY_ONNX[value.element_type()], value.shape()
+        size = element.nbytes(math.prod(shape))
         data = ctypes.string_at(value.data_ptr(), size) if size else b""
-        return _unpacked(data, value.element_type(), value.shape())
+        return _unpacked(data, element, shape)
 
 
 def _onnxruntime_port(port: Any) -> Port:
@@ -305,7 +312,7 @@ def _onnxruntime_port(port: Any) -> Port:
     dtype = None
     if spelled:
         name = {"float": "FLOAT", "double": "DOUBLE"}.get(spelled[0], spelled[0].upper())
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(name)))
+        dtype = BY_ONNX[onnx.TensorProto.DataType.Value(name)].dtype
     # onnxruntime shows an unknown rank and a scalar alike, as an empty list of dimensions.
     shape = tuple(port.shape) if port.shape else None
     return Port(port.name, dtype, shape, kind)
@@ -365,9 +372,7 @@ def _value_info_port(info: onnx.ValueInfoProto) -> Port:
             kind = "sequence" if wrapper == "sequence_type" else "optional"
         declared = getattr(declared, wrapper).elem_type
     tensor = declared.tensor_type
-    dtype = (
-        np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None
-    )
+    dtype = BY_ONNX[tensor.elem_type].dtype if tensor.elem_type else None
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(
@@ -416,10 +421,10 @@ class OpenVino:
         self.version = self._module.__version__.split("-")[0]
         self._core = self._module.Core()
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
-        # weights of few bits to 8 bits.
+        # weights of few bits to 8 bits. Releases of 2024 take no number for the latter.
         self._config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": self.precision,
-            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
@@ -497,7 +502,7 @@ class _OpenVinoSession:
         dtype = _OPENVINO_DTYPES.get(spelled)
         if dtype is None:
             raise EngineError(f"OpenVINO: an output of type {spelled} has no array type")
-        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        element = element_of(np.dtype(dtype))
         return _unpacked(tensor.data.tobytes() if tensor.size else b"", element, shape)
 
 

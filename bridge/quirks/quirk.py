@@ -65,6 +65,25 @@ def users_in(graph: Graph) -> Users:
     return users
 
 
+UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
+"""Operators whose results are not known before a model runs."""
+
+
+def follows_from_constants(value: Value | None) -> bool:
+    """Whether a value follows from constants, or from what has no elements, alone."""
+    todo, seen = [value], {value}
+    while todo:
+        value = todo.pop()
+        if value is None or value.constant is not None or 0 in (value.shape or ()):
+            continue
+        made = value.producer
+        if made is None or made.op in UNFORESEEN:
+            return False
+        todo += [v for v in made.inputs if v not in seen]
+        seen.update(made.inputs)
+    return True
+
+
 def is_copy(node: Node) -> bool:
     """Whether a node is a copy that OpenVINO does not see through: a value combined with itself."""
     return node.op in ("Max", "Or") and len(node.inputs) == 2 and len(set(node.inputs)) == 1

@@ -3,7 +3,7 @@ to who is at fault."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -180,6 +180,17 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert report.fault is not None, str(report)
     assert (report.fault.who, report.fault.engine) == ("engine", "OpenVINO"), str(report)
     assert "at fault: OpenVINO: m.xml, as ONNX, run by onnxruntime, gives what" in str(report)
+
+
+def test_a_fault_of_old_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is right with --quirks old is to be converted so."""
+    path = "openvino_cpu.saturating_bytes"
+    old = tuple(replace(at, old=at.old or at.path == path) for at in quirks.FOR_IR)
+    monkeypatch.setattr(quirks, "FOR_IR", old)
+    onnx.save(proto_of(CANARIES[path]), tmp_path / "m.onnx")
+    report = check(tmp_path / "m.onnx", fills=FAULTS[path])
+    assert report.different, str(report)
+    assert "next: convert with --quirks old, which is right here" in str(report)
 
 
 def test_scripts_are_told_where_and_who(tmp_path: Path) -> None:

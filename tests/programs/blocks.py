@@ -29,10 +29,19 @@ ELEMENTS = {
     "f64": (TensorProto.DOUBLE, np.float64),
     "f16": (TensorProto.FLOAT16, np.float16),
     "u8": (TensorProto.UINT8, np.uint8),
+    "i8": (TensorProto.INT8, np.int8),
+    "i16": (TensorProto.INT16, np.int16),
+    "u16": (TensorProto.UINT16, np.uint16),
+    "u32": (TensorProto.UINT32, np.uint32),
+    "u64": (TensorProto.UINT64, np.uint64),
 }
 FLOATS = ("f32", "f64")
 INTEGERS = ("i64", "i32")
 NUMBERS = FLOATS + INTEGERS
+SIGNED = ("i8", "i16")
+UNSIGNED = ("u8", "u16", "u32", "u64")
+OTHERS = SIGNED + UNSIGNED
+"""Integers that move, are joined and converted, and that few engines compute with."""
 
 MAX_BOUND = 16.0
 MAX_BITS = 6
@@ -128,9 +137,9 @@ def _random_values(
         return np.asarray(rng.integers(-1, MAX_TRIPS + 1, shape), dtype)
     if element == "bool":
         return np.asarray(rng.integers(0, 2, shape), dtype)
-    if element == "u8":
+    if element in UNSIGNED:
         return np.asarray(rng.integers(0, 3, shape), dtype)
-    if element in INTEGERS:
+    if element in INTEGERS + SIGNED:
         return np.asarray(rng.integers(-2, 3, shape), dtype)
     return np.asarray(rng.integers(-4, 5, shape) / 2, dtype)
 
@@ -151,6 +160,7 @@ class Block:
     variables: list[Var] = field(default_factory=list)
     required: list[Var] = field(default_factory=list)
     depth: int = 0
+    max_depth: int = MAX_DEPTH
 
     # Names and scopes
 
@@ -161,9 +171,10 @@ class Block:
     def child(self, counter: int) -> Block:
         """A body of a node of this block; names count on from `counter`."""
         depth = self.depth + 1
-        return Block(
-            self.draw, self.opset, self.name_nodes, self.statements, self, counter, depth=depth
-        )
+        return replace(
+            self, outer=self, counter=counter, depth=depth,
+            nodes=[], initializers=[], variables=[], required=[],
+        )  # fmt: skip
 
     def visible(self) -> list[Var]:
         """All values in reach, the innermost scope's latest first."""
@@ -252,7 +263,7 @@ class Block:
         """Adds up to `most` statements."""
         for _ in range(self.draw(st.integers(0, most))):
             kinds = [*[simple_node] * 3, new_constant, *self.statements]
-            if self.depth < MAX_DEPTH:
+            if self.depth < self.max_depth:
                 kinds += [add_if, add_if, add_loop, add_scan]
             self.choose(kinds)(self)
 
@@ -427,10 +438,12 @@ def conversion(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
         return lambda: block.emit("Cast", [var], result, to=ELEMENTS[element][0])
 
     if var.element == "bool":
-        for element in ("f32", "i64", "i32", "u8"):
+        for element in ("f32", "i64", "i32", *OTHERS):
             yield rule(element, bound=1, bits=0)
-    elif var.element in (*INTEGERS, "u8"):
-        for element in ("f32", "i64", "i32"):
+    elif var.element in INTEGERS + OTHERS:
+        for element in ("f32", "i64", "i32", *SIGNED):
+            yield rule(element)
+        for element in UNSIGNED if var.element in UNSIGNED else ():
             yield rule(element)
         yield rule("bool", bound=1)
     elif var.element == "f16":

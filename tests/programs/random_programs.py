@@ -13,6 +13,7 @@ from tests.programs.blocks import (
     ELEMENTS,
     FLOATS,
     GO,
+    MAX_DEPTH,
     MAX_TRIPS,
     Block,
     Dim,
@@ -26,6 +27,8 @@ from tests.programs.blocks import (
 )
 from tests.programs.rarities import functions
 
+DEEP = 6
+
 
 @st.composite
 def programs(
@@ -35,6 +38,7 @@ def programs(
     some are of these further kinds; the nodes of those are in any order."""
     opset = draw(st.sampled_from([13, 16, 19, 21, 23, 25]))
     block = Block(draw, opset, draw(st.booleans()), statements)
+    block.max_depth = draw(st.sampled_from([MAX_DEPTH, DEEP])) if statements else MAX_DEPTH
     shapes: list[tuple[Dim, ...]] = [(2, 3), (), (2,), (1,), ("N",), ("N", 2), (0, 2)]
     inputs = [Var("x", "f32", draw(st.sampled_from(shapes[:6])), 2, 1)]
     for position in range(draw(st.integers(0, 2))):

@@ -19,8 +19,15 @@ from onnx import TensorProto, helper
 
 from tests.programs.blocks import one_of
 
-ROWS, VECTORS, COLUMNS = "rows", "vectors", "columns"
-"""Elements [k, 3] with k of each its own; [3]; [k, ?] cut from one tensor along axis 1."""
+ROWS, VECTORS, COLUMNS, MIXED = "rows", "vectors", "columns", "mixed"
+"""Elements [k, 3] with k of each its own; [3]; [k, ?] cut from one tensor along axis 1; those of
+rows, each of its own rank."""
+
+KINDS = [ROWS, VECTORS, ROWS, VECTORS, MIXED]
+"""What items can be made of."""
+
+RANKS = [[-1], [-1, 3], [1, -1, 3]]
+"""Shapes of mixed elements."""
 
 TENSOR = "tensor"
 """What an optional holds that is no sequence: a tensor [k, 3]."""
@@ -174,6 +181,8 @@ class Writer:
     def item(self, scope: Scope, kind: str) -> str:
         """A tensor that can be an element of a sequence of this kind."""
         tensor = self.tensor(scope)
+        if kind == MIXED:
+            return self.op(scope, "Reshape", [tensor, self.constant(scope, self.pick(RANKS))], "e")
         return tensor if kind == ROWS else self.vector(scope, tensor)
 
     def copy(self, scope: Scope, name: str, kind: str) -> str:
@@ -201,13 +210,13 @@ class Writer:
         splits = self.dtype in (np.float32, np.int64)
         match self.draw(st.integers(0, 5 if splits else 2)):
             case 0 | 1:
-                kind = self.pick([ROWS, VECTORS])
+                kind = self.pick(KINDS)
                 items = [self.item(scope, kind) for _ in range(self.draw(st.integers(1, 3)))]
                 name = self.op(scope, "SequenceConstruct", items, "s")
                 return Sequence(name, kind, len(items))
             case 2:
                 empty = self.op(scope, "SequenceEmpty", [], "s", dtype=self.element)
-                return Sequence(empty, self.pick([ROWS, VECTORS]), 0)
+                return Sequence(empty, self.pick(KINDS), 0)
             case 3:
                 size = self.pick([1, 2])
                 split = self.constant(scope, size)
@@ -253,11 +262,13 @@ class Writer:
         choice = self.draw(st.integers(0, 2))
         if choice == 0 or sequence.least == 0:
             scope.integers.append(self.op(scope, "SequenceLength", [sequence.name], "n"))
-        elif choice == 1 and sequence.kind != COLUMNS:
+        elif sequence.kind == MIXED or (choice == 1 and sequence.kind != COLUMNS):
             at = self.position(scope, sequence, 0)
             item = self.op(scope, "SequenceAt", [sequence.name, at], "e")
             if sequence.kind == VECTORS:
                 item = self.op(scope, "Reshape", [item, self.constant(scope, [1, 3])], "e")
+            elif sequence.kind == MIXED:
+                item = self.op(scope, "Reshape", [item, self.constant(scope, [-1, 3])], "e")
             scope.tensors.append(item)
         else:
             scope.tensors.append(self.joined(scope, sequence))
@@ -357,7 +368,7 @@ class Writer:
             self.use(scope, self.pick(scope.sequences))
         elif choice < 8 and self.opset >= 15:
             if not scope.optionals or self.chance():
-                scope.optionals.append(self.optional(scope, self.pick([TENSOR, ROWS, VECTORS])))
+                scope.optionals.append(self.optional(scope, self.pick([TENSOR, *KINDS])))
             self.open(scope, self.pick(scope.optionals))
         elif depth == 0:
             self.use(scope, self.pick(scope.sequences))
@@ -373,7 +384,7 @@ class Writer:
             self.statement(scope, depth)
 
     def branch(self, scope: Scope, depth: int) -> None:
-        kind = self.pick([ROWS, VECTORS])
+        kind = self.pick(KINDS)
         graphs, least = [], []
         for title in ("then", "else"):
             inner = scope.inner()

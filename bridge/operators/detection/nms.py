@@ -27,6 +27,10 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps boxes of an overlap below
     the threshold alone."""
     boxes, scores = node.inputs[:2]
+    assert boxes is not None
+    if boxes.rank == 3 and boxes.dims[2] != 4:
+        # IR wants to know that a box has four coordinates.
+        boxes = reshape(b, boxes, 0, 0, 4)
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
     overlap = b.constant(_LEAST) if overlap is None else _next_above(b, scalar(b, overlap))
     lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else scalar(b, least)

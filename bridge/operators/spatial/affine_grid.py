@@ -9,7 +9,7 @@ from bridge.neutral.inference.dims import (
     length_of,
     shape_in,
 )
-from bridge.neutral.types import TensorType, Type
+from bridge.neutral.types import ANY, TensorType, Type
 from bridge.operators import Refused, expands
 from bridge.operators.idioms import as_i64, cast, concat, reshape, shape, unsqueeze
 
@@ -19,7 +19,8 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = node.inputs
     assert theta is not None and size is not None
-    rank = length_of(size)
+    space = _space(theta)
+    rank = length_of(size) if space is None else space + 2
     if rank is None:
         raise Refused("the length of its size is not known; declare the graph's input shapes")
     size = as_i64(b, size)
@@ -57,10 +58,19 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
     return b.op("Sub", b.op("Div", middles, wide), one)
 
 
+def _space(theta: Value | TensorType) -> int | None:
+    """How many dimensions there are, by the rows of the maps; None where that is not known."""
+    rows = theta.shape[1] if theta.shape is not None and len(theta.shape) == 3 else None
+    return rows if isinstance(rows, int) else None
+
+
 @infers("AffineGrid")
 def infer_affine_grid(node: Node) -> list[Type]:
     """AffineGrid: [batch, space…, dimensions of the space]."""
     theta, size = first(node), shape_in(node.inputs[1])
     if size is None:
-        return [TensorType(theta.element)]
+        space = _space(theta)
+        if space is None:
+            return [TensorType(theta.element)]
+        size = (ANY,) * (space + 2)
     return [TensorType(theta.element, (size[0], *size[2:], len(size) - 2))]

@@ -26,9 +26,15 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     attributes = _attributes(node, count)
     if count != 2:
         return _by_scatter(b, node, count, attributes)
-    if attributes == node.attributes:
+    x, image, block = node.inputs
+    assert image is not None and block is not None
+    known = [length_of(image), length_of(block)] == [count, count]
+    if known and attributes == node.attributes:
         return None
-    return b.op("Col2Im", *node.inputs, **attributes)
+    # IR wants their lengths to be known.
+    lengths = [image if length_of(image) else reshape(b, image, count)]
+    lengths.append(block if length_of(block) else reshape(b, block, count))
+    return b.op("Col2Im", x, *lengths, **attributes)
 
 
 def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:

@@ -13,10 +13,13 @@ from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import cast, squeeze
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-
-UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
-"""Operators whose results are not known before a model runs."""
+from bridge.quirks.quirk import (
+    OPENVINO_CPU,
+    Place,
+    Quirk,
+    follows_from_constants,
+    rewriting,
+)
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
 """Types of which the plugin takes 0 away."""
@@ -24,7 +27,7 @@ NUMBERS = {BF16, F16, F32, F64, I32, I64}
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not."""
-    if not all(map(_is_known, node.inputs)):
+    if not all(map(follows_from_constants, node.inputs)):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
     value = None if index is None else node.inputs[index]
@@ -47,21 +50,6 @@ def unknown_nothing(b: Builder, rank: int = 1) -> Value:
 
 def _first_sliced(body: Body) -> int | None:
     return next((port.input for port in body.inputs if isinstance(port, Sliced)), None)
-
-
-def _is_known(value: Value | None) -> bool:
-    """Whether a value follows from constants, or from what has no elements, alone."""
-    todo, seen = [value], {value}
-    while todo:
-        value = todo.pop()
-        if value is None or value.constant is not None or 0 in (value.shape or ()):
-            continue
-        made = value.producer
-        if made is None or made.op in UNFORESEEN:
-            return False
-        todo += [v for v in made.inputs if v not in seen]
-        seen.update(made.inputs)
-    return True
 
 
 QUIRK = Quirk(
