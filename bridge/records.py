@@ -12,7 +12,7 @@ from bridge.errors import InvalidModelError
 DEEPEST = 20
 """Lists and objects within one another; Bridge's own records have four."""
 
-_BRACKETS = re.compile(r'[][{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = r'(?s)[][{}]|"(?:[^"\\]|\\.)*"'
 
 
 def read_record(text: str, what: str) -> Any:
@@ -33,7 +33,7 @@ def broken(what: str, why: object) -> InvalidModelError:
 def _depth(text: str) -> int:
     """How deep the brackets of a text are nested."""
     depth = deepest = 0
-    for found in _BRACKETS.finditer(text):
+    for found in re.finditer(_BRACKETS, text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
         deepest = max(deepest, depth)
         if deepest > DEEPEST:

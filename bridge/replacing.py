@@ -36,7 +36,8 @@ except ImportError:  # Windows has no locks of this kind: what is left there sta
 
 from bridge.errors import UsageError
 
-_NAME = re.compile(r"\.bridge-[a-z0-9_]{8}(\.whole|\.done)?")
+_MARK = ".bridge-"
+_NAME = r"\.bridge-[a-z0-9_]{8}(\.whole|\.done)?"
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
@@ -173,7 +174,7 @@ class _Folder:
     """A folder for files on their way, removed at the end. Its parent is locked."""
 
     def __init__(self, parent: Path) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=".bridge-", dir=parent))
+        self.path = Path(tempfile.mkdtemp(prefix=_MARK, dir=parent))
         self._lock = _lock_of(self.path)
         _folders.add(self.path)
 
@@ -302,7 +303,9 @@ def _clear(parent: Path) -> None:
     The directory is locked."""
     with suppress(OSError):
         for entry in list(os.scandir(parent)):
-            if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+            if not entry.name.startswith(_MARK) or not re.fullmatch(_NAME, entry.name):
+                continue
+            if not entry.is_dir(follow_symlinks=False):
                 continue
             if hasattr(os, "geteuid") and entry.stat().st_uid != os.geteuid():
                 continue

@@ -284,7 +284,6 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
     )
 
 
-_HEADER = re.compile(r'^\[\[?(?:"([^"]+)"|([A-Za-z0-9_]+))', re.MULTILINE)
 _TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
 
 
@@ -307,16 +306,19 @@ def _index() -> _Index:
     spelling: dict[str, dict[str, None]] = {}
     for path in sorted(_directory().glob("*.toml")):
         family, text = path.stem, path.read_text(encoding="utf-8")
-        headers = list(_HEADER.finditer(text))
-        starts = [header.start() for header in headers] + [len(text)]
-        beginnings[family] = text[: starts[0]]
-        for header, end in zip(headers, starts[1:], strict=True):
-            op = header[1] or header[2]
-            row = text[header.start() : end]
+        beginning, *parts = f"\n{text}".split("\n[")
+        beginnings[family] = beginning
+        for part in parts:
+            name = part.removeprefix("[")
+            if name[0] == '"':
+                op = name.split('"', 2)[1]
+            else:
+                op = name.partition("]")[0].partition(".")[0]
             if families.setdefault(op, family) != family:
                 raise ValueError(f"mappings: {op} is in {families[op]} and in {family}")
-            rows[op] = rows.get(op, "") + row
-            for type in (op.rpartition("::")[2], *_TYPE.findall(row)):
+            rows[op] = f"{rows.get(op, '')}[{part}\n"
+            spelled = _TYPE.findall(part) if "type" in part else ()
+            for type in (op.rpartition("::")[2], *spelled):
                 spelling.setdefault(type, {})[op] = None
     return _Index(
         beginnings, families, rows, {type: tuple(found) for type, found in spelling.items()}

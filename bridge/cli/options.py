@@ -10,10 +10,10 @@ from bridge.cli.parser import Parser
 from bridge.errors import UsageError
 from bridge.limits import MEANINGS
 
-_SHAPE = re.compile(r"(?P<name>.+)=\[(?P<dims>[^][]*)\]", re.DOTALL)
+_SHAPE = r"(?s)(?P<name>.+)=\[(?P<dims>[^][]*)\]"
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
-_INTERVAL = re.compile(rf"({_SIZE})\.\.({_SIZE})?")
+_INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
 
 
 def add_limit(parser: Parser) -> None:
@@ -43,7 +43,7 @@ def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     and ranges. Raises UsageError for other texts."""
     shapes: dict[str, tuple[Any, ...]] = {}
     for text in texts:
-        match = _SHAPE.fullmatch(text)
+        match = re.fullmatch(_SHAPE, text)
         if match is None:
             raise UsageError(
                 f"--input-shape {text}: is not NAME=[DIM,...]; write for example 'x=[1,3,?,h]', "
@@ -107,7 +107,7 @@ def parse_dimension(dim: str, option: str) -> Any:
         given = None
     elif re.fullmatch(_SIZE, dim):
         given = int(dim)
-    elif limits := _INTERVAL.fullmatch(dim):
+    elif limits := re.fullmatch(_INTERVAL, dim):
         given = Interval(int(limits[1]), int(limits[2]) if limits[2] else None)
     try:
         return dimension(given)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SEPARATOR = re.compile(r"(?<!\\),")
-_FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SEPARATOR = r"(?<!\\),"
+_FORBIDDEN = "[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
 def split_names(text: str) -> list[str]:
     """The names in a `names` or `output_names` attribute; `\\,` is a comma in a name."""
-    names = [name.replace("\\,", ",") for name in _SEPARATOR.split(text) if name]
+    names = [name.replace("\\,", ",") for name in re.split(_SEPARATOR, text) if name]
     return list(dict.fromkeys(names))
 
 
@@ -29,7 +29,7 @@ def join_names(names: Iterable[str]) -> str:
 
 def clean(name: str) -> str:
     """A name without the characters that XML cannot hold."""
-    return name if name.isprintable() else _FORBIDDEN.sub("\ufffd", name)
+    return name if name.isprintable() else re.sub(_FORBIDDEN, "\ufffd", name)
 
 
 _NUMBERED = re.compile(r"(.+)_([1-9][0-9]{0,8})", re.DOTALL)

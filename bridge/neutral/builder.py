@@ -126,7 +126,7 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     value = Value(TensorType(tensor.element, tensor.shape), names)
     whole = tensor.element.kind in ("int", "uint", "bool")
     if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
-        value.content = tuple(int(x) for x in tensor.array().reshape(-1))
+        value.content = tuple(map(int, tensor.array().reshape(-1).tolist()))
     return value
 
 

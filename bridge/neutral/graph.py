@@ -65,7 +65,8 @@ class Value:
     @property
     def rank(self) -> int | None:
         """The number of axes; None where it is unknown, or the value is no tensor."""
-        return self.type.rank if isinstance(self.type, TensorType) else None
+        shape = self.type.shape if isinstance(self.type, TensorType) else None
+        return None if shape is None else len(shape)
 
     @property
     def constant(self) -> Tensor | None:

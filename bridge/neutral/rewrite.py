@@ -66,13 +66,14 @@ def drop_unused_inputs(node: Node, first: int) -> None:
         ]
 
 
-def sink_constants(node: Node) -> None:
-    """Gives each body its own clone of the constants that it captures."""
+def sink_constants(node: Node) -> bool:
+    """Gives each body its own clone of the constants that it captures; whether there are any."""
     sunk = False
     for body in node.bodies:
         sunk = _sink_into(node, body) or sunk
     if sunk:
         drop_unused_inputs(node, 1 if node.op == "If" else 2)
+    return sunk
 
 
 def _sink_into(node: Node, body: Body) -> bool:

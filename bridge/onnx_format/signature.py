@@ -120,13 +120,15 @@ def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
 
 def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:
     """Raises InvalidModelError for a node that its operator's signature does not allow."""
-    if len({attribute.name for attribute in proto.attribute}) < len(proto.attribute):
+    attributes = list(proto.attribute)
+    if len(attributes) > 1 and len({a.name for a in attributes}) < len(attributes):
         raise InvalidModelError(f"{where}: has two attributes of one name")
     declared = signature(proto.op_type, version, domain)
     if declared is None:
         return
+    inputs = list(proto.input)
     for kind, given, (least, most) in (
-        ("inputs", len(proto.input), declared.inputs),
+        ("inputs", len(inputs), declared.inputs),
         ("outputs", len(proto.output), declared.outputs),
     ):
         if not least <= given <= most:
@@ -135,10 +137,12 @@ def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: s
                 f"{where}: has {given} {kind}, {proto.op_type} of operator set {version} has "
                 f"{allowed if most < 1 << 16 else f'at least {least}'}"
             )
-    for index in declared.required_inputs:
-        if index < len(proto.input) and not proto.input[index]:
-            raise InvalidModelError(f"{where}: its input {index} may not be absent")
-    _require_attributes(proto, declared, version, where)
+    if "" in inputs:
+        for index in declared.required_inputs:
+            if index < len(inputs) and not inputs[index]:
+                raise InvalidModelError(f"{where}: its input {index} may not be absent")
+    if attributes or declared.required_attributes:
+        _require_attributes(proto, declared, version, where)
 
 
 def _require_attributes(
@@ -159,14 +163,17 @@ def _require_attributes(
                 f"{where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, not "
                 f"{kinds.Name(expected)}"
             )
-    for name in sorted(declared.required_attributes - {a.name for a in proto.attribute}):
-        raise InvalidModelError(f"{where}: its attribute {name} is missing")
+    if declared.required_attributes:
+        for name in sorted(declared.required_attributes - {a.name for a in proto.attribute}):
+            raise InvalidModelError(f"{where}: its attribute {name} is missing")
 
 
 def given_outputs(proto: onnx.NodeProto, domain: str, version: int) -> onnx.NodeProto:
     """The node without the optional outputs at its end that have no name: they are not there."""
     declared = signature(proto.op_type, version, domain)
     count = len(proto.output)
+    if count == 1:
+        return proto
     while count and not proto.output[count - 1] and declared and (
         count - 1 in declared.optional_outputs
     ):  # fmt: skip

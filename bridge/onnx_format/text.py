@@ -19,9 +19,7 @@ _SHOWN = 200
 _FIRST, _LONGEST = 1 << 20, 1 << 30
 
 _OPENING, _CLOSING = (b"{", b"(", b"<", b"["), (b"}", b")", b">", b"]")
-_BRACKETS = re.compile(
-    rb"""[][{}(<)]|=?>|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\#[^\n]*""", re.DOTALL
-)
+_BRACKETS = rb"""(?s)[][{}(<)]|=?>|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\#[^\n]*"""
 """Brackets, and what holds none: the arrow of a signature, texts, comments."""
 
 
@@ -70,7 +68,7 @@ def _require_size(data: bytes, where: str, levels: int) -> None:
     takes so many `levels` of brackets."""
     budget().elements(sum(map(data.count, (b"{", b"(", b"<", b"["))), where)
     depth = deepest = 0
-    for found in _BRACKETS.finditer(data):
+    for found in re.finditer(_BRACKETS, data):
         if found[0] in _OPENING:
             depth += 1
             deepest = max(deepest, depth)

@@ -31,9 +31,10 @@ def impropriety(node: Node) -> str:
     ):
         if len(given) > len(declared) and not (declared and declared[-1].endswith("*")):
             return f"it has {len(given)} {kind}s, and may have {len(declared)}"
-    for index, name in enumerate(row.inputs):
-        if node.input(index) is None and name[-1] not in "?*":
-            return f"it lacks its input {name}"
+    if len(node.inputs) < len(row.inputs) or None in node.inputs:
+        for index, name in enumerate(row.inputs):
+            if node.input(index) is None and name[-1] not in "?*":
+                return f"it lacks its input {name}"
     if row.inputs and row.inputs[-1].endswith("*") and None in node.inputs[len(row.inputs) - 1 :]:
         return "it lacks one of its inputs"
     one_of = ONE_OF.get(node.op, ())

@@ -20,62 +20,73 @@ def fold(model: Model, context: Context) -> None:
     fold_graph(model.graph)
 
 
-def fold_graph(graph: Graph) -> None:
-    """Folds a graph, in place."""
+def fold_graph(graph: Graph) -> bool:
+    """Folds a graph, in place; whether that changed it, or more is known of it."""
     substitution = Substitution()
     nodes: list[Node] = []
+    changed = False
     for node in graph.nodes:
-        _node(node, nodes, substitution)
+        changed = _node(node, nodes, substitution) or changed
     graph.nodes = nodes
     substitution.finish(graph)
+    return changed
 
 
 def infer_and_fold(graph: Graph) -> None:
     """Infers a graph anew, in place, as after the pruning of a branch, and again with what became
     known on the way."""
     infer_graph(graph)
-    fold_graph(graph)
-    infer_graph(graph)
+    if fold_graph(graph):
+        infer_graph(graph)
 
 
-def _node(node: Node, out: list[Node], substitution: Substitution) -> None:
+def _node(node: Node, out: list[Node], substitution: Substitution) -> bool:
+    """Adds a node to `out`, or what is left of it; whether it changed, or more is known."""
     if node.op == "Constant":
         out.append(node)
-        return
+        return False
     substitution.apply(node)
+    changed = False
     if node.op == "If":
         known = integers(node.inputs[0])
         if known is not None and len(known) == 1:
             inline_branch(node, node.bodies[0 if known[0] else 1], out, substitution)
-            return
-        _known_in_branches(node)
+            return True
+        changed = _known_in_branches(node)
     elif node.op == "Cast" and _is_bool(node.inputs[0]) and _is_bool(node.outputs[0]):
         # PyTorch's exporter casts every condition.
         assert node.inputs[0] is not None
         substitution.replace(node.outputs[0], node.inputs[0])
-        return
+        return True
     elif node.op == "Identity" and node.inputs[0] is not None and node.inputs[0].constant:
         substitution.replace(node.outputs[0], node.inputs[0])
-        return
+        return True
     for body in node.bodies:
-        fold_graph(body.graph)
+        changed = fold_graph(body.graph) or changed
     if node.bodies:
-        sink_constants(node)
-    elif len(node.outputs) == 1 and _fold_value(node.outputs[0], node, out):
-        return
+        changed = sink_constants(node) or changed
+    elif len(node.outputs) == 1:
+        (value,) = node.outputs
+        before = value.content
+        if _fold_value(value, node, out):
+            return True
+        changed = value.content is not before
     out.append(node)
+    return changed
 
 
 def _is_bool(value: Value | None) -> bool:
     return value is not None and value.element is BOOL
 
 
-def _known_in_branches(node: Node) -> None:
-    """An If's condition is true in its first branch and false in the other."""
+def _known_in_branches(node: Node) -> bool:
+    """An If's condition is true in its first branch and false in the other; whether that is news
+    to one."""
     condition = node.inputs[0]
     assert condition is not None
     if not is_static(condition.shape):
-        return
+        return False
+    news = False
     for body, truth in zip(node.bodies, (True, False), strict=True):
         known = body.take_entries(
             lambda _, port: isinstance(port, Invariant) and node.inputs[port.input] is condition
@@ -85,6 +96,8 @@ def _known_in_branches(node: Node) -> None:
             value.type, value.content = condition.type, (int(truth),)
             made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
             body.graph.nodes.insert(0, made)
+            news = True
+    return news
 
 
 def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:

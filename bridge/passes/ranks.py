@@ -62,7 +62,8 @@ def settle_ranks(model: Model, context: Context) -> None:
     declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
     for trust in () if context.keep_branches else (False, True):
-        while _prune_once(graph, context, trust):
+        # What is declared decides between the ranks that a value may have.
+        while (not trust or has_open_rank(graph)) and _prune_once(graph, context, trust):
             infer_and_fold(graph)
     for value, name, shape in zip(graph.outputs, names, declared, strict=True):
         if shape is not None and value.rank is None:
@@ -246,7 +247,7 @@ class _Solver:
                 self._relate(node)
 
     def _relate(self, node: Node) -> None:
-        if node in self._settled:
+        if not node.inputs or node in self._settled:
             return
         for a, b, k in relations(node):
             below, above = self.of(b), self.of(a)

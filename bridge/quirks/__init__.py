@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
 from bridge.quirks.quirk import Quirk
@@ -98,11 +99,13 @@ FOR_ONNX: tuple[At, ...] = ()
 
 def work_round(model: Model, context: Context) -> None:
     """Applies, in place, the quirks of the target whose operators the model has."""
-    ops = _ops(model)
+    ops, made = _ops(model), budget()
     for at in _wanted(context):
         if at.ops & ops:
+            before = made.nodes
             at.quirk.run(model.graph, context)
-            ops = _ops(model)
+            if made.nodes != before:
+                ops = _ops(model)
 
 
 def _wanted(context: Context) -> tuple[At, ...]:

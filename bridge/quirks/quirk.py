@@ -130,13 +130,15 @@ def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -
         substitution.apply(node)
         for body in node.bodies:
             _graph(Place(body.graph, node, body, place), ops, by, expander)
+        if node.op not in ops:
+            nodes.append(node)
+            continue
         made: list[Node] = []
         result = None
-        if node.op in ops:
-            try:
-                result = by(Builder(made, node.name, expander.target), node, place)
-            except Refused as refused:
-                expander.report(node, repr(node), str(refused))
+        try:
+            result = by(Builder(made, node.name, expander.target), node, place)
+        except Refused as refused:
+            expander.report(node, repr(node), str(refused))
         if result is None:
             nodes.append(node)
             continue

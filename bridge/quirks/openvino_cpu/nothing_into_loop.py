@@ -6,7 +6,6 @@ own."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
@@ -16,6 +15,7 @@ from bridge.operators import Result
 from bridge.operators.control.draft import Draft, Finish
 from bridge.operators.idioms import squeeze, unsqueeze
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.struct import replace
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""

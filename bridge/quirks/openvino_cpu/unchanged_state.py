@@ -3,14 +3,13 @@ by another way."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Stacked, Yield
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.struct import replace
 
 
 def no_state(b: Builder, node: Node, place: Place) -> Result:
