@@ -98,6 +98,13 @@ BY_PRECISION: dict[str, Element] = {
 }
 
 
+class NoArray(KeyError):
+    """No array holds elements of a type; its name."""
+
+    def __str__(self) -> str:
+        return f"nothing computes with {self.args[0]}"
+
+
 @cache
 def _dtype(name: str) -> Any:
     import numpy
@@ -117,7 +124,7 @@ def _dtype(name: str) -> Any:
         "f4e2m1": "float4_e2m1fn", "u4": "uint4", "i4": "int4", "u2": "uint2", "i2": "int2",
     }  # fmt: skip
     if name not in extended:
-        raise KeyError(f"numpy has no type for {name}")
+        raise NoArray(name)
     return numpy.dtype(getattr(ml_dtypes, extended[name]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -71,7 +72,7 @@ class Expander:
                 out.append(node)
                 return
             made = made or self._by_function(node, where)
-        except Refused as refused:
+        except (Refused, NoArray) as refused:
             self.report(node, where, str(refused))
             out.append(node)
             return
