@@ -27,6 +27,7 @@ from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.operators.spelling import choose
+from bridge.replacing import Part
 from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
@@ -48,14 +49,14 @@ def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> 
 
 def write(
     model: Model,
-    path: Path,
-    data_path: Path,
+    file: Part | Path,
+    data: Part | Path,
     location: str,
     opset: int,
     external: bool | None = None,
 ) -> bool:
-    """Writes the model to `path` and, where constants are external, `data_path`, which the model
-    calls `location`. `external` None decides by size. Returns whether `data_path` was written.
+    """Writes the model to `file` and, where constants are external, `data`, which the model calls
+    `location`. `external` None decides by size. Returns whether `data` was written.
     UsageError, before anything is written, where the file would be larger than ONNX allows."""
     if external is None:
         external = _constants(model) > EMBEDDED_LIMIT
@@ -63,9 +64,9 @@ def write(
     writer = Writer(model, opset, layout, stream=True)
     proto = writer.model()
     _require_room(proto.ByteSize() + sum(tensor.nbytes for _, tensor in writer.streamed))
-    write_streamed(proto, writer.streamed, path)
+    write_streamed(proto, writer.streamed, file)
     if layout is not None and layout.tensors:
-        layout.write(data_path)
+        layout.write(data)
         return True
     return False
 
