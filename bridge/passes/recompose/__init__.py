@@ -30,7 +30,7 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, nothing_expanded, nothing_taken
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -43,16 +43,17 @@ from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
+    "Add": (nothing_added,),
     "Cast": (compressed_constant,),
     "Expand": (nothing_expanded,),
     "Mul": (compressed_constant,),
     "Reshape": (compressed_constant,),
-    "Sub": (nothing_taken,),
+    "Sub": (nothing_added,),
 }
 """Those that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
-    "Add": (instance_normalization, layer_normalization, nothing_added),
+    "Add": (instance_normalization, layer_normalization),
     "Cast": (quantize_linear,),
     "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
@@ -62,7 +63,6 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "RDFT": (short_time_transform,),
     "Slice": (whole_stack, some_sizes),
     "Squeeze": (place_of_one,),
-    "Sub": (nothing_added,),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
 }
