@@ -25,10 +25,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Literal
+from typing import Any
 
 try:
     import fcntl
@@ -43,7 +42,7 @@ _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
 _OPEN_FILES = Path("/proc/self/fd")
-"""Where Linux shows the open files of a process; to open one opens the same file anew."""
+"""Where Linux shows the open files of a process: whoever opens one, opens the same file anew."""
 
 _folders: set[Path] = set()
 _moving = threading.Lock()
@@ -55,9 +54,9 @@ def whole(
     notes: list[str],
     check: Callable[[Sequence[Path]], None] = lambda parts: None,
     lasting: bool = False,
-) -> Iterator[list[Part]]:
-    """Temporary files for the targets, which take their places when the block ends well; the first
-    target is the file that names the others. One that the block has not opened is left out.
+) -> Iterator[list[Path]]:
+    """Temporary paths for the targets, which take their places when the block ends well; the first
+    target is the file that names the others. A path at which the block wrote nothing is left out.
 
     A target that is a link stays one: the file that it leads to is replaced. A new file has the
     permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
@@ -70,10 +69,10 @@ def whole(
         files = [target.resolve() for target in targets]
         with ExitStack() as stack:
             parts = _Parts(files, stack)
-            yield parts.all
-            wrote = [i for i, part in enumerate(parts.all) if part.written]
+            yield parts.paths
+            wrote = [i for i, path in enumerate(parts.paths) if _is_written(path)]
             if lasting:
-                _sync(parts.all[i].path for i in wrote)
+                _sync(parts.paths[i] for i in wrote)
             with _alone(parts.parents):
                 check([targets[i] for i in wrote])
                 named = [(*parts.named(i), files[i]) for i in wrote]
@@ -96,25 +95,6 @@ def settled(target: Path) -> Iterator[None]:
         yield
 
 
-@dataclass
-class Part:
-    """A temporary file. Once it has been opened it is there, even if it is empty."""
-
-    path: Path
-    written: bool = False
-
-    def open(self, mode: Literal["wb"]) -> BinaryIO:
-        """Opens the file, once, to write it."""
-        self.written = True
-        return open(self.path, mode, opener=_open_empty)
-
-
-def _open_empty(path: str, flags: int) -> int:
-    """Opens an empty file. ext4 would have one that is truncated on the disk when it is closed, for
-    the sake of an old content that would else be lost."""
-    return os.open(path, flags & ~os.O_TRUNC, 0o666)
-
-
 class _Parts:
     """Temporary files of a conversion, one for each of `files`: without names where the system has
     them, else in folders, those of all or of none. They are gone when `stack` ends."""
@@ -129,14 +109,14 @@ class _Parts:
                 _clear(parent)
         with _alone(self.parents):
             self._unnamed = all(map(_takes_unnamed, self.parents))
-            self.all = [Part(self._path(i)) for i in range(len(files))]
+            self.paths = [self._path(i) for i in range(len(files))]
 
     def named(self, index: int) -> tuple[_Folder, str]:
         """The folder that a written file is in, and its name there; if it has none, it gets it."""
         file = self._files[index]
         folder, name = self._folder(file.parent), f"part{index}{file.suffix}"
         if self._unnamed:
-            _give_name(self.all[index].path, folder.path / name)
+            _give_name(self.paths[index], folder.path / name)
         return folder, name
 
     def _path(self, index: int) -> Path:
@@ -156,9 +136,17 @@ def _unnamed(parent: Path) -> Iterator[Path]:
     """The path of a new file that has no name in the directory that it belongs to."""
     file = os.open(parent, os.O_TMPFILE | os.O_RDWR, 0o666)
     try:
+        # To open it for writing truncates it and so sets its time, even if nothing is written:
+        # this tells an empty file that is wanted from one that nobody touched.
+        os.utime(file, ns=(time.time_ns(), 0))
         yield _OPEN_FILES / str(file)
     finally:
         os.close(file)
+
+
+def _is_written(path: Path) -> bool:
+    """Whether a file has been opened for writing, if it has no name, or else made."""
+    return path.exists() and path.stat().st_mtime_ns != 0
 
 
 def _give_name(path: Path, name: Path) -> None:
@@ -175,11 +163,11 @@ def _takes_unnamed(parent: Path) -> bool:
         return False
     try:
         with _Folder(parent) as folder, _unnamed(parent) as path:
-            Part(path).open("wb").close()
+            path.write_bytes(b"")
             _give_name(path, folder.path / "named")
+            return _is_written(path)
     except OSError:
         return False
-    return True
 
 
 class _Folder:

@@ -87,8 +87,8 @@ def write_text(path: Path, text: str) -> None:
     """Writes a file of text, whole or not at all."""
     from bridge.replacing import whole
 
-    with whole(path, notes=[]) as (part,), part.open("wb") as file:
-        file.write(text.encode())
+    with whole(path, notes=[]) as (part,):
+        part.write_text(text, encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

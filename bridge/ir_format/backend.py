@@ -14,21 +14,19 @@ from bridge.ir_format.text import attribute, pieces
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.graph import Model
 from bridge.neutral.storage import RangeCopier
-from bridge.replacing import Part
 
 VERSION = 11
 
 
-def write(model: Model, xml: Part | Path, weights: Part | Path) -> None:
+def write(model: Model, xml_path: Path, bin_path: Path) -> None:
     """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
     node has no spelling in IR or a value no type that OpenVINO knows."""
-    with weights.open("wb") as target, RangeCopier(target) as copier:
+    with open(bin_path, "wb") as target, RangeCopier(target) as copier:
         file = File(WeightsWriter(target, copier), dynamic_types=model.format == "ir")
         text = _net(model, file)
     if file.findings:
         raise UnsupportedError("OpenVINO IR", file.findings)
-    with xml.open("wb") as target:
-        target.write(text.encode())
+    xml_path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _net(model: Model, file: File) -> str:

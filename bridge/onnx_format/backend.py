@@ -27,7 +27,6 @@ from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
 from bridge.operators.spelling import choose
-from bridge.replacing import Part
 from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
@@ -49,14 +48,14 @@ def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> 
 
 def write(
     model: Model,
-    file: Part | Path,
-    data: Part | Path,
+    path: Path,
+    data_path: Path,
     location: str,
     opset: int,
     external: bool | None = None,
 ) -> bool:
-    """Writes the model to `file` and, where constants are external, `data`, which the model calls
-    `location`. `external` None decides by size. Returns whether `data` was written.
+    """Writes the model to `path` and, where constants are external, `data_path`, which the model
+    calls `location`. `external` None decides by size. Returns whether `data_path` was written.
     UsageError, before anything is written, where the file would be larger than ONNX allows."""
     if external is None:
         external = _constants(model) > EMBEDDED_LIMIT
@@ -64,9 +63,9 @@ def write(
     writer = Writer(model, opset, layout, stream=True)
     proto = writer.model()
     _require_room(proto.ByteSize() + sum(tensor.nbytes for _, tensor in writer.streamed))
-    write_streamed(proto, writer.streamed, file)
+    write_streamed(proto, writer.streamed, path)
     if layout is not None and layout.tensors:
-        layout.write(data)
+        layout.write(data_path)
         return True
     return False
 

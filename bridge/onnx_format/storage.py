@@ -11,7 +11,6 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING
 from bridge.onnx_format.tensors import write_external
 from bridge.onnx_format.wire import copy_tensor
-from bridge.replacing import Part
 
 ALIGNMENT = 4096
 """Offsets are multiples of a page, so that the file can be mapped (ONNX, External Data)."""
@@ -42,10 +41,10 @@ class ExternalData:
             self.tensors.append((offset, tensor))
         write_external(tensor, proto, self.location, offset)
 
-    def write(self, target: Part | Path) -> None:
+    def write(self, path: Path) -> None:
         """Writes the file, a bounded piece at a time."""
         end = 0
-        with target.open("wb") as file, RangeCopier(file) as copier:
+        with path.open("wb") as file, RangeCopier(file) as copier:
             for offset, tensor in self.tensors:
                 file.write(bytes(offset - end))
                 copy_tensor(tensor, file, copier)

@@ -19,7 +19,6 @@ from bridge.errors import InvalidModelError
 from bridge.limits import budget
 from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
-from bridge.replacing import Part
 
 LARGE = 1 << 16
 """Bytes from which on a tensor is left in its file."""
@@ -176,7 +175,7 @@ def _replace(
 
 
 def write_streamed(
-    proto: onnx.ModelProto, tensors: Iterable[tuple[str, Tensor]], target: Part | Path
+    proto: onnx.ModelProto, tensors: Iterable[tuple[str, Tensor]], path: Path
 ) -> None:
     """Writes a model whose graph has, beside its own, the initializers `tensors`, which are
     copied from where they are."""
@@ -191,7 +190,7 @@ def write_streamed(
         size = len(head) + tensor.nbytes
         heads.append((encode(5 << 3 | LENGTH_DELIMITED) + encode(size) + head, tensor))
         total += len(heads[-1][0]) + tensor.nbytes
-    with target.open("wb") as file, RangeCopier(file) as copier:
+    with path.open("wb") as file, RangeCopier(file) as copier:
         file.write(proto.SerializeToString(deterministic=True))
         file.write(encode(7 << 3 | LENGTH_DELIMITED) + encode(total) + graph)
         for head, tensor in heads:

@@ -166,7 +166,7 @@ def refused(error: int) -> Callable[..., Any]:
     return refuse
 
 
-@pytest.mark.parametrize("call", ["O_TMPFILE", "link"])
+@pytest.mark.parametrize("call", ["O_TMPFILE", "utime", "link"])
 def test_files_without_a_name_are_not_offered(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,9 +200,8 @@ def test_what_is_written_and_what_is_not(unnamed: bool, tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         with whole(*targets, notes=[]) as (first, empty, _):
-            with first.open("wb") as file:
-                file.write(b"text")
-            empty.open("wb").close()
+            first.write_text("text")
+            empty.write_bytes(b"")
             assert unnamed != any(tmp_path.iterdir())
     finally:
         os.umask(before)
