@@ -8,6 +8,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
@@ -448,6 +449,7 @@ def _save(
     force: bool,
     done: Callable[[str], None],
 ) -> Report:
+    from bridge.neutral.graph import size_of_constants
     from bridge.pipeline import prepare
 
     report = context.report
@@ -459,12 +461,14 @@ def _save(
 
     # What takes the place of its own source could not be made again.
     lasting = is_source(target, model) or is_source(companion(target), model)
+    size = size_of_constants(model.graph)
+    written = partial(whole, notes=report.notes, check=check, lasting=lasting, size=size)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 
         data = companion(target)
         _note_limits(model, report)
-        with whole(target, data, notes=report.notes, check=check, lasting=lasting) as parts:
+        with written(target, data) as parts:
             part, part_data = parts
             wrote = write_onnx(model, part, part_data, data.name, context.target.opset, external)
             obsolete = not wrote and _holds_constants_of(data, target)
@@ -476,7 +480,7 @@ def _save(
     from bridge.ir_format.backend import write as write_ir
 
     weights = companion(target)
-    with whole(target, weights, notes=report.notes, check=check, lasting=lasting) as parts:
+    with written(target, weights) as parts:
         write_ir(model, *parts)
     report.files = [target, weights]
     return report

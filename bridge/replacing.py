@@ -1,15 +1,14 @@
 """Files that are written whole or not at all, and how they take the place of others.
 
-A conversion writes files that have no name, where the system has such: they vanish with whoever
-writes them, however it ends. At the end they get their names in a folder of the conversion's own
-beside its destination, `.bridge-xxxxxxxx`, and are moved into place from there; elsewhere they are
-written into this folder from the start. Of the files of a model the first names the others (an
-`.xml` its `.bin`), so it leaves first and comes last: whoever is killed on the way leaves the old
-files, the new ones, or the first one missing, never one of each.
+A conversion writes into a folder of its own beside its destination, `.bridge-xxxxxxxx`, and moves
+what it wrote into place at the end. Of the files of a model the first names the others (an `.xml`
+its `.bin`), so it leaves first and comes last: whoever is killed on the way leaves the old files,
+the new ones, or the first one missing, never one of each.
 
 The folder's name tells the next run what to do with what a killed one left: where all in it is
 `.whole`, the move is finished, and else the folder is removed. A lock on the folder says that its
-conversion is still alive.
+conversion is still alive. While large files are written, another process stands by to remove the
+folder at once (`bridge/guard.py`).
 """
 
 from __future__ import annotations
@@ -35,14 +34,15 @@ except ImportError:  # Windows has no locks of this kind: what is left there sta
     fcntl = None  # type: ignore[assignment]
 
 from bridge.errors import UsageError
+from bridge.guard import guarded
 
 _MARK = ".bridge-"
 _NAME = r"\.bridge-[a-z0-9_]{8}(\.whole|\.done)?"
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
-_OPEN_FILES = Path("/proc/self/fd")
-"""Where Linux shows the open files of a process: whoever opens one, opens the same file anew."""
+_LARGE = 1 << 24
+"""Bytes that take longer to write than a process takes to start."""
 
 _folders: set[Path] = set()
 _moving = threading.Lock()
@@ -54,6 +54,7 @@ def whole(
     notes: list[str],
     check: Callable[[Sequence[Path]], None] = lambda parts: None,
     lasting: bool = False,
+    size: int = 0,
 ) -> Iterator[list[Path]]:
     """Temporary paths for the targets, which take their places when the block ends well; the first
     target is the file that names the others. A path at which the block wrote nothing is left out.
@@ -62,25 +63,36 @@ def whole(
     permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
     the targets that will be written at the last moment before, and raises to prevent it. `lasting`
     has the new files on the disk before they replace others, for a power failure: it costs what the
-    disk takes, and is for what could not be made again. What the system refuses (no permission, no
-    space left) is a UsageError.
+    disk takes, and is for what could not be made again. `size` is about how many bytes will be
+    written: of many, a process that is killed meanwhile leaves none. What the system refuses (no
+    permission, no space left) is a UsageError.
     """
     try:
         files = [target.resolve() for target in targets]
         with ExitStack() as stack:
-            parts = _Parts(files, stack)
-            yield parts.paths
-            wrote = [i for i, path in enumerate(parts.paths) if _is_written(path)]
+            folders: dict[Path, _Folder] = {}
+            for file in files:
+                if file.parent not in folders:
+                    folders[file.parent] = stack.enter_context(_Folder(file.parent))
+            homes = [folders[file.parent] for file in files]
+            parts = [
+                h.path / f"part{i}{f.suffix}"
+                for i, (h, f) in enumerate(zip(homes, files, strict=True))
+            ]
+            with ExitStack() as guards:
+                for folder in folders.values() if size >= _LARGE else ():
+                    guards.enter_context(guarded(folder.path))
+                yield parts
+            wrote = [i for i, part in enumerate(parts) if part.exists()]
             if lasting:
-                _sync(parts.paths[i] for i in wrote)
-            with _alone(parts.parents):
+                _sync(parts[i] for i in wrote)
+            with _undisturbed(), _moving, ExitStack() as locks:
+                for parent in sorted(folders):
+                    locks.enter_context(_locked(parent))
                 check([targets[i] for i in wrote])
-                named = [(*parts.named(i), files[i]) for i in wrote]
-                if lasting:  # of a file without a name, btrfs writes no more than its content
-                    _sync(folder.path / name for folder, name, _ in named)
-                _put_in_place(named, notes)
+                _put_in_place([(homes[i], parts[i].name, files[i]) for i in wrote], notes)
             if lasting:
-                _sync(parts.parents)
+                _sync(folders)
     except OSError as error:
         raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
 
@@ -95,87 +107,14 @@ def settled(target: Path) -> Iterator[None]:
         yield
 
 
-class _Parts:
-    """Temporary files of a conversion, one for each of `files`: without names where the system has
-    them, else in folders, those of all or of none. They are gone when `stack` ends."""
-
-    def __init__(self, files: Sequence[Path], stack: ExitStack) -> None:
-        self.parents = sorted({file.parent for file in files})
-        self._files = files
-        self._stack = stack
-        self._folders: dict[Path, _Folder] = {}
-        for parent in self.parents:
-            with _locked(parent):
-                _clear(parent)
-        with _alone(self.parents):
-            self._unnamed = all(map(_takes_unnamed, self.parents))
-            self.paths = [self._path(i) for i in range(len(files))]
-
-    def named(self, index: int) -> tuple[_Folder, str]:
-        """The folder that a written file is in, and its name there; if it has none, it gets it."""
-        file = self._files[index]
-        folder, name = self._folder(file.parent), f"part{index}{file.suffix}"
-        if self._unnamed:
-            _give_name(self.paths[index], folder.path / name)
-        return folder, name
-
-    def _path(self, index: int) -> Path:
-        file = self._files[index]
-        if self._unnamed:
-            return self._stack.enter_context(_unnamed(file.parent))
-        return self._folder(file.parent).path / f"part{index}{file.suffix}"
-
-    def _folder(self, parent: Path) -> _Folder:
-        if parent not in self._folders:
-            self._folders[parent] = self._stack.enter_context(_Folder(parent))
-        return self._folders[parent]
-
-
-@contextmanager
-def _unnamed(parent: Path) -> Iterator[Path]:
-    """The path of a new file that has no name in the directory that it belongs to."""
-    file = os.open(parent, os.O_TMPFILE | os.O_RDWR, 0o666)
-    try:
-        # To open it for writing truncates it and so sets its time, even if nothing is written:
-        # this tells an empty file that is wanted from one that nobody touched.
-        os.utime(file, ns=(time.time_ns(), 0))
-        yield _OPEN_FILES / str(file)
-    finally:
-        os.close(file)
-
-
-def _is_written(path: Path) -> bool:
-    """Whether a file has been opened for writing, if it has no name, or else made."""
-    return path.exists() and path.stat().st_mtime_ns != 0
-
-
-def _give_name(path: Path, name: Path) -> None:
-    """Gives a name to a file that has none."""
-    # The path is a link to be followed, which Python asks for only where a directory is given; as
-    # the path is absolute, any number will do.
-    os.link(path, name, src_dir_fd=int(path.name), follow_symlinks=True)
-
-
-def _takes_unnamed(parent: Path) -> bool:
-    """Whether files without a name do in a directory all that is asked of them, which depends on
-    the system, the file system and what a sandbox permits: it is tried."""
-    if not hasattr(os, "O_TMPFILE"):
-        return False
-    try:
-        with _Folder(parent) as folder, _unnamed(parent) as path:
-            path.write_bytes(b"")
-            _give_name(path, folder.path / "named")
-            return _is_written(path)
-    except OSError:
-        return False
-
-
 class _Folder:
-    """A folder for files on their way, removed at the end. Its parent is locked."""
+    """The folder that a conversion writes in, removed at the end."""
 
     def __init__(self, parent: Path) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_MARK, dir=parent))
-        self._lock = _lock_of(self.path)
+        with _locked(parent):
+            _clear(parent)
+            self.path = Path(tempfile.mkdtemp(prefix=_MARK, dir=parent))
+            self._lock = _lock_of(self.path)
         _folders.add(self.path)
 
     def __enter__(self) -> _Folder:
@@ -364,17 +303,6 @@ def _locked(parent: Path) -> Iterator[None]:
     finally:
         if lock is not None:
             os.close(lock)
-
-
-@contextmanager
-def _alone(parents: Sequence[Path]) -> Iterator[None]:
-    """Runs the block while no other conversion does the same in these directories, and no signal
-    disturbs it."""
-    with _moving, ExitStack() as locks:
-        for parent in parents:
-            locks.enter_context(_locked(parent))
-        with _undisturbed():
-            yield
 
 
 @contextmanager

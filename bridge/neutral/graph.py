@@ -192,6 +192,13 @@ class Graph:
                     stack.append(body.graph)
 
 
+def size_of_constants(graph: Graph) -> int:
+    """Bytes of all constants of a graph and of those nested in it, each tensor counted once."""
+    tensors = {id(n.attributes["value"]): n.attributes["value"]
+               for n in graph.walk() if n.op == "Constant"}  # fmt: skip
+    return sum(tensor.nbytes for tensor in tensors.values())
+
+
 def names_of_outputs(graph: Graph) -> list[str]:
     """The names by which the outside asks for the outputs of a top-level graph."""
     names = graph.output_names or [""] * len(graph.outputs)

@@ -12,7 +12,7 @@ import onnx.helper
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Target
 from bridge.neutral.extras import Note, OnnxExtras
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value, size_of_constants
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING
@@ -42,7 +42,7 @@ def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> 
     it). With `external`, large constants are references to the file it lays out; without it,
     UsageError where a message cannot hold them."""
     if external is None:
-        _require_room(_constants(model))
+        _require_room(size_of_constants(model.graph))
     return Writer(model, opset, external).model()
 
 
@@ -58,7 +58,7 @@ def write(
     calls `location`. `external` None decides by size. Returns whether `data_path` was written.
     UsageError, before anything is written, where the file would be larger than ONNX allows."""
     if external is None:
-        external = _constants(model) > EMBEDDED_LIMIT
+        external = size_of_constants(model.graph) > EMBEDDED_LIMIT
     layout = ExternalData(location) if external else None
     writer = Writer(model, opset, layout, stream=True)
     proto = writer.model()
@@ -68,13 +68,6 @@ def write(
         layout.write(data_path)
         return True
     return False
-
-
-def _constants(model: Model) -> int:
-    """Bytes of all constants, each tensor counted once."""
-    tensors = {id(n.attributes["value"]): n.attributes["value"]
-               for n in model.graph.walk() if n.op == "Constant"}  # fmt: skip
-    return sum(tensor.nbytes for tensor in tensors.values())
 
 
 def _require_room(size: int) -> None:

@@ -59,13 +59,15 @@ class Names:
         return name
 
     def give_nodes(self, nodes: Iterable[Node]) -> list[str]:
-        """Names all outputs of a graph's nodes; what was taken for them."""
-        given: list[str] = []
-        for node in nodes:
-            for index, value in enumerate(node.outputs):
-                if value not in self.of:
-                    given.append(self.give(value, value.name or _derived(node, index)))
-        return given
+        """Names all outputs of a graph's nodes, those first that have names; what was taken."""
+        left = [
+            (value, value.name, _derived(node, index))
+            for node in nodes
+            for index, value in enumerate(node.outputs)
+            if value not in self.of
+        ]
+        left.sort(key=lambda one: not one[1])
+        return [self.give(value, name or derived) for value, name, derived in left]
 
     def enter(self, body: Body, inputs: list[Value | None]) -> None:
         """Names a body's captured inputs as the values they are."""

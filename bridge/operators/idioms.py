@@ -35,6 +35,8 @@ def channels_last(b: Builder, x: Value, rank: int) -> Value:
 
 def unsqueeze(b: Builder, x: Value, *axes: int) -> Value:
     """`x` with new axes of size 1 at `axes`. A constant stays one, with the same bytes."""
+    if not axes:
+        return x
     tensor = x.constant
     if tensor is None:
         return b.op("Unsqueeze", x, b.constant(list(axes)))

@@ -160,6 +160,7 @@ case(
 
 # Products with something added
 ROWS, WEIGHT = random(3, 5), random(5, 4)
+ROW = random(1)
 
 
 def product(x: Any, y: Any, a: bool = False, b: bool = False) -> Any:
@@ -406,7 +407,7 @@ case(
 )  # fmt: skip
 
 
-# Nothing taken away
+# Nothing added or taken away
 def counted(number: Any) -> Any:
     return ops.bucketize(number, np.array([1], np.float32))
 
@@ -417,7 +418,8 @@ def drawn(most: float) -> Any:
 
 
 COUNT = np.array([3])
-case("nothing", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
+case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
+case("nothing taken", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
 case(
     "something_at_times",
     "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Sub Neg",
@@ -437,14 +439,16 @@ case("compress_shorter", "NonZero Squeeze Gather", where_holds, random(5, 4), PL
 
 # Sizes of some axes
 def sizes(x: Any, start: int, end: int, step: int = 1, type: str = "i64") -> Any:
-    return ops.slice(ops.shape_of(x, type), [start], [end], [step], [0])
+    """Those of a matrix whose columns data decide."""
+    shape = ops.shape_of(ops.non_zero(x, "i64"), type)
+    return ops.slice(shape, [start], [end], [step], [0])
 
 
-case("some_sizes", "Shape", lambda x: sizes(x, 1, 3), random(2, 3, 4))
-case("last_sizes", "Shape", lambda x: sizes(x, -2, 1 << 62), random(2, 3, 4))
-case("sizes_backwards", "Shape Slice", lambda x: sizes(x, 2, 0, -1), random(2, 3, 4))
-case("sizes_as_i32", "Shape Cast Slice", lambda x: sizes(x, 1, 3, type="i32"), random(2, 3, 4))
-case("some_sizes_before_15", "Shape Slice", lambda x: sizes(x, 1, 3), random(2, 3, 4), opset=13)
+case("some_sizes", "NonZero Shape", lambda x: sizes(x, 1, 2), ROWS)
+case("last_sizes", "NonZero Shape", lambda x: sizes(x, -1, 1 << 62), ROWS)
+case("sizes_backwards", "NonZero Shape Slice", lambda x: sizes(x, 1, -5, -1), ROWS)
+case("sizes_as_i32", "NonZero Shape Cast Slice", lambda x: sizes(x, 0, 2, type="i32"), ROWS)
+case("some_sizes_before_15", "NonZero Shape Slice", lambda x: sizes(x, 1, 2), ROWS, opset=13)
 
 
 # Nothing to do
@@ -454,9 +458,27 @@ case(
     random(1, 2, 4, 5),
 )  # fmt: skip
 case(
-    "interpolated_to_the_same_size_and_given", "Neg Identity",
+    "interpolated_to_the_same_size_and_given", "Neg",
     lambda x: resized(ops.negative(x), "linear", np.array([1, 2, 4, 5])), random(1, 2, 4, 5),
 )  # fmt: skip
+
+
+# With an axis more
+def widened(x: Any, before: int, after: int) -> Any:
+    return ops.squeeze(ops.absolute(ops.unsqueeze(x, [before])), [after])
+
+
+case("widened", "Abs", lambda x: widened(x, 0, 0), random(5))
+case("widened_and_narrowed_elsewhere", "Unsqueeze Abs Squeeze", lambda x: widened(x, 0, 1), ROW)
+
+
+# What is known
+def all_axes(x: Any) -> Any:
+    zero, one = np.int64(0), np.int64(1)
+    return ops.range(zero, ops.squeeze(ops.shape_of(ops.shape_of(x))), one, "i64")
+
+
+case("axes_counted", "ReduceSum", lambda x: ops.reduce_sum(x, all_axes(x)), ROWS)
 
 
 # Two parts of one
@@ -511,7 +533,7 @@ def frames(
 
 
 SIGNAL, WINDOW = random(2, 17, 1), random(6, 1)
-FRAMES = "Range Mul Unsqueeze Range Add Gather Mul Squeeze Unsqueeze DFT"
+FRAMES = "Unsqueeze Add Gather Mul Squeeze Unsqueeze DFT"
 case("frames", "STFT", lambda x: frames(x, WINDOW), SIGNAL)
 case("frames_one_by_one", "STFT", lambda x: frames(x, WINDOW, step=1), SIGNAL)
 case("frames_from_the_second", FRAMES, lambda x: frames(x, WINDOW, first=1), SIGNAL)

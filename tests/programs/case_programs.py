@@ -420,7 +420,8 @@ class Block:
     def next(self, name: str, first: Value, made: Sequence[Value]) -> Value:
         """What a state is in the next iteration."""
         fitting = [value for value in made if value.fits(first.type, first.data)]
-        if fitting and self.program.chance():
+        floats = first.is_tensor and _is_float(first.element)
+        if floats and fitting and self.program.chance():
             return self.own(self.program.choose(fitting))
         if self.program.chance(4):
             return self.own(replace(first, name=self.given(first.type, _varied(first.data, 1))))

@@ -59,9 +59,11 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
     """[..., len(grams)] occurrences in rows [..., length]; a skip leaves out so many words between
     two of an n-gram."""
     n = grams.shape[1]
+    # Counted from the front: onnxruntime does not reduce what has no elements along -2.
+    words_axis = b.constant([-2 if x.rank is None else x.rank - 1])
     first = unsqueeze(b, cut(b, x, -1, 0, 1), -1)
     sums = b.op("Mul", b.op("Cast", first, to=F32), b.constant(np.zeros(len(grams), np.float32)))
-    result = b.op("ReduceSum", sums, b.constant([-2]), keepdims=False)
+    result = b.op("ReduceSum", sums, words_axis, keepdims=False)
     for skip in skips:
         step = skip + 1
         length = x.shape[-1] if x.shape else None
@@ -75,5 +77,5 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
             same = hit if same is None else b.op("And", same, hit)
         assert same is not None
         found = b.op("Cast", same, to=F32)
-        result = b.op("Add", result, b.op("ReduceSum", found, b.constant([-2]), keepdims=False))
+        result = b.op("Add", result, b.op("ReduceSum", found, words_axis, keepdims=False))
     return result

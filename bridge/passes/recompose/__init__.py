@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
@@ -23,13 +23,14 @@ from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.inverses import (
     copied,
+    element_by_element,
     joined_again,
     reshaped_again,
     squeezed_again,
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_expanded, nothing_taken
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -42,11 +43,12 @@ from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
+    "Add": (nothing_added,),
     "Cast": (compressed_constant,),
     "Expand": (nothing_expanded,),
     "Mul": (compressed_constant,),
     "Reshape": (compressed_constant,),
-    "Sub": (nothing_taken,),
+    "Sub": (nothing_added,),
 }
 """Those that larger patterns contain: they come first."""
 
@@ -71,7 +73,7 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
     "Concat": (rotary_embedding, joined_again),
     "Identity": (copied,),
     "Reshape": (reshaped_again,),
-    "Squeeze": (squeezed_again,),
+    "Squeeze": (squeezed_again, element_by_element),
     "Transpose": (transposed_again,),
 }
 """Patterns of operators that ONNX has, by the last operator."""
@@ -85,6 +87,7 @@ def recompose_ir(model: Model, context: Context) -> None:
 
 def recompose_onnx(model: Model, context: Context) -> None:
     """Recomposes, in place, what is expanded, in all nested graphs too."""
+    model.graph.output_names = names_of_outputs(model.graph)
     _graph(model.graph, context.target, OF_ONNX, model.graph.inputs)
 
 

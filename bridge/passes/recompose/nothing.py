@@ -7,8 +7,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.passes.recompose.uses import Uses
 
 
-def nothing_taken(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x - bucketize(r, bounds), no random number r being as large as a bound, is x."""
+def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x + bucketize(r, bounds) or x - that, no random number r being as large as a bound, is x."""
     value, other = node.inputs
     assert value is not None and other is not None
     fits = other.rank is not None and other.rank <= (value.rank or 0)

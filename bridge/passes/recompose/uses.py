@@ -20,7 +20,6 @@ class Uses:
 
     def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
         self.known = frozenset(known)
-        self.outputs = frozenset(graph.outputs)
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
             self._counts.update(v for v in node.inputs if v is not None)

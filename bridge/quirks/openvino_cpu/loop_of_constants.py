@@ -35,7 +35,8 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
         return None
     nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
     draft = Draft.of(node)
-    draft.inputs[index] = b.op("Sub", value, cast(b, nothing, value.element))
+    # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
+    draft.inputs[index] = b.op("Add", value, cast(b, nothing, value.element))
     return draft.build(b)
 
 
@@ -57,7 +58,7 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
     "and has no memory for that.",
-    cost="a random number below 1/2, of which a Bucketize makes 0, taken from the trip count or "
-    "from what is sliced",
+    cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
+    "to what is sliced",
     run=rewriting("Loop", by=of_something_unknown),
 )

@@ -8,7 +8,13 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
 from bridge.operators import Result
 from bridge.operators.idioms import cast
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import (
+    OPENVINO_CPU,
+    Place,
+    Quirk,
+    follows_from_constants,
+    rewriting,
+)
 
 FEW_BITS = 8
 
@@ -21,7 +27,7 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
         weights, offset = weights.producer.inputs
     narrow = _narrow(weights)
     given = [value for value in (scale, offset) if value is not None]
-    if narrow is None or weights is None or all(value.constant is not None for value in given):
+    if narrow is None or weights is None or all(map(follows_from_constants, given)):
         return None
     wide = cast(b, cast(b, narrow, F16), weights.element)
     return b.op("Mul", wide if offset is None else b.op("Sub", wide, offset), scale)
