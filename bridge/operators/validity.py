@@ -123,6 +123,14 @@ def _not_negative(index: int) -> Check:
     return check
 
 
+def _frames(node: Node) -> Iterator[str]:
+    """The step between frames and their length (ONNX, STFT)."""
+    for index, what in ((1, "step"), (3, "frame length")):
+        known = integers(node.input(index))
+        if known and min(known) < 1:
+            yield f"its {what} is {known[0]}"
+
+
 def _step(node: Node) -> Iterator[str]:
     step = values_of(node.input(2))
     if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
@@ -526,6 +534,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),
     "Roll": (_axis_input(2),),
     "Slice": (_rank(1), _axis_input(3), _slice),
+    "STFT": (_frames,),
     "SliceScatter": (_axis_input(5),),
     "Split": (_rank(1), _axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),

@@ -379,6 +379,24 @@ def test_an_ir_that_is_changed(what: str, tmp_path: Path) -> None:
         bridge.convert(tmp_path / "m.xml", tmp_path / "o.onnx")
 
 
+# What an ONNX node is given that it cannot take, and what is said of it.
+NO_PLACE = {
+    "elements of rank 2 cannot be joined along axis 5": "s = SequenceConstruct (x, x) "
+    "y = ConcatFromSequence <axis = 5> (s)",
+    "declare the input's shape": "z = ReduceSum <keepdims = 0> (x) y = DFT (z)",
+    "its data has rank 2": 'y = GridSample <mode = "nearest"> (x, x)',
+}
+
+
+@pytest.mark.parametrize("says", NO_PLACE)
+def test_what_has_no_such_axis(says: str, tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2,2] x) => (float y) {'
+    (tmp_path / "m.onnxtxt").write_text(f"{text} {NO_PLACE[says]} }}")
+    with pytest.raises(bridge.BridgeError, match=says) as refused:
+        bridge.convert(tmp_path / "m.onnxtxt", tmp_path / "m.xml")
+    assert "did not foresee" not in str(refused.value)
+
+
 def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
     """OpenVINO infers all layers anew from the shapes of Parameters; ports and records say what
     was."""

@@ -152,6 +152,11 @@ FAILING = [
     ),
     ("Pad", "p = Constant<value_ints = [1,1]>() y = Pad(x, p)", "2 pads for 2 axes"),
     (
+        "STFT",
+        "s = Constant<value_int = 2>() f = Constant<value_int = -4>() y = STFT(x, s, , f)",
+        "its frame length is -4",
+    ),
+    (
         "Range",
         "a = Constant<value_floats = [0.0,1.0]>() one = Constant<value_float = 1.0>() "
         "y = Range(a, one, one)",

@@ -34,7 +34,7 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT, IDFT, RDFT for `onesided`, IRDFT for both `onesided` and `inverse`."""
     x, length, axis_value = (node.input(i) for i in range(3))
     assert x is not None
-    if x.shape is None or x.shape[-1] not in (1, 2):
+    if not x.shape or x.shape[-1] not in (1, 2):
         raise Refused("whether its input is real or complex is unknown; declare the input's shape")
     known = (-2,) if axis_value is None else integers(axis_value)
     real = x.shape[-1] == 1

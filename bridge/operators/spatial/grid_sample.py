@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import expands
+from bridge.operators import Refused, expands
 from bridge.operators.idioms import cast, concat, ranks, reshape, size, sizes, unsqueeze
 
 
@@ -25,6 +25,8 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     rank = ranks(node, 0)[0]
     if rank == 4 and (b.target.format == "ir" or b.target.opset >= 16):
         return None
+    if rank < 3:
+        raise Refused(f"its data has rank {rank}, and no place beside batch and channels")
     axes = range(2, rank)
     counts = [size(b, x, axis) for axis in axes]
     places = [

@@ -32,6 +32,7 @@ from bridge.passes.sequences.forms import (
     element_of,
     leaves,
     only_shape,
+    ranks_of,
     to_ragged,
     to_uniform,
 )
@@ -186,6 +187,9 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     one."""
     form = _sequence(forms[0], node)
     axis, new = node.attributes["axis"], node.attributes["new_axis"]
+    ranks = ranks_of(form)
+    if ranks and not any(-(rank + new) <= axis < rank + new for rank in ranks):
+        raise Fails(f"elements of rank {max(ranks)} cannot be joined along axis {axis}")
     if isinstance(form, Uniform):
         return (uniform.stack if new else uniform.concat)(b, form, axis)
     if isinstance(form, Ragged):
