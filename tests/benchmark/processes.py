@@ -25,7 +25,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-BRIDGE = "import sys, bridge; bridge.convert(sys.argv[1], sys.argv[2])"
 IMPORTS = [sys.executable, "-c", "import onnx, lxml.etree, typer"]
 OPENVINO = (
     "import sys, openvino as ov; model = ov.Core().read_model(sys.argv[1]); "
@@ -66,6 +65,11 @@ def measure(command: Sequence[str]) -> Run | None:
 
 def python(code: str, source: Path, destination: Path) -> list[str]:
     return [sys.executable, "-c", code, str(source), str(destination)]
+
+
+def bridge(source: Path, target: Path) -> list[str]:
+    """The command that converts."""
+    return [sys.executable, "-m", "bridge", "convert", "--quiet", str(source), str(target)]
 
 
 def save(path: Path, nodes: list, inputs: list, outputs: list, tensors: list, **options) -> None:
@@ -152,22 +156,18 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
     result = []
     for path in given:
         there, back = folder / f"{path.stem}.xml", folder / f"{path.stem}.onnx"
-        result.append(
-            Row(f"{path.name}, ONNX → IR", python(BRIDGE, path, there), "imports", IMPORTS)
-        )
-        result.append(
-            Row(f"{path.name}, IR → ONNX", python(BRIDGE, there, back), "imports", IMPORTS)
-        )
+        result.append(Row(f"{path.name}, ONNX → IR", bridge(path, there), "imports", IMPORTS))
+        result.append(Row(f"{path.name}, IR → ONNX", bridge(there, back), "imports", IMPORTS))
     for number, (title, make) in enumerate(models.items()):
         source = folder / f"{number}.onnx"
         apart(make, source)
         there, back, theirs = (folder / f"{number}.{s}" for s in ("xml", "back.onnx", "ov.xml"))
         own = python(OPENVINO, source, theirs)
-        result.append(Row(f"{title}, ONNX → IR", python(BRIDGE, source, there), "OpenVINO", own))
-        result.append(Row(f"{title}, IR → ONNX", python(BRIDGE, there, back), "OpenVINO →", own))
+        result.append(Row(f"{title}, ONNX → IR", bridge(source, there), "OpenVINO", own))
+        result.append(Row(f"{title}, IR → ONNX", bridge(there, back), "OpenVINO →", own))
         if importlib.util.find_spec("onnxifier"):
             command = [sys.executable, "-m", "onnxifier", str(there), str(back)]
-            way_back = python(BRIDGE, there, back)
+            way_back = bridge(there, back)
             result.append(Row(f"{title}, IR → ONNX", way_back, "ONNXifier", command))
     if weights:
         for title, external in (("external", True), ("embedded", False)):
@@ -176,10 +176,8 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
             there, back = folder / f"{title}.xml", folder / f"{title}.back.onnx"
             data = folder / "external.onnx.data"
             copy = ["cp", str(data), str(folder / "copy.data")]
-            result.append(
-                Row(f"1 GiB {title}, ONNX → IR", python(BRIDGE, source, there), "cp", copy)
-            )
-            result.append(Row(f"1 GiB {title}, IR → ONNX", python(BRIDGE, there, back), "cp", copy))
+            result.append(Row(f"1 GiB {title}, ONNX → IR", bridge(source, there), "cp", copy))
+            result.append(Row(f"1 GiB {title}, IR → ONNX", bridge(there, back), "cp", copy))
     return result
 
 
