@@ -84,6 +84,8 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit"),
     _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", old=True),
     _at("openvino_cpu.gather_from_the_end", "GatherElements", "GatherND", old=True),
+    _at("openvino_cpu.conversion_to_bool", "Cast", old=True),
+    _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, old=True),
     _at("openvino_cpu.initial_size_of_state", "Loop", old=True),
     _at("openvino_cpu.states_of_no_iteration", "Loop", old=True),
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),

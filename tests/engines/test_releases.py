@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from tests.releases.__main__ import Row, table
-from tests.releases.worker import compare, record
+from bridge import quirks
+from tests.releases.table import Row, read, table
+from tests.releases.worker import compare, record, record_canary, sing
 from tests.support.model_files import FOLDER
 
+RIGHT = {"original": "right", "there": "right", "back": "right"}
 
-@pytest.mark.parametrize("name", ["if_in_loop.onnxtxt", "sequence_input.onnxtxt", "if_nested.xml"])
-def test_all_versions_are_right(name: str) -> None:
-    path = FOLDER / name
-    data, expected = record(path)
-    assert compare(path, data, expected) == {"original": "right", "there": "right", "back": "right"}
-    wrong = compare(path, data, [*expected[1:], expected[0]])
-    assert set(wrong) == {"original", "there", "back"}
-    assert all(outcome.startswith("wrong: input 0") for outcome in wrong.values())
+
+def test_all_versions_are_right() -> None:
+    names = ["if_in_loop.onnxtxt", "sequence_input.onnxtxt", "if_nested.xml"]
+    paths = [FOLDER / name for name in names]
+    known = {path.name: record(path) for path in paths}
+    assert [*compare(paths, known, "default")] == [{"model": name, **RIGHT} for name in names]
+    for path, (data, expected) in known.items():
+        known[path] = data, [*expected[1:], expected[0]]
+    for wrong in compare(paths, known, "default"):
+        assert set(wrong) == {"model", *RIGHT}
+        assert all(wrong[version].startswith("wrong: input 0") for version in RIGHT)
+
+
+class Ending(list):
+    """Ends the process that reads it."""
+
+    def __getitem__(self, index: object) -> object:
+        os._exit(1)
+
+
+def test_what_ends_the_process() -> None:
+    """It is that model's outcome alone."""
+    paths = [FOLDER / name for name in ("if_bool.onnxtxt", "if_nested.xml")]
+    known = {path.name: record(path) for path in paths}
+    known["if_bool.onnxtxt"] = known["if_bool.onnxtxt"][0], Ending()
+    assert [*compare(paths, known, "default")] == [
+        {"model": "if_bool.onnxtxt", **dict.fromkeys(RIGHT, "dies")},
+        {"model": "if_nested.xml", **RIGHT},
+    ]
+
+
+@pytest.mark.parametrize("path", [at.path for at in quirks.FOR_IR if at.old])
+def test_canaries_of_what_is_mended(path: str) -> None:
+    assert sing(path, *record_canary(path)) == {"quirk": path, "with": "right", "without": "right"}
 
 
 def test_table() -> None:
@@ -25,5 +55,15 @@ def test_table() -> None:
         "b.onnxtxt": {"original": "fails: X", "there": "right", "back": "right"},
         "c.xml": {"original": "right", "there": "refused: X"},
     }
-    *_, line = table([Row("2024.0.0", "1.17.3", "1.16.2", found)])
-    assert line == "| 2024.0.0 | 1.17.3 | 1.16.2 | 1 of 1 | 0 of 1 | 0 of 1 | 0 of 1 |"
+    row = Row.of(("2024.0.0", "1.17.3", "1.16.2"), "old", found, [])
+    *_, line = table([row])
+    counts = "1 of 1 | 0 of 1 | 0 of 1 | 0 of 1"
+    assert line == f"| 2024.0.0 | 1.17.3 | 1.16.2 | old | {counts} | `a`, `c` |"
+
+
+@pytest.mark.parametrize("at", [at for at in quirks.FOR_IR if at.old], ids=lambda at: at.path)
+def test_releases_of_old_quirks_are_those_measured(at: quirks.At) -> None:
+    rows = read()
+    seen = [row.openvino.rpartition(".")[0] for row in rows if at.path in row.faults]
+    assert at.quirk.releases == f"{seen[0]} to {seen[-1]}"
+    assert seen == [row.openvino.rpartition(".")[0] for row in rows][: len(seen)]

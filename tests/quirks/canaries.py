@@ -63,7 +63,7 @@ CANARIES: dict[str, Canary] = {
         "{ y = OneHot (x, depth, values) }",
         {"x": _i64(0, -1, 2, -3)},
         seen=False,
-        on="OpenVINO before 2025.3",
+        on="OpenVINO before 2025.4",
     ),
     "openvino_cpu.gather_from_the_end": Canary(
         "(float[3, 2] x, int64[n, 2] i, int64[m, 2] j) => (float[n] y, float[m, 2] z) "
@@ -71,6 +71,20 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(3, 2), "i": _i64(-3, -1, 0, 1).reshape(2, 2), "j": _i64(-1, 2).reshape(1, 2)},
         seen=False,
         on="OpenVINO before 2025.3",
+    ),
+    "openvino_cpu.conversion_to_bool": Canary(
+        "(float[n] x) => (float[n] y) { b = Cast <to = 9> (x) y = Cast <to = 1> (b) }",
+        {"x": _f32(3)},
+        seen=False,
+        on="OpenVINO before 2024.3",
+    ),
+    "openvino_cpu.reduction_over_nothing": Canary(
+        "(float[n, 2] x, int64[m] i) => (float[2] y, int64[1] z) <int64[1] axis = {0}> "
+        "{ y = ReduceSum <keepdims = 0> (x, axis) z = ReduceProd (i) }",
+        {"x": _f32(0, 2), "i": _i64()},
+        before={"x": _f32(3, 2), "i": _i64(2, 3)},
+        seen=False,
+        on="OpenVINO before 2024.6",
     ),
     "openvino_cpu.nothing_into_loop": Canary(
         "(float[n] x, float[n, m] w, int64 trips) => (float[k] y, float[l, m] z) "

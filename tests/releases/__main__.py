@@ -2,7 +2,9 @@
 
 Makes an environment in FOLDER for each row of `RELEASES`, with pip, unless it is there; converts
 the models there and back in it and runs them. What a model should give is what the engines that run
-this script give. Prints a table; `FOLDER/<OpenVINO's release>.jsonl` says what became of each.
+this script give. Keeps the README's table, which `python -m tests.readme` writes; what became of
+each model, and of the canaries of the faults that only old releases have, is in
+`FOLDER/<OpenVINO's release>.jsonl`.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.releases.table import Row, keep, table
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,26 +44,6 @@ RELEASES = (
 """Releases of OpenVINO, onnxruntime and onnx that are about as old as one another."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """What became of the models in one environment, by model."""
-
-    openvino: str
-    onnxruntime: str
-    onnx: str
-    found: dict[str, dict[str, str]]
-
-    def count(self, suffixes: tuple[str, ...], version: str) -> str:
-        """How many of the models that the engine itself runs rightly a version is right of."""
-        able = [
-            outcomes
-            for model, outcomes in self.found.items()
-            if model.endswith(suffixes) and outcomes["original"] == "right"
-        ]
-        right = sum(outcomes.get(version) == "right" for outcomes in able)
-        return f"{right} of {len(able)}"
-
-
 def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Path:
     """The Python of an environment with these releases, which is made unless it is there."""
     place = folder / f"openvino-{openvino}-onnxruntime-{onnxruntime}-onnx-{onnx}"
@@ -80,7 +63,8 @@ def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Pat
 def run(python: str | Path, *arguments: str | Path) -> Iterator[str]:
     """The lines that the worker prints, as it prints them."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [python, "-m", "tests.releases.worker", *arguments]
+    # A module that is run by its name would be imported again in each process that it starts.
+    command = [python, "-c", "from tests.releases.worker import main; main()", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
     ) as worker:
@@ -92,27 +76,23 @@ def run(python: str | Path, *arguments: str | Path) -> Iterator[str]:
 
 def measured(folder: Path, expected: Path, releases: tuple[str, str, str]) -> Row:
     """A row of the table, measured anew."""
+    quirks = "default" if releases[0] >= "2026.4" else "old"
     found: dict[str, Any] = {}
+    faults: list[str] = []
     python = environment(folder, *releases)
     with (folder / f"{releases[0]}.jsonl").open("w", encoding="utf-8", buffering=1) as told:
-        for line in run(python, "compare", expected):
+        for line in run(python, "compare", expected, quirks):
             told.write(line)
             outcomes = json.loads(line)
-            found[outcomes.pop("model")] = outcomes
-    return Row(*releases, found)
-
-
-_ONNX = (".onnxtxt", ".textproto")
-_IR = (".xml",)
-
-
-def table(rows: Iterable[Row]) -> Iterable[str]:
-    """The lines of the table."""
-    yield "| OpenVINO | onnxruntime | onnx | ONNX → IR | and back | IR → ONNX | and back |"
-    yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
-    for row in rows:
-        counts = [row.count(kind, way) for kind in (_ONNX, _IR) for way in ("there", "back")]
-        yield f"| {row.openvino} | {row.onnxruntime} | {row.onnx} | {' | '.join(counts)} |"
+            if "model" in outcomes:
+                found[outcomes.pop("model")] = outcomes
+            elif "checked" in outcomes:
+                assert outcomes["checked"] == "right", line
+            else:
+                assert outcomes["with"] == "right", line
+                if outcomes["without"] != "right":
+                    faults.append(outcomes["quirk"])
+    return Row.of(releases, quirks, found, faults)
 
 
 def main() -> None:
@@ -129,6 +109,7 @@ def main() -> None:
     for releases in RELEASES:
         if releases[0].startswith(given.k):
             rows.append(measured(given.folder, expected, releases))
+            keep(rows[-1])
             print(list(table(rows))[-1], flush=True)
     print("\n".join(table(rows)))
 

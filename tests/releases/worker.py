@@ -1,8 +1,9 @@
 """Runs `roundtrip_models/` with the packages of the environment that it is started in.
 
-`python -m tests.releases.worker record FILE` keeps what the engines give for the models as they
-are; `python -m tests.releases.worker compare FILE` converts the models, runs them and their
-conversions, and prints a line of JSON for each: what became of each version.
+`record FILE` keeps what the engines give for the models as they are; `compare FILE QUIRKS` converts
+the models, runs them and their conversions, and prints a line of JSON for each: what became of each
+version. Of each quirk for old releases it says what becomes of its canary with and without it, and
+of `bridge check` what it says of one model.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
-import onnx
+import onnx.parser
 import onnxruntime
 import openvino
 
 import bridge
+from bridge import quirks
+from bridge.check import check
 from bridge.errors import BridgeError
+from tests.quirks.canaries import CANARIES, Feed
 from tests.support import model_files
 from tests.support.alone import apart
 from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES
@@ -36,14 +41,14 @@ Call = Callable[..., Any]
 
 RIGHT = "right"
 
+CHECKED = "if_nested_captures_every_scope.onnxtxt"
+"""The model that `bridge check` runs."""
+
 TOGETHER = 16
 """How many models run in one process: an engine is slower to load than to run one."""
 
 _OPSET = 20 if onnxruntime.__version__.startswith("1.17.") else None
 """In which operator set IR is written; onnxruntime 1.17 does not take the default one."""
-
-QUIRKS = "default" if openvino.__version__ >= "2026.4" else "old"
-"""The faults that conversions work round: those that this release of OpenVINO has."""
 
 
 def record(path: Path) -> tuple[bytes, Outputs]:
@@ -79,12 +84,14 @@ class Job:
     refused: dict[str, str]
 
 
-def compare(paths: Sequence[Path], expected: dict[str, Any]) -> Iterator[dict[str, str]]:
+def compare(
+    paths: Sequence[Path], expected: dict[str, Any], chosen: str
+) -> Iterator[dict[str, str]]:
     """What became of some models: of the original, of the conversion and of the way back. They run
     in one process, each in a process of its own where one of them ends it, and each version in one
     where a version does."""
     with tempfile.TemporaryDirectory() as name:
-        jobs = [_job(path, *expected[path.name], Path(name) / path.name) for path in paths]
+        jobs = [_job(path, *expected[path.name], chosen, Path(name)) for path in paths]
         found = apart(_all, jobs, seconds=60 + 10 * len(jobs))
         for index, job in enumerate(jobs):
             outcomes = found[index] if isinstance(found, list) else apart(_outcomes, job, _here)
@@ -93,16 +100,19 @@ def compare(paths: Sequence[Path], expected: dict[str, Any]) -> Iterator[dict[st
             yield {"model": job.path.name, **outcomes, **job.refused}
 
 
-def _job(path: Path, data: bytes, expected: Outputs, folder: Path) -> Job:
-    folder.mkdir()
-    return Job(path, data, expected, *_conversions(path, data, folder))
+def _job(path: Path, data: bytes, expected: Outputs, chosen: str, folder: Path) -> Job:
+    place = folder / path.name
+    place.mkdir()
+    return Job(path, data, expected, *_conversions(path, data, chosen, place))
 
 
 def _all(jobs: Sequence[Job]) -> list[dict[str, str]]:
     return [_outcomes(job, _here) for job in jobs]
 
 
-def _conversions(path: Path, data: bytes, folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
+def _conversions(
+    path: Path, data: bytes, chosen: str, folder: Path
+) -> tuple[dict[str, Path], dict[str, str]]:
     """The files of the conversion and of the way back, and why there is none."""
     suffixes = (".onnx", ".xml") if path.suffix == ".xml" else (".xml", ".onnx")
     files: dict[str, Path] = {}
@@ -111,7 +121,7 @@ def _conversions(path: Path, data: bytes, folder: Path) -> tuple[dict[str, Path]
         target = folder / f"{version}{suffix}"
         try:
             opset = _OPSET if suffix == ".onnx" else None
-            bridge.convert(source, target, opset=opset, quirks=QUIRKS)
+            bridge.convert(source, target, opset=opset, quirks=chosen)
         except BridgeError as error:
             return files, {version: f"refused: {error}"}
         except Exception as error:
@@ -187,22 +197,58 @@ def _here(run: Callable[..., Any], *arguments: Any) -> Any:
     return run(*arguments)
 
 
+def record_canary(path: str) -> tuple[bytes, list[Feed], list[np.ndarray]]:
+    """The model of a canary, its inputs, and what it gives with the last of them."""
+    canary = CANARIES[path]
+    header = f'<ir_version: 8, opset_import: ["": {min(canary.opset, 17)}]>'
+    model = onnx.parser.parse_model(f"{header} g {canary.model}")
+    feeds = [feed for feed in (canary.before, canary.feed) if feed is not None]
+    return model.SerializeToString(), feeds, OnnxRuntime(model).run(canary.feed)
+
+
+def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) -> dict[str, str]:
+    """What becomes of a canary with its quirk, and without it."""
+    found = {"quirk": path}
+    without = tuple(at for at in quirks.FOR_IR if at.path != path)
+    for title, chosen in (("with", quirks.FOR_IR), ("without", without)):
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "canary.xml"
+            with mock.patch.object(quirks, "FOR_IR", chosen):
+                bridge.convert(data, file, quirks="old")
+            found[title] = apart(_outcome, [expected], _run_last, file, feeds)
+    return found
+
+
+def _run_last(path: Path, feeds: Sequence[Feed]) -> Iterator[list[np.ndarray]]:
+    engine = OpenVino(path)
+    yield [engine.run(list(feed.values())) for feed in feeds][-1]
+
+
+def checked(data: bytes, chosen: str) -> str:
+    """What `bridge check` says of a model and its conversion."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "model.onnx"
+        file.write_bytes(data)
+        report = check(file, quirks=chosen)
+        return RIGHT if report.ok else str(report)
+
+
 def main() -> None:
     """See the module."""
     command, file = sys.argv[1], Path(sys.argv[2])
     paths = [*ONNX_FILES, *IR_FILES]
     if command == "record":
-        file.write_bytes(pickle.dumps({path.name: apart(record, path) for path in paths}))
+        models = {path.name: apart(record, path) for path in paths}
+        old = [at.path for at in quirks.FOR_IR if at.old]
+        canaries = {path: apart(record_canary, path) for path in old}
+        file.write_bytes(pickle.dumps((models, canaries)))
         return
-    expected = pickle.loads(file.read_bytes())
-    known = [path for path in paths if not isinstance(expected[path.name], str)]
+    chosen = sys.argv[3]
+    models, canaries = pickle.loads(file.read_bytes())
+    print(json.dumps({"checked": checked(models[CHECKED][0], chosen)}), flush=True)
+    for path, canary in canaries.items():
+        print(json.dumps(sing(path, *canary)), flush=True)
+    known = [path for path in paths if not isinstance(models[path.name], str)]
     for first in range(0, len(known), TOGETHER):
-        for outcomes in compare(known[first : first + TOGETHER], expected):
+        for outcomes in compare(known[first : first + TOGETHER], models, chosen):
             print(json.dumps(outcomes), flush=True)
-
-
-if __name__ == "__main__":
-    # What is called in other processes is then found by the module's name.
-    from tests.releases import worker
-
-    worker.main()

@@ -25,7 +25,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     OPENVINO_CPU,
-    releases="2024.0 to 2025.2",
+    releases="2024.0 to 2025.3",
     symptom="OneHot-16 is no operator of these releases, which do not read the file.",
     cost="Add, Less and Select before OneHot. Only with --quirks old.",
     run=rewriting("ir::OneHot", by=counted_before),

@@ -1,0 +1,32 @@
+"""A conversion to bool: old releases of the CPU plugin convert to u8, and leave numbers that are
+neither 0 nor 1 to what converts the result."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from bridge.operators import Result
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+COMPARED = {BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64}
+"""Types that the plugin compares."""
+
+
+def compared(b: Builder, node: Node, place: Place) -> Result:
+    """A comparison with 0 takes its place."""
+    value = node.inputs[0]
+    if node.attributes["to"] is not BOOL or not isinstance(value, Value):
+        return None
+    if value.element not in COMPARED:
+        return None
+    return b.op("NotEqual", value, b.like(0, value))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2024.0 to 2024.2",
+    symptom="A number that is converted to bool and on to another type is not 0 or 1 there.",
+    cost="none: a NotEqual for a Convert. Only with --quirks old.",
+    run=rewriting("Cast", by=compared),
+)

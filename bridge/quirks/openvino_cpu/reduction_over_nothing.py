@@ -1,0 +1,52 @@
+"""A sum, a product and the like over an axis of size 0: old releases of the CPU plugin compute
+nothing, and leave what the run before gave."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.types import low
+from bridge.operators import Result
+from bridge.operators.idioms import size
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+OF_NOTHING = {
+    "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
+    "ReduceProd": 1, "ReduceSum": 0,
+}  # fmt: skip
+"""What the reductions give over no elements, those for which both formats say it."""
+
+
+def chosen(b: Builder, node: Node, place: Place) -> Result:
+    """What the reduction gives over no elements, where there are none."""
+    data, (output,) = node.inputs[0], node.outputs
+    if data is None or data.rank is None or data.element is None:
+        return None
+    axes = known_axes(node.input(1), data.rank)
+    empty = [axis for axis in axes or () if low(data.dims[axis]) == 0]
+    if not empty or _is_chosen(output, place):
+        return None
+    is_empty = reduce(
+        lambda one, other: b.op("Or", one, other),
+        [b.op("Equal", size(b, data, axis), b.constant(0)) for axis in empty],
+    )
+    result = b.op(node.op, *node.inputs, **node.attributes)
+    return b.op("Where", is_empty, b.like(OF_NOTHING[node.op], result), result)
+
+
+def _is_chosen(output: Value, place: Place) -> bool:
+    users = place.users(output)
+    return len(users) == 1 and users[0].op == "Where" and users[0].inputs[2] is output
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2024.0 to 2024.5",
+    symptom="A sum, or another reduction, over no elements is that of the inference before.",
+    cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only with "
+    "--quirks old.",
+    run=rewriting(*OF_NOTHING, by=chosen),
+)
