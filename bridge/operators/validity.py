@@ -438,6 +438,21 @@ def _parts(node: Node) -> Iterator[str]:
             yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
 
 
+def _slices(node: Node) -> Iterator[str]:
+    """What is sliced row by row, from end to end, has as many rows as all else that is."""
+    sizes = set()
+    for port in node.body.inputs:
+        if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:
+            continue
+        shape = _shape(node.inputs[port.input])
+        whole = (port.stride, port.start, port.end) in ((1, 0, -1), (-1, -1, 0))
+        if whole and shape and -len(shape) <= port.axis < len(shape):
+            sizes.add(shape[port.axis])
+    known = sorted(size for size in sizes if isinstance(size, int))
+    if len(known) > 1:
+        yield f"its slices are {' and '.join(map(str, known))}"
+
+
 def _endless(node: Node) -> Iterator[str]:
     """A Loop without a trip count whose condition stays true never ends."""
     first = values_of(node.input(1))
@@ -512,7 +527,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
     ),
     "If": (_one_condition,),
-    "Loop": (_one_condition, _parts, _endless),
+    "Loop": (_one_condition, _parts, _slices, _endless),
     "NonMaxSuppression": (_rank(3, 3), _rank(3, 3, 1), _single(2, 3, 4), _boxes),
     "Broadcast": (_not_negative(1),),
     "CenterCropPad": (_axis_attribute("axes"),),

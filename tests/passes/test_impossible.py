@@ -347,3 +347,15 @@ def test_parts_of_another_size(tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text('part_size="3"'.join(text.rsplit('part_size="2"', 1)))
     with pytest.raises(bridge.InvalidModelError, match="no part of 3 along axis 0"):
         bridge.load(tmp_path / "m.xml")
+
+
+def test_slices_of_other_numbers(tmp_path: Path) -> None:
+    """OpenVINO opens such a model and does not compile it."""
+    source = Path(__file__).parents[2] / "roundtrip_models" / "scan_axis_1.onnxtxt"
+    bridge.convert(source, tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text()
+    state = '<input external_port_id="0" internal_layer_id="0"'
+    assert state in text
+    (tmp_path / "m.xml").write_text(text.replace(state, f'{state} axis="1"'))
+    with pytest.raises(bridge.InvalidModelError, match="its slices are 2 and 5"):
+        bridge.load(tmp_path / "m.xml")
