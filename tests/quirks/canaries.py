@@ -249,6 +249,10 @@ CANARIES: dict[str, Canary] = {
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
     ),
+    "openvino_cpu.infinity_behind_arithmetic": Canary(
+        "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+        {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
+    ),
     "openvino_cpu.scaled_in_place": Canary(
         """(float[2,2] x, float scale) => (float[2,2] y) {
         weights = Constant <value = int8[2,2] {25, -76, 117, -67}> ()
