@@ -190,9 +190,9 @@ case(
 )  # fmt: skip
 
 
-def convolution(x: Any, filters: np.ndarray) -> Any:
+def convolution(x: Any, filters: Any) -> Any:
     zeros, ones = [0, 0], [1, 1]
-    build = ops.group_convolution if filters.ndim == 5 else ops.convolution
+    build = ops.group_convolution if len(filters.shape) == 5 else ops.convolution
     return build(x, filters, ones, zeros, zeros, ones)
 
 
@@ -633,6 +633,7 @@ def product_of_bytes(x: Any, w: Any, **numbers: float) -> Any:
     return ops.convert(found, "f32") * scale
 
 
+BYTE_FILTERS = RNG.integers(-128, 128, (3, 4, 2, 2)).astype(np.int8)
 WEIGHTS, COLUMNS = RNG.integers(-128, 128, (4, 3)).astype(np.int8), [1, -2, 3, 4]
 case(
     "matmul_integer", "MatMulInteger",
@@ -646,6 +647,13 @@ case(
 case(
     "matmul_integer_zero_point_of_no_byte", "Cast Sub Cast Sub MatMul",
     lambda x: ops.matmul(less(x, 256), less(WEIGHTS.T.copy(), 0), False, False), BYTES,
+)  # fmt: skip
+case(
+    "conv_integer", "ConvInteger",
+    lambda x: ops.convert(convolution(
+        ops.convert(x, "f32") - ops.constant(np.float32(9)),
+        ops.convert(ops.constant(BYTE_FILTERS), "f32")), "i32"),
+    RNG.integers(0, 256, (2, 4, 6, 7)).astype(np.uint8),
 )  # fmt: skip
 case("matmul_of_wider_integers", "MatMul", lambda x: ops.matmul(x, x, False, False),
      np.arange(9, dtype=np.int32).reshape(3, 3))  # fmt: skip

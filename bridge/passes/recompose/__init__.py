@@ -22,7 +22,7 @@ from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
-from bridge.passes.recompose.integers import dynamic_quantize_linear, matmul_integer
+from bridge.passes.recompose.integers import conv_integer, dynamic_quantize_linear, matmul_integer
 from bridge.passes.recompose.inverses import (
     copied,
     element_by_element,
@@ -56,7 +56,7 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
-    "Cast": (quantize_linear, dynamic_quantize_linear),
+    "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
     "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights, matmul_integer),

@@ -1,65 +1,85 @@
-"""MatMulInteger and DynamicQuantizeLinear, for which onnxruntime has kernels of 8 bits: what
-quantisers of weights write, in parts."""
+"""MatMulInteger, ConvInteger, DynamicQuantizeLinear, for which onnxruntime has kernels of 8 bits:
+what quantisers of weights write, in parts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I8, I32, U8
+from bridge.neutral.types import F32, I8, I32, U8, Element
 from bridge.operators.quantization.quantize import bounds
-from bridge.passes.recompose.uses import Uses, either_way, is_number
+from bridge.passes.recompose.uses import Uses, either_way, is_number, numbers
 
 
 def matmul_integer(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The product of integers of 8 bits in 32, each less a zero point."""
     if node.attributes.get("transpose_a") or node.attributes.get("transpose_b"):
         return None
-    left, right = (_operand(b, value, uses) for value in node.inputs)
-    if left is None or right is None:
+    left, right = (_operand(b, value, I32, uses) for value in node.inputs)
+    if left is None or right is None or _vectors(left):
+        return None  # a vector has one zero point for each row, and stands upright
+    return b.op("MatMulInteger", left[0], right[0], *_zeros(left, right))
+
+
+def conv_integer(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The convolution of integers of 8 bits in f32, each less a zero point, as i32."""
+    conv = uses.sole(node.inputs[0], "Conv")
+    if node.attributes["to"] is not I32 or conv is None or len(conv.inputs) != 2:
         return None
-    (a, a_zero), (c, c_zero) = left, right
-    if a_zero is not None and a_zero.rank != 0:
-        return None  # a vector has one for each row, and stands upright
-    zeros = [a_zero, c_zero] if c_zero is not None else [a_zero] if a_zero is not None else []
-    return b.op("MatMulInteger", a, c, *zeros)
+    data, filters = (_operand(b, value, F32, uses) for value in conv.inputs)
+    if data is None or filters is None or _vectors(data, filters):
+        return None
+    return b.op("ConvInteger", data[0], filters[0], *_zeros(data, filters), **conv.attributes)
 
 
-def _operand(b: Builder, value: Value | None, uses: Uses) -> tuple[Value, Value | None] | None:
-    """What is converted to 32 bits, and what is taken from it there; None for anything else."""
+Operand = tuple[Value, Value | None]
+"""Integers of 8 bits and their zero point."""
+
+
+def _zeros(left: Operand, right: Operand) -> list[Value | None]:
+    zeros = [left[1], right[1]]
+    while zeros and zeros[-1] is None:
+        zeros.pop()
+    return zeros
+
+
+def _vectors(*operands: Operand) -> list[Value]:
+    """Zero points that are not one number."""
+    return [zero for _, zero in operands if zero is not None and zero.rank != 0]
+
+
+def _operand(b: Builder, value: Value | None, wide: Element, uses: Uses) -> Operand | None:
+    """What is converted to a wider type, and what is taken from it there; None for anything
+    else."""
     less = uses.sole(value, "Sub")
-    q = _widened(less.inputs[0] if less is not None else value)
+    q = _widened(less.inputs[0] if less is not None else value, wide)
     if q is None or q.element is None:
         return None
     if less is None:
         return q, None
     zero = less.inputs[1]
-    known = integers(zero)
+    assert zero is not None
+    known = numbers(zero)
     if known is None:
-        same = _widened(zero)
-        return (q, same) if same is not None and _fits(same, q) else None
+        same = _widened(zero, wide)
+        return (q, same) if same is not None and same.rank == 0 else None
     low, high = bounds(q.element)
-    assert zero is not None and zero.shape is not None
-    if not known or min(known) < low or max(known) > high or not _fits(zero, q):
+    if (known != np.round(known)).any() or (known < low).any() or (known > high).any():
         return None
-    return q, b.constant(np.array(known).reshape(zero.shape), q.element)
+    if known.size == 1 and known.ndim <= (q.rank or 0):
+        return q, b.constant(known.reshape(()), q.element)
+    columns = known.ndim == 1 and q.rank == 2 and q.shape is not None and q.shape[1] == known.size
+    return (q, b.constant(known, q.element)) if columns else None
 
 
-def _widened(value: Value | None) -> Value | None:
-    """The integers of 8 bits that a value has in 32."""
+def _widened(value: Value | None, wide: Element) -> Value | None:
+    """The integers of 8 bits that a value has in a wider type."""
     cast = value.producer if value is not None else None
-    if cast is None or cast.op != "Cast" or cast.attributes["to"] is not I32:
+    if cast is None or cast.op != "Cast" or cast.attributes["to"] is not wide:
         return None
     q = cast.inputs[0]
     return q if q is not None and q.element in (I8, U8) else None
-
-
-def _fits(zero: Value, q: Value) -> bool:
-    """Whether a zero point is a number, or one for each column of a matrix."""
-    if zero.rank == 0:
-        return True
-    return zero.rank == 1 and q.rank == 2 and zero.shape[0] == q.shape[1]  # type: ignore[index]
 
 
 def dynamic_quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
