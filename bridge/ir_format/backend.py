@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
-from bridge.ir_format.names import join_names
+from bridge.ir_format.names import clean, join_names
 from bridge.ir_format.origin import dump as dump_origin
 from bridge.ir_format.rt_info import write_rt_info
 from bridge.ir_format.symbols import dump as dump_symbols
@@ -22,7 +22,8 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
     """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
     node has no spelling in IR or a value no type that OpenVINO knows."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
-        file = File(WeightsWriter(target, copier), dynamic_types=model.format == "ir")
+        given = frozenset(clean(node.name) for node in model.graph.walk())
+        file = File(WeightsWriter(target, copier), model.format == "ir", given)
         text = _net(model, file)
     if file.findings:
         raise UnsupportedError("OpenVINO IR", file.findings)

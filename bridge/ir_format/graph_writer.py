@@ -25,10 +25,11 @@ class File(Struct, frozen=False):
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
     written, in order; `numbered` says how far layers of one name are numbered, and `named` are
-    those that were given a name as if it had been made."""
+    those that were given a name as if it had been made; `given` are the names of all nodes."""
 
     weights: WeightsWriter
     dynamic_types: bool
+    given: frozenset[str]
     bodies: list[Graph] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     numbered: dict[str, int] = field(default_factory=dict)
@@ -64,7 +65,7 @@ class GraphWriter:
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
         self._next_id = 0
-        self._names = UniqueNames((node.name for node in graph.nodes), file.numbered)
+        self._names = UniqueNames(file.given, file.numbered)
         self._names_of: dict[Node, str] = {}
 
     def claim_names(self, asked: Sequence[str] = ()) -> list[str]:

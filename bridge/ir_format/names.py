@@ -47,12 +47,12 @@ def unnumbered(name: str) -> tuple[str, int]:
 
 
 class UniqueNames:
-    """Gives every layer of a graph a name of its own. Names that are `given` are not handed out
-    to layers that have none. `numbered` learns how far the layers are numbered that were given the
-    same name."""
+    """Gives every layer of a graph a name of its own. Names that are `given` to layers of the file
+    are not handed out to layers that have none. `numbered` learns how far the layers are numbered
+    that were given the same name."""
 
-    def __init__(self, given: Iterable[str], numbered: dict[str, int] | None = None) -> None:
-        self._reserved = {clean(name) for name in given}
+    def __init__(self, given: frozenset[str], numbered: dict[str, int] | None = None) -> None:
+        self._reserved = given
         self._used: set[str] = set()
         self._numbered = numbered if numbered is not None else {}
         self._last: dict[str, int] = {}

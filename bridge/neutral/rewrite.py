@@ -29,6 +29,21 @@ class Substitution:
         if self._map:
             node.inputs = [None if v is None else self.of(v) for v in node.inputs]
 
+    def applied(self, node: Node) -> Node:
+        """The node, or one in its place that takes other inputs."""
+        inputs = [None if v is None else self.of(v) for v in node.inputs]
+        if inputs == node.inputs:
+            return node
+        return Node(
+            node.op,
+            inputs,
+            list(node.outputs),
+            dict(node.attributes),
+            node.bodies,
+            node.name,
+            node.extras,
+        )
+
     def replace(self, old: Value, new: Value) -> None:
         """`new` takes the place, the names and what is known of the type of `old`."""
         new = self.of(new)

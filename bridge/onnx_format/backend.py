@@ -109,11 +109,13 @@ class Writer:
                 setattr(proto, key, info[key])
         graph = self.source.graph
         proto.graph.name = graph.name or "graph"
-        self._name_boundary(graph)
-        shared = self._share_constants()
+        shared = self._shared_constants()
+        self._name_boundary(graph, shared)
+        for tensor, node in shared.items():
+            self.shared[tensor] = self.names.take(node.outputs[0].name or node.name or "constant")
         self._graph(graph, proto.graph, None)
-        for name, tensor in shared:
-            self._initializer(proto.graph, name, tensor)
+        for tensor, node in shared.items():
+            self._initializer(proto.graph, self.shared[tensor], node.attributes["value"])
         proto.opset_import.add(domain="", version=self.target.opset)
         domains = {**self.source.opsets, **self.domains}
         for domain in sorted(domains):
@@ -125,19 +127,20 @@ class Writer:
             proto.metadata_props.add(key=key, value=value)
         return proto
 
-    def _name_boundary(self, graph: Graph) -> None:
-        """Names inputs and outputs first: theirs are the names that the outside relies on."""
+    def _name_boundary(self, graph: Graph, shared: Mapping[int, Node]) -> None:
+        """Names inputs and outputs first: theirs are the names that the outside relies on. An
+        output that is one of the `shared` constants will be a copy of it."""
         for index, value in enumerate(graph.inputs):
             self.names.give(value, value.name or f"input_{index}")
         inputs = set(graph.inputs)
         for index, value in enumerate(graph.outputs):
             wish = graph.output_names[index] if index < len(graph.output_names) else ""
-            if value not in inputs and value not in self.names.of and value.constant is None:
+            if value not in inputs and id(value.constant) not in shared:
                 self.names.give(value, wish or value.name or f"output_{index}")
 
-    def _share_constants(self) -> list[tuple[str, Tensor]]:
-        """Names the tensors that are initializers of the top graph though a body uses them: those
-        that more than one graph uses, and large ones, which are streamed from there."""
+    def _shared_constants(self) -> dict[int, Node]:
+        """The Constants, by tensor, that are initializers of the top graph though a body uses them:
+        those that more than one graph uses, and large ones, which are streamed from there."""
         top = self.source.graph
         homes: dict[int, Graph] = {}
         first: dict[int, Node] = {}
@@ -155,13 +158,7 @@ class Writer:
                         many.add(key)
                 for body in node.bodies:
                     stack.append(body.graph)
-        result = []
-        for key, node in first.items():
-            if key in many:
-                wish = node.outputs[0].name or node.name or "constant"
-                name = self.shared[key] = self.names.take(wish)
-                result.append((name, node.attributes["value"]))
-        return result
+        return {key: node for key, node in first.items() if key in many}
 
     def name_of(self, value: Value) -> str:
         """The value's name in the written model."""

@@ -33,7 +33,7 @@ def write_loop(writer: Writer, node: Node, proto: onnx.NodeProto) -> None:
         exit = body.outputs[port.output]
         assert isinstance(exit, Yield)
         if exit.output is None or exit.output in claimed:
-            names.append(writer.names.take(f"{node.name or 'loop'}.unused"))
+            names.append(writer.names.take(f"{proto.name or 'loop'}.unused"))
         else:
             claimed.add(exit.output)
             names.append(writer.names.of[node.outputs[exit.output]])

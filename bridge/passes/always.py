@@ -5,10 +5,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Model
 from bridge.neutral.ports import Condition, Iteration
+from bridge.operators.control.draft import true_always
 from bridge.passes.context import Context
-
-NAME = "always"
-"""What the constant is called: numbers of the nameless are other ones the next time."""
 
 
 def know_conditions(model: Model, context: Context) -> None:
@@ -26,6 +24,4 @@ def _know(body: Body) -> None:
         if not isinstance(exit, Condition) or made is None or made.op != "GreaterOrEqual":
             continue
         if made.inputs[0] in numbers and integers(made.inputs[1]) == (0,):
-            always = Builder(body.graph.nodes).constant(True)
-            always.names = [NAME]
-            body.graph.outputs[index] = always
+            body.graph.outputs[index] = true_always(Builder(body.graph.nodes))

@@ -127,6 +127,16 @@ def test_sizes_of_other_shapes_are_not_kept(tmp_path: Path) -> None:
     assert [(dim.dim_param, dim.dim_value) for dim in dims] == [("m", 0), ("", 0), ("", 0)]
 
 
+@pytest.mark.parametrize("op", ["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+def test_comparisons_come_back_with_their_operands(op: str, tmp_path: Path) -> None:
+    source = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2] x, float[2] k) => (bool[2] y)
+        {{ y = {op} (x, k) }}"""
+    )
+    (node,) = through_ir(source, tmp_path).graph.node
+    assert (node.op_type, *node.input) == (op, "x", "k")
+
+
 def test_names_of_nodes_and_bodies(tmp_path: Path) -> None:
     back = through_ir(model(), tmp_path)
     kept = [(op, name) for op, name in names(back.graph)]

@@ -85,6 +85,28 @@ TO_ONNX = {
               %t -> Yield(output=0)
         """,
     ),
+    "to ONNX, a count of nothing where a condition is false": (
+        """g (float[2] x, bool go) => (float[2] y) {
+           m = Constant <value = int64 {3}> () z = Constant <value = int64 {0}> ()
+           n = Where (go, m, z)
+           y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
+             d = Constant <value = bool {1}> () t = Neg (s) }> }""",
+        """
+        graph (%x: f32[2], %go: bool[]) -> %y
+          %m: i64[] = Constant() {value=i64[] 3}
+          %z: i64[] = Constant() {value=i64[] 0}
+          %n: i64[] = Where(%go, %m, %z)
+          %y: f32[2] = Loop(%m, %go, %x)
+            body (%i: i64[], %c: bool[], %s: f32[2]) -> %d, %t
+              %d: bool[] = Constant() {value=bool[] True}
+              %t: f32[2] = Neg(%s)
+              %i <- Iteration()
+              %c <- Carried(input=None, output=0)
+              %s <- Carried(input=2, output=1)
+              %d -> Condition()
+              %t -> Yield(output=0)
+        """,
+    ),
 }
 
 LOOP = """

@@ -8,19 +8,27 @@ import onnx
 import pytest
 
 import bridge
-from tests.support.model_files import ONNX_FILES, load_onnx
+from tests.support.model_files import IR_FILES, ONNX_FILES, load_onnx
 
 
-def rounds(model: onnx.ModelProto, folder: Path) -> tuple[Path, Path]:
-    """The model after one round through IR, and after another."""
-    bridge.convert(model, folder / "1.xml")
-    bridge.convert(folder / "1.xml", folder / "1.onnx")
-    bridge.convert(folder / "1.onnx", folder / "2.xml")
-    bridge.convert(folder / "2.xml", folder / "2.onnx")
-    return folder / "1.onnx", folder / "2.onnx"
+def rounds(model: onnx.ModelProto | Path, folder: Path, first: str, second: str) -> None:
+    """Writes the model as 1 in the first format, that as 1 in the second, and both once more."""
+    for number in ("1", "2"):
+        for suffix in (first, second):
+            path = folder / f"{number}.{suffix}"
+            bridge.convert(model, path)
+            model = path
 
 
 @pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
 def test_a_second_round_trip_changes_nothing(path: Path, tmp_path: Path) -> None:
-    first, second = rounds(load_onnx(path), tmp_path)
-    assert first.read_bytes() == second.read_bytes()
+    rounds(load_onnx(path), tmp_path, "xml", "onnx")
+    assert (tmp_path / "1.onnx").read_bytes() == (tmp_path / "2.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("path", IR_FILES, ids=lambda path: path.stem)
+def test_a_second_round_trip_of_ir_changes_nothing(path: Path, tmp_path: Path) -> None:
+    rounds(path, tmp_path, "onnx", "xml")
+    for suffix in ("onnx", "xml", "bin"):
+        first, second = (tmp_path / f"{number}.{suffix}" for number in ("1", "2"))
+        assert first.read_bytes() == second.read_bytes()

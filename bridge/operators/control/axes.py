@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.control import enter
+from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.ports import Sliced, Stacked
+from bridge.neutral.rewrite import Substitution
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import squeeze, unsqueeze
 from bridge.struct import replace
@@ -28,6 +30,8 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
             part.declared = part.type
             inner.node(entering, [part, inner.constant([port.axis])], [old])
             old.declared = old.type
+            if keepdims:
+                _keep(part, old, port.axis, graph)
             draft.changed = True
     graph.nodes[:0] = front
     inner = draft.inside(b)
@@ -36,6 +40,19 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
             body.outputs[index] = replace(exit, keepdims=keepdims)
             graph.outputs[index] = leave(inner, value, exit.axis)
             draft.changed = True
+
+
+def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:
+    """Nodes that give `bare`, the part without its axis, that axis again are the part itself."""
+    again = Substitution()
+    for node in graph.nodes:
+        if node.op == "Unsqueeze" and node.inputs[0] is bare and bare.rank is not None:
+            axes = known_axes(node.inputs[1], bare.rank + 1)
+            if axes is not None and list(axes) == [axis % (bare.rank + 1)]:
+                again.replace(node.outputs[0], part)
+    if again:
+        graph.nodes = [again.applied(node) for node in graph.nodes]
+        again.finish(graph)
 
 
 def _other_name(name: str) -> str:

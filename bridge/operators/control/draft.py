@@ -11,6 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, outer_input
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, TensorType
 from bridge.operators import Refused
 from bridge.struct import Struct, field, replace
@@ -102,12 +103,28 @@ class Draft(Struct, frozen=False):
 
 
 def scalar(b: Builder, value: Value) -> Value:
-    """A value of one element as a scalar."""
+    """A value of one element as a scalar; a constant stays one, of the same name."""
     if value.rank == 0:
         return value
+    known = value.constant
+    if known is not None and known.size == 1:
+        return b.tensor(Tensor.of(known.array().reshape(())), list(value.names))
     result = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
     result.type = TensorType(value.element, ())
     return result
+
+
+def scalar_heads(b: Builder, draft: Draft) -> None:
+    """The trip count and the first condition are scalars."""
+    for index, value in enumerate(draft.inputs[:2]):
+        if value is not None and value.rank != 0:
+            draft.inputs[index] = scalar(b, value)
+            draft.changed = True
+
+
+def true_always(b: Builder) -> Value:
+    """The condition true, of a name: numbers of the nameless are other ones the next time."""
+    return b.tensor(Tensor.of(np.array(True)), ["always"])
 
 
 def iteration_number(body: Body) -> Value:
@@ -123,20 +140,24 @@ def iteration_number(body: Body) -> Value:
 
 
 def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value:
-    """The number of parts of the first sliced input; i64, a scalar."""
+    """The number of parts of the first sliced input; i64, a scalar, a constant where it is
+    known."""
     for port in body.inputs:
         if isinstance(port, Sliced):
-            outer = inputs[port.input]
-            size = b.op("Gather", b.op("Shape", outer), b.constant(port.axis), b.constant(0))
-            first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-            span = _position(b, last, size), _position(b, first, size)
-            length = b.op("Add", b.op("Sub", *span), b.constant(1))
-            step = abs(port.stride)
-            if step == 1:
-                return length
-            # Parts that fit whole: IR runs length / |stride| iterations.
-            return b.op("Div", length, b.constant(step))
+            trips = _parts(b, inputs[port.input], port)
+            known = integers(trips)
+            return trips if known is None else b.constant(known[0])
     raise Refused("it has neither a trip count, nor a condition, nor a sliced input to count")
+
+
+def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
+    size = b.op("Gather", b.op("Shape", outer), b.constant(port.axis), b.constant(0))
+    first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
+    span = _position(b, last, size), _position(b, first, size)
+    length = b.op("Add", b.op("Sub", *span), b.constant(1))
+    step = abs(port.stride)
+    # Parts that fit whole: IR runs length / |stride| iterations.
+    return length if step == 1 else b.op("Div", length, b.constant(step))
 
 
 def _position(b: Builder, at: int, size: Value) -> Value:

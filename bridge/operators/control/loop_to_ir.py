@@ -15,7 +15,13 @@ from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.tensor import Tensor
 from bridge.operators import Result, expands
 from bridge.operators.control.axes import set_axes
-from bridge.operators.control.draft import Draft, scalar, trips_of_slices, turn_forwards
+from bridge.operators.control.draft import (
+    Draft,
+    scalar,
+    scalar_heads,
+    trips_of_slices,
+    turn_forwards,
+)
 
 
 def scalar_conditions(b: Builder, draft: Draft) -> None:
@@ -30,14 +36,6 @@ def scalar_conditions(b: Builder, draft: Draft) -> None:
 def kept_axes(b: Builder, draft: Draft) -> None:
     """Slices and stacks keep their axis."""
     set_axes(b, draft, keepdims=True)
-
-
-def scalar_heads(b: Builder, draft: Draft) -> None:
-    """The trip count and the first condition are scalars."""
-    for index, value in enumerate(draft.inputs[:2]):
-        if value is not None and value.rank != 0:
-            draft.inputs[index] = scalar(b, value)
-            draft.changed = True
 
 
 def condition_is_true(b: Builder, draft: Draft) -> None:

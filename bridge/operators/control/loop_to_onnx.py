@@ -13,13 +13,20 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, loop_kind
-from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
+from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Stacked, Yield, outer_input
 from bridge.neutral.types import I64, TensorType, is_static
 from bridge.operators import Refused, Result, expands
 from bridge.operators.control.axes import set_axes
-from bridge.operators.control.draft import Draft, iteration_number, trips_of_slices
+from bridge.operators.control.draft import (
+    Draft,
+    is_positive,
+    iteration_number,
+    scalar_heads,
+    trips_of_slices,
+    true_always,
+)
 from bridge.operators.control.if_ import refuse_newer_types
-from bridge.operators.idioms import squeeze
+from bridge.operators.idioms import shape, squeeze
 from bridge.struct import replace
 
 
@@ -60,10 +67,23 @@ def counted_slices(b: Builder, draft: Draft) -> None:
     trips = draft.trip_count
     if trips is None and any(isinstance(p, Sliced) for p in draft.body.inputs):
         trips = trips_of_slices(b, draft.inputs, draft.body)
+        draft.body.add_exit(true_always(draft.inside(b)), Condition())
     if trips is not None and trips.element is not I64:
         trips = b.op("Cast", trips, to=I64)
     if trips is not draft.trip_count:
         draft.inputs[0] = trips
+        draft.changed = True
+
+
+def unsaid_condition(b: Builder, draft: Draft) -> None:
+    """A first condition that is nothing but true, where a trip count ends the Loop, need not be
+    said."""
+    condition = draft.condition
+    if condition is None or draft.trip_count is None or condition.names:
+        return
+    read = any(outer_input(port) == 1 for port in draft.body.inputs)
+    if condition.constant is not None and is_positive(condition) and not read:
+        draft.inputs[1] = None
         draft.changed = True
 
 
@@ -155,17 +175,19 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
     # [n, ..., part, ...] -> [..., n, part, ...] -> [..., n * part, ...]
     order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
     moved = b.op("Transpose", stacked, b.constant(order)) if axis else stacked
-    shape = b.op("Shape", moved)
-    sizes = [
-        b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0])),
-        b.op(
-            "Mul",
-            b.op("Slice", shape, b.constant([axis]), b.constant([axis + 1]), b.constant([0])),
-            b.op("Slice", shape, b.constant([axis + 1]), b.constant([axis + 2]), b.constant([0])),
-        ),
-        b.op("Slice", shape, b.constant([axis + 2]), b.constant([rank + 1]), b.constant([0])),
+    dims: list[int | Value] = [
+        size if isinstance(size, int) else b.op("Shape", moved, start=place, end=place + 1)
+        for place, size in enumerate(moved.dims)
     ]
-    return b.op("Reshape", moved, b.op("Concat", *sizes, axis=0), allowzero=True)
+    dims[axis : axis + 2] = [_product(b, *dims[axis : axis + 2])]
+    return b.op("Reshape", moved, shape(b, *dims), allowzero=True)
+
+
+def _product(b: Builder, x: int | Value, y: int | Value) -> int | Value:
+    """The product of two sizes."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    return b.op("Mul", *(b.constant([n]) if isinstance(n, int) else n for n in (x, y)))
 
 
 Step = Callable[[Builder, Draft], None]
@@ -174,7 +196,8 @@ SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
 """What is done, in this order, to a Loop that Scan can say."""
 
 LOOP: tuple[Step, ...] = (
-    counted_slices, slices_in_body, carried_exits, single_parts, joined_stacks,
+    counted_slices, scalar_heads, unsaid_condition, slices_in_body, carried_exits, single_parts,
+    joined_stacks,
 )  # fmt: skip
 """What is done, in this order, to any other."""
 

@@ -20,6 +20,7 @@ from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.activations import clip, leaky_relu
 from bridge.passes.recompose.attention import masked_attention
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
+from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.integers import conv_integer, dynamic_quantize_linear, matmul_integer
@@ -48,6 +49,8 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
     "Expand": (nothing_expanded,),
+    "Less": (exchanged_again,),
+    "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),
     "Reshape": (compressed_constant,),
     "Sub": (nothing_added,),
