@@ -155,7 +155,7 @@ CANARIES: dict[str, Canary] = {
         """(float[2] x, bool[2] b) => (float[m, n] y, float[2] z)
         <float one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
         int64[1] axis = {0}> {
-        z = Neg (x) known = Less (zero, one)
+        z = Neg (x) two = Add (one, one) known = Less (zero, two)
         taken = If (known) <then_branch = t () => (float[1, k] p) { p = Identity (nothing) },
         else_branch = e () => (float[1, l] q) { c = Compress (x, b) q = Unsqueeze (c, axis) }>
         y = Expand (taken, shape) }""",
