@@ -262,6 +262,18 @@ def _indexed_elements(node: Node) -> Iterator[str]:
         yield f"{_shapes(node)} differ in rank"
 
 
+def _fewer(node: Node) -> Iterator[str]:
+    """No more indices along another axis than there are elements (ONNX, GatherElements)."""
+    data, indices = (_shape(value) for value in node.inputs[:2])
+    if data is None or indices is None or len(data) != len(indices):
+        return
+    others = set(range(len(data))) - {node.attributes["axis"] % max(len(data), 1)}
+    for axis in sorted(others):
+        there, asked = data[axis], indices[axis]
+        if isinstance(there, int) and isinstance(asked, int) and asked > there:
+            yield f"{format_shape(indices)} are more indices than {format_shape(data)} has elements"
+
+
 def _updates(node: Node) -> Iterator[str]:
     """An update for each index (ONNX, ScatterElements)."""
     indices, updates = (_shape(node.input(index)) for index in (1, 2))
@@ -536,7 +548,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "EyeLike": (_rank(2, 2),),
     "Flatten": (_axis_attribute("axis", 1),),
     "Gather": (_rank(1), _axis_input(2), _single(2)),
-    "GatherElements": (_axis_attribute("axis"), _indexed_elements),
+    "GatherElements": (_axis_attribute("axis"), _indexed_elements, _fewer),
     "Gemm": (_gemm,),
     "Interpolate": (_axis_input(2), _rank(1, 1, 1), _interpolation),
     "MatMul": (_matmul,),

@@ -152,6 +152,11 @@ FAILING = [
     ),
     ("Pad", "p = Constant<value_ints = [1,1]>() y = Pad(x, p)", "2 pads for 2 axes"),
     (
+        "GatherElements",
+        "i = Constant<value = int64[1,7] {0,0,0,0,0,0,0}>() y = GatherElements(x, i)",
+        "[1,7] are more indices than",
+    ),
+    (
         "STFT",
         "s = Constant<value_int = 2>() f = Constant<value_int = -4>() y = STFT(x, s, , f)",
         "its frame length is -4",

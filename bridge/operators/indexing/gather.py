@@ -93,7 +93,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     larger = {
         i: n
         for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
-        if i != axis and isinstance(d, int) and isinstance(n, int) and d != n
+        if i != axis and isinstance(d, int) and isinstance(n, int) and d > n
     }
     if not larger:
         return None
