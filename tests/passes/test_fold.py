@@ -42,6 +42,20 @@ CASES = {
           %a: f32[2] = Neg(%x)
         """,
     ),
+    "an If whose condition compares constants": (
+        """g (float[2] x) => (float[2] y) {
+           scale = Constant <value = float {0.5}> () one = Constant <value = float {1}> ()
+           c = Greater (scale, one)
+           y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) },
+                       else_branch = e () => (float[2] b) { b = Abs (x) }> }""",
+        """
+        graph (%x: f32[2]) -> %b
+          %scale: f32[] = Constant() {value=f32[] 0.5}
+          %one: f32[] = Constant() {value=f32[] 1.0}
+          %c: bool[] = Constant() {value=bool[] False}
+          %b: f32[2] = Abs(%x)
+        """,
+    ),
     "an If that asks for the rank of its input": (
         """g (float[2,M] x) => (float[2,M] y) {
            s = Shape (x) r = Size (s) two = Constant <value = int64 {2}> () c = Equal (r, two)

@@ -190,9 +190,9 @@ case(
 )  # fmt: skip
 
 
-def convolution(x: Any, filters: np.ndarray) -> Any:
+def convolution(x: Any, filters: Any) -> Any:
     zeros, ones = [0, 0], [1, 1]
-    build = ops.group_convolution if filters.ndim == 5 else ops.convolution
+    build = ops.group_convolution if len(filters.shape) == 5 else ops.convolution
     return build(x, filters, ones, zeros, zeros, ones)
 
 
@@ -602,6 +602,70 @@ case(
 case(
     "rotary_sine_and_cosine", TURNED,
     lambda x, c, s: turned_by(x, c, s, other=np.float32(3)), HEADS, COS, SIN, opset=23,
+)  # fmt: skip
+
+
+# Products of integers
+
+
+def less(x: Any, zero: Any) -> Any:
+    known = isinstance(zero, int | list)
+    return ops.convert(x, "i32") - (
+        ops.constant(np.array(zero, np.int32)) if known else ops.convert(zero, "i32")
+    )
+
+
+def scaled_to_bytes(x: Any, top: float = 255.0) -> Any:
+    """What DynamicQuantizeLinear gives: the bytes, and the scale and the zero point as f32."""
+    axes, zero, limit = np.arange(2), ops.constant(np.float32(0)), ops.constant(np.float32(top))
+    low = ops.minimum(ops.reduce_min(x, axes), zero)
+    high = ops.maximum(ops.reduce_max(x, axes), zero)
+    scale = (high - low) / limit
+    point = ops.round(ops.clamp(zero - low / scale, 0.0, 255.0), "half_to_even")
+    point = ops.convert(point, "u8")
+    rounded = ops.round(x / scale, "half_to_even") + ops.convert(point, "f32")
+    return ops.convert(ops.clamp(rounded, 0.0, 255.0), "u8"), scale, point
+
+
+def product_of_bytes(x: Any, w: Any, **numbers: float) -> Any:
+    q, scale, point = scaled_to_bytes(x, **numbers)
+    found = ops.matmul(less(q, point), less(w, 3), False, False)
+    return ops.convert(found, "f32") * scale
+
+
+BYTE_FILTERS = RNG.integers(-128, 128, (3, 4, 2, 2)).astype(np.int8)
+WEIGHTS, COLUMNS = RNG.integers(-128, 128, (4, 3)).astype(np.int8), [1, -2, 3, 4]
+case(
+    "matmul_integer", "MatMulInteger",
+    lambda x: ops.matmul(less(x, 7), less(WEIGHTS.T.copy(), COLUMNS), False, False), BYTES,
+)  # fmt: skip
+case(
+    "matmul_integer_without_zero_points", "MatMulInteger",
+    lambda x: ops.matmul(ops.convert(x, "i32"), ops.convert(x, "i32"), False, False),
+    BYTES[0, :3, :3],
+)  # fmt: skip
+case(
+    "matmul_integer_zero_point_of_no_byte", "Cast Sub Cast Sub MatMul",
+    lambda x: ops.matmul(less(x, 256), less(WEIGHTS.T.copy(), 0), False, False), BYTES,
+)  # fmt: skip
+case(
+    "conv_integer", "ConvInteger",
+    lambda x: ops.convert(convolution(
+        ops.convert(x, "f32") - ops.constant(np.float32(9)),
+        ops.convert(ops.constant(BYTE_FILTERS), "f32")), "i32"),
+    RNG.integers(0, 256, (2, 4, 6, 7)).astype(np.uint8),
+)  # fmt: skip
+case("matmul_of_wider_integers", "MatMul", lambda x: ops.matmul(x, x, False, False),
+     np.arange(9, dtype=np.int32).reshape(3, 3))  # fmt: skip
+case(
+    "dynamic_quantize_linear", "DynamicQuantizeLinear MatMulInteger Cast Mul",
+    lambda x, w: product_of_bytes(x, w), random(5, 4), WEIGHTS,
+)  # fmt: skip
+case(
+    "dynamic_quantize_to_seven_bits",
+    "ReduceMax Max ReduceMin Min Sub Div Div Round Div Sub Clip Round Cast Cast Add Clip Cast "
+    "MatMulInteger Cast Mul",
+    lambda x, w: product_of_bytes(x, w, top=127.0), random(5, 4), WEIGHTS,
 )  # fmt: skip
 
 

@@ -246,7 +246,8 @@ class Block:
             program.inputs[name] = Value(name, _ranked(type, data), data)
             return name
         dims = [program.choose([size, size, f"n{size}", None]) for size in data.shape]
-        dims = dims if program.opens else data.shape
+        # The length of a list of integers may be a rank.
+        dims = dims if program.opens and (data.ndim > 1 or data.dtype.kind == "f") else data.shape
         carrier = CARRIERS.get(element, element)
         held = data.astype(helper.tensor_dtype_to_np_dtype(carrier))
         declared = helper.make_tensor_type_proto(carrier, dims)

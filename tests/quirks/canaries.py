@@ -151,6 +151,17 @@ CANARIES: dict[str, Canary] = {
         y = GatherElements (cut, last) }""",
         {"x": _f32(4)},
     ),
+    "openvino_cpu.broadcast_of_nothing": Canary(
+        """(float[2] x, bool[2] b) => (float[m, n] y, float[2] z)
+        <float one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
+        int64[1] axis = {0}> {
+        z = Neg (x) two = Add (one, one) known = Less (zero, two)
+        taken = If (known) <then_branch = t () => (float[1, k] p) { p = Identity (nothing) },
+        else_branch = e () => (float[1, l] q) { c = Compress (x, b) q = Unsqueeze (c, axis) }>
+        y = Expand (taken, shape) }""",
+        {"x": _f32(2), "b": np.array([True, False])},
+        ends=True,
+    ),
     "openvino_cpu.slice_of_computed_axes": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()
@@ -248,6 +259,10 @@ CANARIES: dict[str, Canary] = {
     "openvino_cpu.saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "openvino_cpu.infinity_behind_arithmetic": Canary(
+        "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+        {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
     ),
     "openvino_cpu.scaled_in_place": Canary(
         """(float[2,2] x, float scale) => (float[2,2] y) {

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BOOL,
     STRING,
@@ -72,7 +75,29 @@ _COMPARISONS = {
 @knows(*_COMPARISONS)
 def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
     """Equal, NotEqual, Greater(OrEqual), Less(OrEqual): 0 or 1; a symbol is equal to itself."""
-    return elementwise(node, _COMPARISONS[node.op], *node.inputs)
+    x, y = node.inputs
+    if x is None or y is None:
+        return None
+    if x.element is not None and x.element.is_float:
+        return _of_floats(node.op, x.constant, y.constant)
+    return elementwise(node, _COMPARISONS[node.op], x, y)
+
+
+_OF_ARRAYS = {
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+}
+
+
+def _of_floats(op: str, x: Tensor | None, y: Tensor | None) -> tuple[Number, ...] | None:
+    """What a comparison of constants gives, which an exported condition may be. Scalars alone."""
+    if x is None or y is None or x.shape or y.shape:
+        return None
+    return (int(_OF_ARRAYS[op](x.array(), y.array())),)
 
 
 @knows("Where")

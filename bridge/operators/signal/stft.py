@@ -165,6 +165,7 @@ def infer_onnx_stft(node: Node) -> list[TensorType]:
     size = one_of(node, 3)
     if size is None and node.input(2) is not None:
         shape = first(node, 2).shape
+        require(shape is None or len(shape) == 1)
         size = shape[0] if shape is not None and isinstance(shape[0], int) else None
     require(x.shape is None or len(x.shape) > 1)
     batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]

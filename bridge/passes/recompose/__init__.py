@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.order import topological
 from bridge.neutral.rewrite import Substitution
 from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
@@ -22,6 +23,7 @@ from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
+from bridge.passes.recompose.integers import conv_integer, dynamic_quantize_linear, matmul_integer
 from bridge.passes.recompose.inverses import (
     copied,
     element_by_element,
@@ -57,10 +59,10 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
-    "Cast": (quantize_linear,),
+    "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
     "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
-    "MatMul": (matmul_n_bits, upright_weights),
+    "MatMul": (matmul_n_bits, upright_weights, matmul_integer),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
     "RDFT": (short_time_transform,),
@@ -121,7 +123,19 @@ def _graph(
         else:
             kept.append(node)
     kept.reverse()
+    for old, new in uses.handed_over.items():
+        substitution.replace(old, new)
     for node in kept if substitution else ():
         substitution.apply(node)
-    graph.nodes = kept
+    graph.nodes = in_order(kept) if uses.handed_over else kept
     substitution.finish(graph)
+
+
+def in_order(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, each behind those whose values it takes."""
+    makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
+    needs = [
+        [makers[value] for value in node.inputs if value is not None and value in makers]
+        for node in nodes
+    ]
+    return [nodes[place] for place in topological(needs)]

@@ -20,6 +20,7 @@ class Uses:
 
     def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
         self.known = frozenset(known)
+        self.handed_over: dict[Value, Value] = {}
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
             self._counts.update(v for v in node.inputs if v is not None)
@@ -38,6 +39,13 @@ class Uses:
         for node in nodes:
             self._counts.update(v for v in node.inputs if v is not None)
         self.drop(place)
+
+    def hand_over(self, old: Value, new: Value, inside: int) -> None:
+        """Says that a value which a pattern makes beside its own stands for another, of whose uses
+        some are `inside` the pattern and vanish with it."""
+        self.handed_over[old] = new
+        self._counts[new] += self._counts[old] - inside
+        self._counts[old] = inside
 
     def sole(self, value: Value | None, *ops: str) -> Node | None:
         """The node that makes a value which is used once, if it is one of these operators."""

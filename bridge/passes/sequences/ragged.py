@@ -18,7 +18,7 @@ from bridge.passes.sequences.forms import (
     to_ragged,
     undetermined,
 )
-from bridge.passes.sequences.open_rank import as_long_as, shapes_as_long_as
+from bridge.passes.sequences.open_rank import as_long_as, shapes_as_long_as, unsettled, unview
 from bridge.struct import replace
 
 
@@ -176,10 +176,15 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
     return b.op("Add", b.op("Unsqueeze", rows, b.constant([2])), along(behind))
 
 
-def concat(b: Builder, form: Ragged, axis: int, name: str) -> Value:
+def concat(b: Builder, form: Ragged, axis: int, name: str) -> Value | Open:
     """All elements joined along an axis that they have."""
     rank = _known_rank(form, name)
-    axis %= rank
+    if form.mixed:
+        return _of_one_rank(b, form, axis, new=False)
+    return _concat(b, form, axis % rank, rank)
+
+
+def _concat(b: Builder, form: Ragged, axis: int, rank: int) -> Value:
     first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
     head, tail = _row_part(b, first, 0, axis), _row_part(b, first, axis + 1, rank)
     counts = b.op("Gather", form.shapes, b.constant(axis), b.constant(1))
@@ -193,10 +198,15 @@ def concat(b: Builder, form: Ragged, axis: int, name: str) -> Value:
     return b.op("Reshape", joined, b.op("Concat", head, total, tail, axis=0), allowzero=True)
 
 
-def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value:
+def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value | Open:
     """All elements, which have one shape, joined along a new axis."""
     rank = _known_rank(form, name)
-    axis %= rank + 1
+    if form.mixed:
+        return _of_one_rank(b, form, axis, new=True)
+    return _stack(b, form, axis % (rank + 1), rank)
+
+
+def _stack(b: Builder, form: Ragged, axis: int, rank: int) -> Value:
     count = _vector(b, length(b, form))
     shape = count
     if rank:
@@ -212,9 +222,39 @@ def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value:
 def _known_rank(form: Ragged, name: str) -> int:
     if form.rank is None:
         raise Refused(undetermined(name))
-    if form.mixed:
-        raise Refused(f'the elements of the sequence "{name}" differ in rank')
     return form.rank
+
+
+def _of_one_rank(b: Builder, form: Ragged, axis: int, new: bool) -> Value | Open:
+    """The elements joined where their ranks may differ: those that are there have one rank, for
+    otherwise nothing can join them. It is known at run time alone, so they are joined as views of
+    the largest rank, by whose end the axis counts from the same side."""
+    assert form.rank is not None
+    largest, front = form.rank, axis >= 0
+    first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
+    own = b.op("GreaterOrEqual", first, b.constant(0))
+    rank = b.op("ReduceSum", b.op("Cast", own, to=I64), b.constant([0]), keepdims=True)
+    shapes = form.shapes
+    if not front:
+        # A row [2, 3, -1] becomes [-1, 2, 3].
+        across = b.constant([1])
+        end = b.op("Slice", shapes, rank, b.constant([I64_MAX]), across)
+        start = b.op("Slice", shapes, b.constant([0]), rank, across)
+        moved = b.op("Concat", end, start, axis=1)
+        shapes = b.op("Reshape", moved, b.constant([-1, largest]))
+    shapes = b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+    views = Ragged(form.data, shapes, form.element, largest)
+    if new:
+        joined = _stack(b, views, axis % (largest + 1), largest)
+        rank = b.op("Add", rank, b.constant([1]))
+    else:
+        joined = _concat(b, views, axis % largest, largest)
+    least = axis + 1 if front else -axis
+    most = largest + new
+    known = shapes_as_long_as(interval(max(least, int(new)), most))
+    if known is None:
+        raise unsettled(f"its elements have up to {largest} axes")
+    return unview(b, joined, rank, front, known)
 
 
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:

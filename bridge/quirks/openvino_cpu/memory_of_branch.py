@@ -115,10 +115,13 @@ def _is_fixed_by_origin(value: Value, place: Place, asked: dict[Value, bool]) ->
 
 
 def _is_whole(node: Node, value: Value) -> bool:
-    """Whether a node broadcasts a value to the shape that it has."""
+    """Whether a node broadcasts a value to the shape that it has (`broadcast_of_nothing` adds a 0
+    to it)."""
     if node.op != "Expand" or node.inputs[0] is not value:
         return False
     sizes = node.inputs[1].producer if node.inputs[1] is not None else None
+    if sizes is not None and sizes.op == "Add" and sizes.inputs[0] is not None:
+        sizes = sizes.inputs[0].producer
     return sizes is not None and sizes.op == "Shape" and sizes.inputs[0] is value
 
 
