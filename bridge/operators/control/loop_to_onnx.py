@@ -13,7 +13,16 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, loop_kind
-from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Stacked, Yield, outer_input
+from bridge.neutral.ports import (
+    Carried,
+    Condition,
+    Invariant,
+    Iteration,
+    Sliced,
+    Stacked,
+    Yield,
+    outer_input,
+)
 from bridge.neutral.types import I64, TensorType, is_static
 from bridge.operators import Refused, Result, expands
 from bridge.operators.control.axes import set_axes
@@ -73,6 +82,18 @@ def counted_slices(b: Builder, draft: Draft) -> None:
     if trips is not draft.trip_count:
         draft.inputs[0] = trips
         draft.changed = True
+
+
+def unseen_heads(b: Builder, draft: Draft) -> None:
+    """The trip count and the first condition are scalars, as they are in IR the next time, unless
+    the body sees them: ONNX's own do, and what it sees is of their rank."""
+    body = draft.body
+    for value, port in body.entries():
+        if isinstance(port, Carried) and isinstance(body.outputs[port.output], Condition):
+            return
+        if isinstance(port, Iteration) and value.rank != 0:
+            return
+    scalar_heads(b, draft)
 
 
 def unsaid_condition(b: Builder, draft: Draft) -> None:
@@ -196,7 +217,7 @@ SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
 """What is done, in this order, to a Loop that Scan can say."""
 
 LOOP: tuple[Step, ...] = (
-    counted_slices, scalar_heads, unsaid_condition, slices_in_body, carried_exits, single_parts,
+    counted_slices, unseen_heads, unsaid_condition, slices_in_body, carried_exits, single_parts,
     joined_stacks,
 )  # fmt: skip
 """What is done, in this order, to any other."""
