@@ -1,5 +1,5 @@
-"""A broadcast of no elements that OpenVINO computes when it compiles the model: it divides by the
-number of elements, which ends the process. What Bridge knows to be empty is a constant by then, but
+"""A broadcast of no elements that OpenVINO computes when it compiles the model: a division by zero
+ends the process. What Bridge knows to be empty is a constant by then, but
 OpenVINO also folds what is computed from constants of any type, and Ifs whose conditions are. The
 plugin broadcasts nothing well, so the shape is made one that is not known before the model runs.
 """
@@ -20,12 +20,15 @@ def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
     """The broadcast to a shape to which something unknown, which is 0, is added."""
     data, sizes = node.inputs
     assert data is not None and sizes is not None
-    if not _may_be_empty(data) or not _known_before(place).issuperset((data, sizes)):
+    if not _may_be_empty(data):
+        return None
+    known = _known_before(place)
+    if not (known.get(data) and known.get(sizes)):
         return None
     hidden = b.op("Add", sizes, cast(b, unknown_nothing(b), sizes.element))
     made = b.op("Expand", data, hidden)
     # OpenVINO still finds that it has no elements.
-    place.found[made] = True
+    known[made] = True
     return made
 
 
@@ -33,18 +36,22 @@ def _may_be_empty(value: Value) -> bool:
     return value.shape is None or any(low(dim) == 0 for dim in value.shape)
 
 
-def _known_before(place: Place) -> set[Value]:
-    """The values of a graph that OpenVINO may compute before the model runs."""
+def _known_before(place: Place) -> dict[Value, bool]:
+    """Which values of a graph OpenVINO may compute before the model runs."""
     if not place.found:
-        outer = None if place.outer is None else _known_before(place.outer)
         given: set[Value] = set()
-        if outer and place.holder is not None and place.body is not None:
-            given = _captured(place.holder, place.body, outer)
-        place.found.update(dict.fromkeys(_computed(place.graph, given), True))
-    return set(place.found)
+        if place.outer is not None and place.holder is not None and place.body is not None:
+            outer = _known_before(place.outer)
+            known = {value for value in place.holder.inputs if value and outer.get(value)}
+            given = _captured(place.holder, place.body, known)
+        computed = _computed(place.graph, given)
+        made = (value for node in place.graph.nodes for value in node.outputs)
+        place.found.update((value, value in computed) for value in (*place.graph.inputs, *made))
+    return place.found
 
 
 def _captured(node: Node, body: Body, known: set[Value]) -> set[Value]:
+    """The inputs of a body that are among these values outside."""
     return {
         value
         for value, port in body.entries()
