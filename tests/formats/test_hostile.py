@@ -581,3 +581,21 @@ NO_SUCH: dict[str, Callable[[], onnx.ModelProto]] = {
 def test_attributes_and_ports_that_are_none(says: str, tmp_path: Path) -> None:
     with pytest.raises(bridge.InvalidModelError, match=says):
         bridge.load(NO_SUCH[says]())
+
+
+def test_the_shape_of_an_optional_that_is_changed_by_hand(tmp_path: Path) -> None:
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x, optional(float[2]) o) => (float[2] y) {
+          there = OptionalHasElement (o)
+          y = If (there) <
+            then_branch = t () => (float[2] a) { e = OptionalGetElement (o) a = Add (e, x) },
+            else_branch = e () => (float[2] b) { b = Neg (x) }>
+        }""")
+    bridge.convert(source, tmp_path / "m.xml")
+    name = '<layer id="2" name="o" type="Parameter"'
+    before, after = (tmp_path / "m.xml").read_text().split(name)
+    changed = before + name + after.replace('shape="2"', 'shape="6,2"', 1)
+    (tmp_path / "m.xml").write_text(changed)
+    back = bridge.to_onnx(tmp_path / "m.xml")
+    onnx.checker.check_model(back, full_check=True)
+    assert len(back.graph.input[1].type.optional_type.elem_type.tensor_type.shape.dim) == 2

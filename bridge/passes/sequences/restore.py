@@ -22,6 +22,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.passes.context import Context
+from bridge.struct import replace
 
 
 def restore_boundary(model: Model, context: Context) -> None:
@@ -83,6 +84,11 @@ def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
                 raise _missing(part)
             parts.append(given[part])
         _require_elements(name, port, parts)
+        there = parts[-1].shape
+        if port.kind == "tensor" and there is not None and len(there) != port.rank:
+            # The record may be of a file that somebody changed.
+            sizes: list[int | str | None] = [d if isinstance(d, int) else None for d in there]
+            port = replace(port, shape=sizes)
         b.name = name
         made[name] = whole = Value(_type(port), [name])
         for old, new in zip(parts, taken_apart(b, whole, port), strict=True):
