@@ -68,7 +68,7 @@ def test_running_mean_in_onnxruntime() -> None:
 
 @pytest.mark.xfail(
     reason="onnxruntime 1.31 does not reduce what has no elements along an axis from the end",
-    strict=True,
+    strict=False,  # it reads what lies before the shape, which may happen to be right
 )
 def test_reduction_of_nothing_in_onnxruntime() -> None:
     model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
