@@ -120,6 +120,12 @@ def take(b: Builder, x: Value, axis: int, *indices: int) -> Value:
     return b.op("Gather", x, b.constant(list(indices)), b.constant(axis))
 
 
+def from_the_front(b: Builder, indices: Value, count: Value) -> Value:
+    """Indices of which negative ones count from the end of `count` elements, from the front."""
+    from_end = b.op("Add", indices, cast(b, count, indices.element))
+    return b.op("Where", b.op("Less", indices, b.like(0, indices)), from_end, indices)
+
+
 def sizes(b: Builder, x: Value, *axes: int) -> Value:
     """The sizes of `axes` of `x`, 1-D i64; a constant where they are known."""
     if x.shape is not None and all(isinstance(x.shape[a], int) for a in axes):

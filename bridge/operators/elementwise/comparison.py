@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
+from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
@@ -62,13 +61,16 @@ def _compare(
     return compare
 
 
+_NUMBERS: dict[str, Callable[[float, float], bool]] = {
+    "Equal": eq, "NotEqual": ne, "Greater": gt, "GreaterOrEqual": ge, "Less": lt, "LessOrEqual": le,
+}  # fmt: skip
 _COMPARISONS = {
-    "Equal": _compare(lambda a, b: a == b, True, False, False),
-    "NotEqual": _compare(lambda a, b: a != b, False, True, True),
-    "Greater": _compare(lambda a, b: a > b, False, False, True),
-    "GreaterOrEqual": _compare(lambda a, b: a >= b, True, False, True),
-    "Less": _compare(lambda a, b: a < b, False, True, False),
-    "LessOrEqual": _compare(lambda a, b: a <= b, True, True, False),
+    "Equal": _compare(eq, True, False, False),
+    "NotEqual": _compare(ne, False, True, True),
+    "Greater": _compare(gt, False, False, True),
+    "GreaterOrEqual": _compare(ge, True, False, True),
+    "Less": _compare(lt, False, True, False),
+    "LessOrEqual": _compare(le, True, True, False),
 }
 
 
@@ -83,21 +85,11 @@ def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
     return elementwise(node, _COMPARISONS[node.op], x, y)
 
 
-_OF_ARRAYS = {
-    "Equal": np.equal,
-    "NotEqual": np.not_equal,
-    "Greater": np.greater,
-    "GreaterOrEqual": np.greater_equal,
-    "Less": np.less,
-    "LessOrEqual": np.less_equal,
-}
-
-
 def _of_floats(op: str, x: Tensor | None, y: Tensor | None) -> tuple[Number, ...] | None:
     """What a comparison of constants gives, which an exported condition may be. Scalars alone."""
     if x is None or y is None or x.shape or y.shape:
         return None
-    return (int(_OF_ARRAYS[op](x.array(), y.array())),)
+    return (int(_NUMBERS[op](float(x.array()), float(y.array()))),)
 
 
 @knows("Where")

@@ -32,8 +32,7 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     if known and attributes == node.attributes:
         return None
     # IR wants their lengths to be known.
-    lengths = [image if length_of(image) else reshape(b, image, count)]
-    lengths.append(block if length_of(block) else reshape(b, block, count))
+    lengths = [v if length_of(v) else reshape(b, v, count) for v in (image, block)]
     return b.op("Col2Im", x, *lengths, **attributes)
 
 

@@ -127,11 +127,11 @@ def _graph(
         substitution.replace(old, new)
     for node in kept if substitution else ():
         substitution.apply(node)
-    graph.nodes = in_order(kept) if uses.handed_over else kept
+    graph.nodes = _in_order(kept) if uses.handed_over else kept
     substitution.finish(graph)
 
 
-def in_order(nodes: Sequence[Node]) -> list[Node]:
+def _in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, each behind those whose values it takes."""
     makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
     needs = [

@@ -10,7 +10,11 @@ NAME = "bridge_exchanged"
 MARK = f'<attribute name="{NAME}" version="0" />'
 """What the rt_info of a comparison says whose operands were exchanged; OpenVINO passes it over."""
 
-EXCHANGED = {"Less": "Greater", "LessOrEqual": "GreaterOrEqual"}
+EXCHANGED = {
+    "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",
+    "LessOrEqual": "GreaterOrEqual",
+}  # fmt: skip
+"""The comparison that gives the same of the operands in the other order."""
 
 
 def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -3,13 +3,10 @@ what quantisers of weights write, in parts."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I8, I32, U8, Element
-from bridge.operators.quantization.quantize import bounds
-from bridge.passes.recompose.uses import Uses, either_way, is_number, numbers
+from bridge.passes.recompose.uses import Uses, either_way, is_number, numbers, zero_points
 
 
 def matmul_integer(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -64,8 +61,7 @@ def _operand(b: Builder, value: Value | None, wide: Element, uses: Uses) -> Oper
     if known is None:
         same = _widened(zero, wide)
         return (q, same) if same is not None and same.rank == 0 else None
-    low, high = bounds(q.element)
-    if (known != np.round(known)).any() or (known < low).any() or (known > high).any():
+    if zero_points(zero, q.element, known) is None:
         return None
     if known.size == 1 and known.ndim <= (q.rank or 0):
         return q, b.constant(known.reshape(()), q.element)
@@ -85,8 +81,9 @@ def _widened(value: Value | None, wide: Element) -> Value | None:
 def dynamic_quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     """x / scale, rounded, and the zero point, in u8, where scale and zero point are those of the
     least and the largest x (DynamicQuantizeLinear-11)."""
-    limited = _rounded_to_u8(node, uses)
-    total = uses.sole(limited, "Add")
+    if node.attributes["to"] is not U8:
+        return None
+    total = uses.sole(_between_bytes(node.inputs[0], uses), "Add")
     for part, offset in either_way(total) if total is not None else ():
         rounded, cast = uses.sole(part, "Round"), uses.sole(offset, "Cast")
         quotient = uses.sole(rounded.inputs[0], "Div") if rounded is not None else None
@@ -103,14 +100,12 @@ def dynamic_quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     return None
 
 
-def _rounded_to_u8(node: Node, uses: Uses) -> Value | None:
-    """What a Cast to u8 has between 0 and 255."""
-    clip = uses.sole(node.inputs[0], "Clip")
-    if node.attributes["to"] is not U8 or clip is None or len(clip.inputs) != 3:
+def _between_bytes(value: Value | None, uses: Uses) -> Value | None:
+    """What a value is when it is kept between 0 and 255."""
+    clip = uses.sole(value, "Clip")
+    if clip is None or not (is_number(clip.input(1), 0) and is_number(clip.input(2), 255)):
         return None
-    return (
-        clip.inputs[0] if is_number(clip.inputs[1], 0) and is_number(clip.inputs[2], 255) else None
-    )
+    return clip.inputs[0]
 
 
 def _is_scale(value: Value, x: Value) -> bool:
@@ -150,10 +145,8 @@ def _is_zero_point(value: Value, scale: Value, uses: Uses) -> bool:
     if cast is None or cast.op != "Cast" or cast.attributes["to"] is not U8:
         return False
     rounded = uses.sole(cast.inputs[0], "Round")
-    clip = uses.sole(rounded.inputs[0], "Clip") if rounded is not None else None
-    if clip is None or not (is_number(clip.inputs[1], 0) and is_number(clip.inputs[2], 255)):
-        return False
-    less = uses.sole(clip.inputs[0], "Sub")
+    limited = _between_bytes(rounded.inputs[0], uses) if rounded is not None else None
+    less = uses.sole(limited, "Sub")
     quotient = uses.sole(less.inputs[1], "Div") if less is not None else None
     if less is None or quotient is None or not is_number(less.inputs[0], 0):
         return False

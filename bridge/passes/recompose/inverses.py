@@ -20,10 +20,17 @@ def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     before = value.producer if value is not None else None
     if value is None or before is None or before.op != "Unsqueeze" or value.rank is None:
         return None
-    removed, made = (known_axes(n.input(1), value.rank) for n in (node, before))
-    if not removed or made is None or sorted(removed) != sorted(made):
+    if not _takes_back(node, before, value.rank):
         return None
     return named_after(before.inputs[0], node, uses)
+
+
+def _takes_back(node: Node, before: Node, rank: int) -> bool:
+    """Whether a Squeeze takes just the axes that an Unsqueeze makes, of a value of so many."""
+    removed, made = (known_axes(n.input(1), rank) for n in (node, before))
+    if not removed or made is None:
+        return False
+    return sorted(removed) == sorted(made)
 
 
 def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -83,8 +90,7 @@ def element_by_element(b: Builder, node: Node, uses: Uses) -> Value | None:
     rank = node.inputs[0].rank if node.inputs[0] is not None else None
     if inner is None or before is None or rank is None:
         return None
-    removed, made = (known_axes(n.input(1), rank) for n in (node, before))
-    if not removed or made is None or sorted(removed) != sorted(made):
+    if not _takes_back(node, before, rank):
         return None
     b.name = inner.name
     return b.op(inner.op, before.inputs[0], **inner.attributes)

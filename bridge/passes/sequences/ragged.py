@@ -43,11 +43,16 @@ def length(b: Builder, form: Ragged) -> Value:
 def sizes(b: Builder, shapes: Value, form: Ragged) -> Value:
     """The number of entries of each element in rows of `form.shapes`, i64 [length]."""
     if form.mixed:
-        shapes = b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+        shapes = _filled(b, shapes)
     if form.rank == 0:
         count = b.op("Slice", b.op("Shape", shapes), b.constant([0]), b.constant([1]))
         return b.op("Expand", b.constant(1), count)
     return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
+
+
+def _filled(b: Builder, shapes: Value) -> Value:
+    """Rows of shapes with axes of size 1 in place of those that are not there."""
+    return b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
 
 
 def position(b: Builder, index: Value, count: Value) -> Value:
@@ -242,7 +247,7 @@ def _of_one_rank(b: Builder, form: Ragged, axis: int, new: bool) -> Value | Open
         start = b.op("Slice", shapes, b.constant([0]), rank, across)
         moved = b.op("Concat", end, start, axis=1)
         shapes = b.op("Reshape", moved, b.constant([-1, largest]))
-    shapes = b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+    shapes = _filled(b, shapes)
     views = Ragged(form.data, shapes, form.element, largest)
     if new:
         joined = _stack(b, views, axis % (largest + 1), largest)

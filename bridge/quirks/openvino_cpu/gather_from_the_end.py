@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative, replaces_negative
 from bridge.operators import Result
-from bridge.operators.idioms import cast, sizes
+from bridge.operators.idioms import from_the_front, sizes
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -19,8 +19,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
     made = indices.producer
     if axes is None or is_not_negative(indices) or (made is not None and replaces_negative(made)):
         return None
-    from_end = b.op("Add", indices, cast(b, sizes(b, data, *axes), indices.element))
-    counted = b.op("Where", b.op("Less", indices, b.like(0, indices)), from_end, indices)
+    counted = from_the_front(b, indices, sizes(b, data, *axes))
     return b.op(node.op, data, counted, **node.attributes)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.passes.recompose.comparisons import MARK
+from bridge.passes.recompose.comparisons import EXCHANGED, MARK
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-
-EXCHANGED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
 
 
 def exchanged(b: Builder, node: Node, place: Place) -> Result:
@@ -25,5 +23,5 @@ QUIRK = Quirk(
     symptom="Greater and GreaterEqual with NaN are true, on CPUs with AVX-512.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
     cost="none: the operands are exchanged, which rt_info says",
-    run=rewriting(*EXCHANGED, by=exchanged),
+    run=rewriting("Greater", "GreaterOrEqual", by=exchanged),
 )

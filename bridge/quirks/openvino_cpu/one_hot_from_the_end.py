@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.idioms import cast
+from bridge.operators.idioms import from_the_front
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -15,8 +15,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
     if node.attributes["negative_indices_mode"] != "normalize":
         return None
     assert isinstance(indices, Value) and isinstance(depth, Value)
-    from_end = b.op("Add", indices, cast(b, depth, indices.element))
-    indices = b.op("Where", b.op("Less", indices, b.like(0, indices)), from_end, indices)
+    indices = from_the_front(b, indices, depth)
     axis = node.attributes["axis"]
     return b.op(
         "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
