@@ -63,6 +63,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.absolute_value_of_shape", "Abs"),
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.saturating_conversion", "Cast", "CastLike"),
+    _at("openvino_cpu.converted_input", "Cast", "CastLike"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
     _at("openvino_cpu.infinity_behind_arithmetic", "IsInf"),
     _at("openvino_cpu.division_behind_reduction", "Div"),

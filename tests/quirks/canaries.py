@@ -162,6 +162,12 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2), "b": np.array([True, False])},
         ends=True,
     ),
+    "openvino_cpu.converted_input": Canary(
+        "(int32[n] x) => (int32[n] y) { y = Cast <to = 6> (x) }",
+        {"x": np.arange(2, dtype=np.int32)},
+        before={"x": np.arange(40, dtype=np.int32)},
+        ends=True,
+    ),
     "openvino_cpu.slice_of_computed_axes": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()

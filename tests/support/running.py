@@ -36,6 +36,14 @@ class OnnxRuntime:
         return self.session.run(None, dict(feed))
 
 
+def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of one inference."""
+    for position, value in enumerate(values):
+        request.set_input_tensor(position, openvino.Tensor(value))
+    request.infer()
+    return [tensor.data.copy() for tensor in request.output_tensors]
+
+
 class OpenVino:
     """A model on OpenVINO's CPU plugin, computing in 32-bit floats."""
 
@@ -45,8 +53,7 @@ class OpenVino:
         )
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        request = self._infer(values)
-        return [tensor.data.copy() for tensor in request.output_tensors]
+        return run_request(self.compiled.create_infer_request(), values)
 
     def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by each of their tensor names."""
@@ -69,16 +76,12 @@ class OpenVino:
     ) -> dict[str, Any]:
         """The outputs by name of one inference of this request."""
         packed = bridge.pack(boundary, feed)
-        for position, value in enumerate(packed.values()):
-            request.set_input_tensor(position, openvino.Tensor(np.array(value)))
-        request.infer()
+        run_request(request, [np.array(value) for value in packed.values()])
         return bridge.unpack(boundary, self._named(request))
 
     def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
-        for position, value in enumerate(values):
-            request.set_input_tensor(position, openvino.Tensor(value))
-        request.infer()
+        run_request(request, values)
         return request
 
 
