@@ -636,6 +636,27 @@ for framework, version in product(("", "tensorflow"), (1, 4)):
             _RNG.uniform(0, 1, (1, 12, 4, 5)).astype(F32), random(1, 24, 4, 5) / 3,
             np.array([70, 90, 1], F32), static=True,
         )  # fmt: skip
+GENERATED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "pixels": {"normalized": False},
+    "few": {"pre_nms_count": 20, "post_nms_count": 4, "roi_num_type": "i32"},
+    "large": {"min_size": 30.0},
+    "none": {"min_size": 1000.0},
+    "all": {"nms_threshold": 1.0, "post_nms_count": 500},
+    "disjoint": {"nms_threshold": 0.0},
+}
+for columns, (name, attributes) in product((3, 4), GENERATED.items()):
+    full = {
+        "min_size": 8.0, "nms_threshold": 0.5, "pre_nms_count": 60, "post_nms_count": 30,
+        **attributes,
+    }  # fmt: skip
+    corner = _RNG.uniform(-10, 70, (4, 5, 3, 2))
+    case(
+        f"generated proposals {columns} {name}", of(9, "GenerateProposals", **full),
+        np.array([[70, 90, 1, 1.5], [60, 50, 0.5, 2]], F32)[:, :columns].copy(),
+        np.concatenate([corner, corner + _RNG.uniform(5, 40, corner.shape)], 3).astype(F32),
+        random(2, 12, 4, 5) / 2, random(2, 3, 4, 5), static=True,
+    )  # fmt: skip
 LETTERS = _RNG.permuted(np.tile(np.array([9, 0, 0, 0], F32), (3, 8, 1)), axis=-1)
 for merge in (False, True):
     mask = np.array([[1] * 8, [1] * 5 + [0] * 3, [1] * 2 + [0] * 6], F32).T
