@@ -14,7 +14,7 @@ from importlib import import_module
 from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
-from bridge.quirks.quirk import Quirk
+from bridge.quirks.quirk import UNFOLDED, Quirk
 from bridge.struct import Struct
 
 
@@ -92,6 +92,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.states_of_no_iteration", "Loop", old=True),
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
+    _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
     _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.broadcast_of_nothing", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),

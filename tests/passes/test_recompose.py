@@ -427,6 +427,19 @@ case(
 )  # fmt: skip
 
 
+def row_of_stack(x: Any, axis: int) -> Any:
+    row = counted(ops.squeeze(drawn(0.5), [0]))
+    return ops.negative(ops.gather(ops.unsqueeze(x, [0]), row, np.int64(axis)))
+
+
+case("row of a stack of one", "Neg", lambda x: row_of_stack(x, 0), random(2, 3))
+case(
+    "column of a stack of one",
+    "Unsqueeze RandomUniform Sub Mul Add Squeeze Unsqueeze Greater Cast ReduceSum Gather Neg",
+    lambda x: row_of_stack(x, 1), random(2, 3),
+)  # fmt: skip
+
+
 # Places of a condition
 def where_holds(x: Any, condition: Any) -> Any:
     return ops.gather(x, ops.squeeze(ops.non_zero(condition, "i64"), [0]), np.int64(0))

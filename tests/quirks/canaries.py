@@ -416,6 +416,13 @@ CANARIES: dict[str, Canary] = {
         }> }""",
         {},
     ),
+    "openvino_cpu.result_in_computed_constant": Canary(
+        """(float[2,2] x) => (float[2,2] y)
+        <float[2,2] data = {1, 2, 3, 4}, int64[2,2] indices = {0, 1, 1, 0}> {
+        some = GatherElements <axis = 1> (data, indices) y = Mul (some, x) }""",
+        {"x": _f32(2, 2)},
+        before={"x": _f32(2, 2)},
+    ),
     "openvino_cpu.memory_of_branch": Canary(
         """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {
         a = If (c) <

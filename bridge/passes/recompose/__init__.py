@@ -33,7 +33,7 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
+from bridge.passes.recompose.nothing import nothing_added, nothing_expanded, only_row
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -49,6 +49,7 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
     "Expand": (nothing_expanded,),
+    "Gather": (only_row,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.passes.recompose.uses import Uses
 
@@ -23,6 +23,16 @@ def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     whole = not shape.attributes.get("start") and shape.attributes.get("end") is None
     return value if whole else None
+
+
+def only_row(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The row at such a number of a stack of x alone is x."""
+    stack, index, axis = node.inputs
+    row = uses.sole(stack, "Unsqueeze")
+    if row is None or index is None or index.rank or not _is_nothing(index, uses):
+        return None
+    first = integers(axis) == (0,) == integers(row.inputs[1])
+    return row.inputs[0] if first and not node.attributes["batch_dims"] else None
 
 
 def _is_nothing(value: Value, uses: Uses) -> bool:
