@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from hypothesis import strategies as st
@@ -40,6 +41,17 @@ INTEGERS = ("i64", "i32")
 NUMBERS = FLOATS + INTEGERS
 SIGNED = ("i8", "i16")
 UNSIGNED = ("u8", "u16", "u32", "u64")
+STORED = {
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+    "f8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+    "f8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
+    "i4": (TensorProto.INT4, ml_dtypes.int4),
+    "u4": (TensorProto.UINT4, ml_dtypes.uint4),
+    "i2": (TensorProto.INT2, ml_dtypes.int2),
+    "u2": (TensorProto.UINT2, ml_dtypes.uint2),
+}
+"""Types of which values are kept, and in which nothing is computed (`stored_types.py`)."""
+TYPES = ELEMENTS | STORED
 OTHERS = SIGNED + UNSIGNED
 """Integers that move, are joined and converted, and that few engines compute with."""
 
@@ -132,7 +144,7 @@ def _random_values(
     rng: np.random.Generator, element: str, shape: Sequence[int], trips: bool = False
 ) -> np.ndarray:
     """Numbers of magnitude 2 at most, floats in steps of a half; trip counts from -1 on."""
-    dtype = ELEMENTS[element][1]
+    dtype = TYPES[element][1]
     if trips:
         return np.asarray(rng.integers(-1, MAX_TRIPS + 1, shape), dtype)
     if element == "bool":
@@ -278,7 +290,7 @@ class Block:
 
 
 def value_info(var: Var) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(var.name, ELEMENTS[var.element][0], list(var.shape))
+    return helper.make_tensor_value_info(var.name, TYPES[var.element][0], list(var.shape))
 
 
 # Plain operators. Each rule takes a value and yields choices: functions that add nodes.
@@ -289,6 +301,9 @@ def simple_node(block: Block) -> None:
     var = block.pick()
     if var is None:
         new_constant(block)
+        return
+    if var.element in STORED:
+        block.choose(list(stored(block, var)))()
         return
     family = block.choose([elementwise, combination, movement, reduction, conversion])
     choices = list(family(block, var)) or list(elementwise(block, var))
@@ -318,6 +333,18 @@ def elementwise(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
         yield rule("Sigmoid", bound=1, bits=None)
     if var.element in FLOATS and var.bits is not None:
         yield rule("Floor", bits=0, bound=var.bound + 1)
+
+
+def stored(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
+    """What is done with a value that is kept in its type."""
+    yield lambda: block.emit("Identity", [var], var)
+    yield lambda: widened(block, var)
+    yield lambda: reshape(block, var, (-1,))
+
+
+def widened(block: Block, var: Var) -> Var:
+    """A value of a type that nothing computes in, in f32."""
+    return block.emit("Cast", [var], replace(var, element="f32"), to=TensorProto.FLOAT)
 
 
 def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:

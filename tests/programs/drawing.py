@@ -16,6 +16,7 @@ from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
 from tests.programs.sequence_programs import sequence_programs
+from tests.programs.stored_types import STATEMENTS as STORED
 
 
 class Drawn(Protocol):
@@ -29,6 +30,7 @@ class Drawn(Protocol):
 KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "if": programs(),
     "rare": programs(STATEMENTS),
+    "stored": programs((*STORED, *STATEMENTS)),
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
     "cases": case_programs(),

@@ -15,6 +15,7 @@ from tests.programs.blocks import (
     GO,
     MAX_DEPTH,
     MAX_TRIPS,
+    STORED,
     Block,
     Dim,
     Draw,
@@ -24,6 +25,7 @@ from tests.programs.blocks import (
     add_loop,
     add_scan,
     shuffle,
+    widened,
 )
 from tests.programs.rarities import functions
 
@@ -56,6 +58,9 @@ def programs(
     block.fill(most_statements)
     block.choose([add_if, add_loop, add_if])(block)
 
+    # onnxruntime gives numpy no value of these types.
+    for var in [v for v in block.variables if v.element in STORED]:
+        widened(block, var)
     read = {name for node in block.nodes for name in node.input}
     leaves = [v for v in block.variables if v.name not in read and v not in block.required]
     outputs = [v for v in leaves[:-1] if draw(st.booleans())] + leaves[-1:] + block.required
