@@ -541,6 +541,29 @@ for name, more in (
         CLASSES,
         static=True,
     )
+MATRIX: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "gaussian": {"decay_function": "gaussian", "gaussian_sigma": 3.0},
+    "pixels": {"normalized": False},
+    "few": {"nms_top_k": 6, "keep_top_k": 5, "output_type": "i32"},
+    "background": {"background_class": 1, "post_threshold": 0.3},
+}
+for name, attributes in MATRIX.items():
+    for kind, across in product(("none", "classid", "score"), (False, True)):
+        full = {
+            "sort_result_type": kind, "sort_result_across_batch": across, "score_threshold": 0.2,
+            **attributes,
+        }  # fmt: skip
+        # The second image has nothing above the threshold, the third two boxes without area and
+        # two that are the same.
+        scores = np.concatenate([CLASSES, CLASSES * 0.1, CLASSES[:, :, ::-1] / 1.1])
+        boxes = np.concatenate([CORNERS, CORNERS, CORNERS[:, ::-1] * 0.9]).astype(F32)
+        boxes[2, :2] = 0.3
+        boxes[2, 2] = boxes[2, 3]
+        case(
+            f"matrix nms {name} {kind} {across}", of(8, "MatrixNms", **full), boxes, scores,
+            static=True,
+        )  # fmt: skip
 START = _RNG.uniform(0, 50, (20, 2))
 REGIONS = np.concatenate([START, START + _RNG.uniform(-1, 30, (20, 2))], 1).astype(F32)
 MOVES, CHANCES = random(20, 12) / 3, _RNG.uniform(0, 1, (20, 3)).astype(F32)
@@ -718,6 +741,19 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
                 assert one.shape == other.shape and one.dtype == other.dtype
                 tolerance = 2e-3 if one.dtype == np.float16 else 2e-5
                 np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_matrix_nms_of_nothing(tmp_path: Path) -> None:
+    """OpenVINO leaves `selected_num` as the memory was, or fails: its specification says zeros."""
+    parameters = [opset1.parameter(shape, ov.Type.f32) for shape in ([2, 5, 4], [2, 3, 5])]
+    for name, parameter in zip("xs", parameters, strict=True):
+        parameter.output(0).tensor.set_names({name})
+    built = of(8, "MatrixNms", score_threshold=0.5)(*parameters)
+    ov.save_model(ov.Model(built.outputs(), parameters), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=21)
+    feeds = {"x": np.zeros((2, 5, 4), F32), "s": np.full((2, 3, 5), 0.5, F32)}
+    rows, places, counts = run_onnx(tmp_path / "a.onnx", feeds)
+    assert rows.shape == (0, 6) and places.shape == (0, 1) and counts.tolist() == [0, 0]
 
 
 WINDOWS: dict[str, tuple[int, list[np.ndarray], dict[str, Any]]] = {
