@@ -507,20 +507,39 @@ case(
 
 
 # Stacks of Loops
-def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
-    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+def counted_up(count: Any) -> Any:
+    """A stack of the numbers below a count, [count]."""
     number = ops.parameter([], np.int64)
     again = ops.constant(np.array(True))
     part = ops.unsqueeze(number, [0])
-    count = ops.maximum(n, np.int64(0))
     loop = ops.loop(count, ops.constant(np.array(True)))
     loop.set_function(openvino.Model([again, part], [number]))
     loop.set_special_body_ports([0, 0])
     loop.get_iter_value(again.output(0), -1)
-    stack = loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+    return loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+
+
+def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
+    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+    count = ops.maximum(n, np.int64(0))
     runs = ops.greater(count if asked is n else asked, np.int64(0))
     end = ops.select(runs, np.array([far]), np.array([none]))
-    return ops.slice(stack, [0], end, [1], [0])
+    return ops.slice(counted_up(count), [0], end, [1], [0])
+
+
+def guarded(n: Any, asked: Any, otherwise: Any = np.zeros(0, np.int64)) -> Any:
+    """The numbers below max(n, 0), or what else there is where the other is not positive."""
+    count = ops.maximum(n, np.int64(0))
+    inner = ops.parameter([], np.int64)
+    runs = ops.greater(count if asked is n else asked, np.int64(0))
+    choice = ops.if_op(runs)
+    stack = ops.result(counted_up(inner))
+    nothing = ops.result(ops.constant(otherwise))
+    choice.set_then_body(openvino.Model([stack], [inner]))
+    choice.set_else_body(openvino.Model([nothing], []))
+    choice.set_argument(0, runs.output(0))
+    choice.set_input(count.output(0), inner, None)
+    return choice.set_output(stack, nothing)
 
 
 SOME = np.array(3)
@@ -529,6 +548,9 @@ case("stack", "Max Loop", lambda n: stacked(n, n), SOME)
 case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
 case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
 case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
+case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
+case("loop_guarded_by_another_number", "Greater Max If", guarded, SOME, np.array(0))
+case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, np.array([7])), SOME)
 
 
 # Frames of a signal

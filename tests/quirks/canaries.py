@@ -351,6 +351,13 @@ CANARIES: dict[str, Canary] = {
             d = Identity (c) t = Add (s, s) }> }""",
         {"x": _f32(2, 3), "n": np.array(3)},
     ),
+    "openvino_cpu.sizes_of_stacks_of_no_iteration": Canary(
+        """(float[k] x, int64 n) => (float[m,k] y) {
+        y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
+            d = Identity (c) part = Neg (x) }> }""",
+        {"x": _f32(2), "n": np.array(0)},
+        before={"x": _f32(2), "n": np.array(2)},
+    ),
     "openvino_cpu.stacks_of_no_iteration": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {

@@ -39,7 +39,7 @@ from bridge.passes.recompose.quantization import dequantize_linear, quantize_lin
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.rotary import rotary_embedding
 from bridge.passes.recompose.shifts import bit_shift
-from bridge.passes.recompose.stacks import whole_stack
+from bridge.passes.recompose.stacks import guarded_loop, whole_stack
 from bridge.passes.recompose.uses import Uses
 from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 
@@ -62,6 +62,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
     "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
     "Gather": (compress,),
+    "If": (guarded_loop,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights, matmul_integer),
     "Min": (clip,),
