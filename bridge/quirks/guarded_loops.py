@@ -50,7 +50,7 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _heads(node: Node) -> list[tuple[int, Value]]:
-    """The trip count (0) and the condition (1) of a Loop, as far as they may keep it from running."""
+    """The trip count (0) and condition (1) of a Loop, as far as they may keep it from running."""
     return [
         (position, head)
         for position, head in enumerate(node.inputs[:2])

@@ -527,14 +527,14 @@ def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
     return ops.slice(counted_up(count), [0], end, [1], [0])
 
 
-def guarded(n: Any, asked: Any, otherwise: Any = np.zeros(0, np.int64)) -> Any:
+def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
     """The numbers below max(n, 0), or what else there is where the other is not positive."""
     count = ops.maximum(n, np.int64(0))
     inner = ops.parameter([], np.int64)
     runs = ops.greater(count if asked is n else asked, np.int64(0))
     choice = ops.if_op(runs)
     stack = ops.result(counted_up(inner))
-    nothing = ops.result(ops.constant(otherwise))
+    nothing = ops.result(ops.constant(np.array(otherwise, np.int64)))
     choice.set_then_body(openvino.Model([stack], [inner]))
     choice.set_else_body(openvino.Model([nothing], []))
     choice.set_argument(0, runs.output(0))
@@ -550,7 +550,7 @@ case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
 case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
 case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
 case("loop_guarded_by_another_number", "Greater Max If", guarded, SOME, np.array(0))
-case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, np.array([7])), SOME)
+case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)
 
 
 # Frames of a signal

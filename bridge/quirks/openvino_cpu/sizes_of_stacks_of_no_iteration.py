@@ -1,5 +1,5 @@
-"""Sizes of stacks where no iteration runs: the CPU plugin takes those that it does not know from the
-run before, and from nowhere in the first."""
+"""Sizes of stacks where no iteration runs: the CPU plugin takes those that it does not know from
+the run before, and from nowhere in the first."""
 
 from __future__ import annotations
 
