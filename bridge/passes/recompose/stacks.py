@@ -41,8 +41,8 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
 def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
     gives what it gives when it does not."""
-    *constants, loop = node.then_body.graph.nodes or [None]
-    if loop is None or loop.op != "Loop" or any(own.op != "Constant" for own in constants):
+    *constants, loop = node.then_body.graph.nodes or [node]
+    if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
         return None
     outside = _outside(node, node.then_body)
     inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
