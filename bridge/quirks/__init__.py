@@ -78,6 +78,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.uncounted_slices", "Loop"),
     _at("openvino_cpu.false_first_condition", "Loop"),
     _at("openvino_cpu.stack_behind_nothing", "Loop"),
+    _at("openvino_cpu.sizes_beside_nothing", "Loop"),
     _at("openvino_cpu.stacks_of_no_iteration", "Loop"),
     _at("openvino_cpu.unseen_growth", "Loop"),
     _at("openvino_cpu.sizes_of_states", "Loop"),

@@ -353,6 +353,12 @@ CANARIES: dict[str, Canary] = {
         expected=(_f32(0, 3, 2),),
         ends=True,
     ),
+    "openvino_cpu.sizes_beside_nothing": Canary(
+        """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
+          body = b (int64 i, bool c) => (bool d, float[0,n] part) {
+            d = Identity (c) part = Neg (x) }> }""",
+        {"x": _f32(0, 3), "trips": np.array(2)},
+    ),
     "openvino_cpu.stacks_of_no_iteration": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
