@@ -14,7 +14,7 @@ from importlib import import_module
 from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
-from bridge.quirks.quirk import UNFOLDED, Quirk
+from bridge.quirks.quirk import RECURRENT, UNFOLDED, Quirk
 from bridge.struct import Struct
 
 
@@ -79,6 +79,8 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.uncounted_slices", "Loop"),
     _at("openvino_cpu.false_first_condition", "Loop"),
     _at("openvino_cpu.sizes_of_stacks_of_no_iteration", "Loop"),
+    _at("openvino_cpu.stack_behind_nothing", "Loop"),
+    _at("openvino_cpu.sizes_beside_nothing", "Loop"),
     _at("openvino_cpu.stacks_of_no_iteration", "Loop"),
     _at("openvino_cpu.unseen_growth", "Loop"),
     _at("openvino_cpu.sizes_of_states", "Loop"),
@@ -94,6 +96,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
     _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
+    _at("openvino_cpu.computed_weights", *RECURRENT),
     _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.broadcast_of_nothing", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),

@@ -68,6 +68,11 @@ def users_in(graph: Graph) -> Users:
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
 """Operators whose results are not known before a model runs."""
 
+RECURRENT = (
+    "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
+)  # fmt: skip
+"""The recurrent layers that IR has."""
+
 UNFOLDED = (
     "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "BinaryConvolution", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "Bucketize", "CTCGreedyDecoder",

@@ -427,6 +427,14 @@ case(
 )  # fmt: skip
 
 
+def reshaped_as_it_is(x: Any) -> Any:
+    sizes = ops.add(ops.shape_of(x), counted(drawn(0.5)))
+    return ops.negative(ops.reshape(x, sizes, special_zero=False))
+
+
+case("reshaped as it is", "Neg", reshaped_as_it_is, random(2, 3))
+
+
 def row_of_stack(x: Any, axis: int) -> Any:
     row = counted(ops.squeeze(drawn(0.5), [0]))
     return ops.negative(ops.gather(ops.unsqueeze(x, [0]), row, np.int64(axis)))

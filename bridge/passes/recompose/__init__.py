@@ -33,7 +33,7 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, nothing_expanded, only_row
+from bridge.passes.recompose.nothing import nothing_added, only_row, shape_kept
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -48,12 +48,12 @@ Pattern = Callable[[Builder, Node, Uses], Value | None]
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
-    "Expand": (nothing_expanded,),
+    "Expand": (shape_kept,),
     "Gather": (only_row,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),
-    "Reshape": (compressed_constant,),
+    "Reshape": (shape_kept, compressed_constant),
     "Sub": (nothing_added,),
 }
 """Those that larger patterns contain: they come first."""

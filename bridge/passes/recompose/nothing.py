@@ -15,8 +15,8 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
     return value if fits and _is_nothing(other, uses) else None
 
 
-def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x in the shape of x is x."""
+def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x in the shape of x, by Expand or Reshape, is x."""
     value, sizes = node.inputs
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:

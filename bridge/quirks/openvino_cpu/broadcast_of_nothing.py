@@ -12,7 +12,7 @@ from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import low
 from bridge.operators import Result
 from bridge.operators.idioms import cast
-from bridge.quirks.openvino_cpu.loop_of_constants import unknown_nothing
+from bridge.quirks.computed import unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, UNFORESEEN, Place, Quirk, rewriting
 
 

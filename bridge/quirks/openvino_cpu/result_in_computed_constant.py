@@ -9,23 +9,12 @@ again each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import is_static, size_of
 from bridge.operators import Result
-from bridge.operators.idioms import unsqueeze
-from bridge.quirks.openvino_cpu.loop_of_constants import unknown_nothing
-from bridge.quirks.quirk import (
-    OPENVINO_CPU,
-    UNFOLDED,
-    UNFORESEEN,
-    Place,
-    Quirk,
-    rewriting,
-)
+from bridge.quirks.computed import known_values, of_unknown_content
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 TAKERS = (
     "Add", "And", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor",
@@ -39,21 +28,17 @@ TAKERS = (
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The operator of copies of such constants, made at each inference: of the only row of a stack,
     by a number that OpenVINO does not know."""
-    known, operands = _known(place), node.inputs
+    known, operands = known_values(place), node.inputs
     if all(value in known for value in operands if value is not None):
         return None
     wanted = [v is not None and known.get(v, False) and _fits(v, node) for v in operands]
     if not any(wanted):
         return None
     copied = [
-        _copy(b, value) if value is not None and copy else value
+        of_unknown_content(b, value) if value is not None and copy else value
         for value, copy in zip(operands, wanted, strict=True)
     ]
     return b.op(node.op, *copied, **node.attributes)
-
-
-def _copy(b: Builder, value: Value) -> Value:
-    return b.op("Gather", unsqueeze(b, value, 0), unknown_nothing(b, 0), b.constant(0))
 
 
 def _fits(value: Value, node: Node) -> bool:
@@ -64,36 +49,6 @@ def _fits(value: Value, node: Node) -> bool:
     if is_static(value.shape) and is_static(output.shape):
         return size_of(value.shape) == size_of(output.shape)
     return True
-
-
-def _known(place: Place) -> dict[Value, bool]:
-    """The values of a graph that follow from constants, and which of them the plugin computes."""
-    known = place.found
-    if known:
-        return known
-    known.update(dict.fromkeys(_known_entries(place), False))
-    for node in place.graph.nodes:
-        operands = [value for value in node.inputs if value is not None]
-        if node.op not in UNFORESEEN and all(value in known for value in operands):
-            computed = node.op in UNFOLDED or any(known[value] for value in operands)
-            known.update(dict.fromkeys(node.outputs, computed))
-    return known
-
-
-def _known_entries(place: Place) -> Iterator[Value]:
-    """The inputs of a body that OpenVINO has as constants there."""
-    if place.body is None or place.holder is None or place.outer is None:
-        return
-    outside = _known(place.outer)
-    for value, port in place.body.entries():
-        if isinstance(port, Carried):
-            stays = place.body.exit_of(port)[0].behind("Identity") is value
-        else:
-            stays = isinstance(port, Invariant)
-        if stays and isinstance(port, Carried | Invariant) and port.input is not None:
-            given = place.holder.inputs[port.input]
-            if given is not None and outside.get(given) is False:
-                yield value
 
 
 QUIRK = Quirk(
