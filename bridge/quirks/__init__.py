@@ -93,7 +93,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
     _at("openvino_cpu.memory_of_branch", "If"),
-    _at("openvino_cpu.broadcast_of_nothing", "Expand"),
+    _at("openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""

@@ -48,6 +48,7 @@ Pattern = Callable[[Builder, Node, Uses], Value | None]
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
+    "Broadcast": (nothing_expanded,),
     "Expand": (nothing_expanded,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),

@@ -17,7 +17,9 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
     """x in the shape of x is x."""
-    value, sizes = node.inputs
+    value, sizes, *axes = node.inputs
+    if any(axes):
+        return None
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None
