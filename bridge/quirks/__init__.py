@@ -98,7 +98,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
     _at("openvino_cpu.computed_weights", *RECURRENT),
     _at("openvino_cpu.memory_of_branch", "If"),
-    _at("openvino_cpu.broadcast_of_nothing", "Expand"),
+    _at("openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""

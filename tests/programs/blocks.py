@@ -47,11 +47,14 @@ STORED = {
     "f8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
     "i4": (TensorProto.INT4, ml_dtypes.int4),
     "u4": (TensorProto.UINT4, ml_dtypes.uint4),
-    "i2": (TensorProto.INT2, ml_dtypes.int2),
     "u2": (TensorProto.UINT2, ml_dtypes.uint2),
 }
 """Types of which values are kept, and in which nothing is computed (`stored_types.py`)."""
-TYPES = ELEMENTS | STORED
+TEXT, WORD = "text", "word"
+TEXTS = {TEXT: (TensorProto.STRING, np.object_), WORD: (TensorProto.STRING, np.object_)}
+"""Strings that may be any, as those that a program is given, and those of `WORDS` (`texts.py`)."""
+WORDS = ("red", "blue", "", "pink", "7", "red blue", "-2", "é", "a,b", "<x>")
+TYPES = ELEMENTS | STORED | TEXTS
 OTHERS = SIGNED + UNSIGNED
 """Integers that move, are joined and converted, and that few engines compute with."""
 
@@ -149,6 +152,8 @@ def _random_values(
         return np.asarray(rng.integers(-1, MAX_TRIPS + 1, shape), dtype)
     if element == "bool":
         return np.asarray(rng.integers(0, 2, shape), dtype)
+    if element in TEXTS:
+        return np.asarray(rng.choice(WORDS, shape), dtype)
     if element in UNSIGNED:
         return np.asarray(rng.integers(0, 3, shape), dtype)
     if element in INTEGERS + SIGNED:
@@ -305,7 +310,8 @@ def simple_node(block: Block) -> None:
     if var.element in STORED:
         block.choose(list(stored(block, var)))()
         return
-    family = block.choose([elementwise, combination, movement, reduction, conversion])
+    families = [elementwise, combination, movement, reduction, conversion]
+    family = block.choose(families[:3] if var.element in TEXTS else families)
     choices = list(family(block, var)) or list(elementwise(block, var))
     block.choose(choices)()
 
@@ -662,6 +668,8 @@ def can_grow(block: Block, var: Var) -> bool:
     """
     if block.outer is not None or not var.fed or not var.shape or 0 in var.shape[1:]:
         return False
+    if var.element == TEXT or var.element in STORED:  # can be no output
+        return False
     return replace(var, shape=var.shape[1:]).is_fixed
 
 
@@ -707,13 +715,17 @@ def add_loop(block: Block) -> None:
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
     # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short, and to
     # load one that stacks rows without elements of a state that changes ("to_shape was called on a
-    # dynamic shape"), or of u8 beside one ("Can not create StaticMemory object").
+    # dynamic shape"), or of u8 beside one ("Can not create StaticMemory object"). onnxruntime
+    # stacks the strings of the first iteration alone.
     rows = [
         stacked(
             body,
             taken,
             lambda x: (
-                x.is_fixed and (x.fed or not has_condition) and (not initial or has_elements(x))
+                x.is_fixed
+                and (x.fed or not has_condition)
+                and (not initial or has_elements(x))
+                and x.element not in TEXTS
             ),
         )
         for _ in range(stack_count)

@@ -22,10 +22,10 @@ from tests.programs.blocks import (
 EXACT = {"bf16": 256, "f8e4m3fn": 16, "f8e5m2": 8}
 """Up to which number a float has all integers."""
 
-LIMITS = {"i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3)}
-"""The least and the largest number of integers of few bits."""
+LIMITS = {"i4": (-8, 7), "u4": (0, 15), "u2": (0, 3)}
+"""The least and the largest number of integers of few bits; IR has no i2."""
 
-SINCE = {"bf16": 16, "i2": 25, "u2": 25, "i4": 21, "u4": 21, "f8e4m3fn": 19, "f8e5m2": 19}
+SINCE = {"bf16": 16, "u2": 25, "i4": 21, "u4": 21, "f8e4m3fn": 19, "f8e5m2": 19}
 """The first operator set in which bodies take them."""
 
 

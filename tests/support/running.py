@@ -39,9 +39,17 @@ class OnnxRuntime:
 def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs of one inference."""
     for position, value in enumerate(values):
-        request.set_input_tensor(position, openvino.Tensor(value))
+        given = value.astype(str) if value.dtype == object else value
+        request.set_input_tensor(position, openvino.Tensor(given))
     request.infer()
-    return [tensor.data.copy() for tensor in request.output_tensors]
+    return [_array(tensor) for tensor in request.output_tensors]
+
+
+def _array(tensor: openvino.Tensor) -> np.ndarray:
+    if tensor.element_type == openvino.Type.string:
+        # `data` ends the process where there are no strings.
+        return np.array(tensor.str_data, object)
+    return tensor.data.copy()
 
 
 class OpenVino:
@@ -61,7 +69,7 @@ class OpenVino:
 
     def _named(self, request: openvino.InferRequest) -> dict[str, np.ndarray]:
         return {
-            name: tensor.data.copy()
+            name: _array(tensor)
             for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
             for name in port.get_names()
         }

@@ -48,6 +48,7 @@ Pattern = Callable[[Builder, Node, Uses], Value | None]
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
+    "Broadcast": (shape_kept,),
     "Expand": (shape_kept,),
     "Gather": (only_row,),
     "Less": (exchanged_again,),

@@ -16,8 +16,10 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x in the shape of x, by Expand or Reshape, is x."""
-    value, sizes = node.inputs
+    """x in the shape of x, by Expand, Broadcast or Reshape, is x."""
+    value, sizes, *axes = node.inputs
+    if any(axes):
+        return None
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None

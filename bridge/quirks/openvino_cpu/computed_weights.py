@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.computed import known_values, of_unknown_content
+from bridge.quirks.known import known_values, of_unknown_content
 from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
 
 

@@ -13,14 +13,8 @@ from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import cast
-from bridge.quirks.computed import unknown_nothing
-from bridge.quirks.quirk import (
-    OPENVINO_CPU,
-    Place,
-    Quirk,
-    follows_from_constants,
-    rewriting,
-)
+from bridge.quirks.known import is_known, unknown_nothing
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
 """Types of which the plugin takes 0 away."""
@@ -28,7 +22,7 @@ NUMBERS = {BF16, F16, F32, F64, I32, I64}
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not."""
-    if not all(map(follows_from_constants, node.inputs)):
+    if not all(is_known(value, place) for value in node.inputs):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
     value = None if index is None else node.inputs[index]

@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static, size_of
 from bridge.operators import Result
-from bridge.quirks.computed import known_values, of_unknown_content
+from bridge.quirks.known import known_values, of_unknown_content
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 TAKERS = (

@@ -9,7 +9,7 @@ from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
-from bridge.quirks.computed import unknown_nothing
+from bridge.quirks.known import unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.struct import replace
 
