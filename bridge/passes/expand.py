@@ -16,6 +16,7 @@ from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
+from bridge.passes.fold import fold_value
 from bridge.vocabulary import operator
 
 DEEPEST = 50
@@ -71,7 +72,8 @@ class Expander:
         try:
             made = self._by_rule(node)
             if made is None and (node.bodies or self._native(node)):
-                out.append(node)
+                if not (depth and self._known(node, out)):
+                    out.append(node)
                 return
             made = made or self._by_function(node, where)
         except (Refused, NoArray) as refused:
@@ -103,6 +105,13 @@ class Expander:
         for old, result in zip(node.outputs, results, strict=False):
             if result is not None:
                 substitution.replace(old, result)
+
+    def _known(self, node: Node, out: list[Node]) -> bool:
+        """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
+        is folded before, and on the way to IR behind, too."""
+        if self.target.format != "onnx" or node.bodies or len(node.outputs) != 1:
+            return False
+        return fold_value(node.outputs[0], node, out)
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:

@@ -325,7 +325,7 @@ def test_resized_channels_are_written_out(tmp_path: Path) -> None:
 # Attention
 QUERY, KEY, VALUE = random(2, 4, 3, 8), random(2, 4, 5, 8), random(2, 4, 5, 6)
 attend = ops.scaled_dot_product_attention
-UNMASKED = "Cast Sqrt Reciprocal Transpose MatMul Mul Softmax MatMul"
+UNMASKED = "Cast Sqrt Div Transpose MatMul Mul Softmax MatMul"
 
 
 case("attention", "Attention", lambda q, k, v: attend(q, k, v), QUERY, KEY, VALUE, opset=23)
@@ -490,6 +490,32 @@ def widened(x: Any, before: int, after: int) -> Any:
 
 
 case("widened", "Abs", lambda x: widened(x, 0, 0), random(5))
+LONG = np.array(5, np.int64)
+
+
+def ranged(stop: Any, by: Any = ops.maximum, step: int = 1, kept: int = 2) -> Any:
+    start = ops.constant(np.int64(2))
+    limit = by(stop, start if kept == 2 else np.int64(kept))
+    return ops.range(start, limit, np.int64(step), "i64")
+
+
+case("range_up_to_start", "Range", ranged, LONG)
+case("range_down_to_start", "Range", lambda n: ranged(n, ops.minimum, -1), LONG)
+case("range_up_to_start_downwards", "Max Range", lambda n: ranged(n, step=-1), np.array(1))
+case("range_up_to_another", "Max Range", lambda n: ranged(n, kept=4), LONG)
+FEW_BYTES = np.array([200, 7, 100], np.uint8)
+
+
+def wide(value: Any, type: str = "i32") -> Any:
+    return ops.convert(value, type)
+
+
+case("sum_of_bytes", "Add", lambda x, y: ops.convert(wide(x) + wide(y), "u8"), FEW_BYTES, FEW_BYTES)
+case(
+    "sum_of_bytes_as_others", "Cast Cast Add Cast",
+    lambda x, y: ops.convert(wide(x) + wide(y), "i8"), FEW_BYTES, FEW_BYTES,
+)  # fmt: skip
+case("float_as_byte", "Cast", lambda x: ops.convert(wide(x), "u8"), random(3) * 300)
 case("widened_and_narrowed_elsewhere", "Unsqueeze Abs Squeeze", lambda x: widened(x, 0, 1), ROW)
 
 
