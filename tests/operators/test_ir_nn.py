@@ -132,6 +132,28 @@ case(
     random(1, 4, 6, 7), random(1, 18, 3, 4), Constant(random(6, 4, 3, 3)),
 )  # fmt: skip
 
+# Channels by eights: of others OpenVINO reads the bits of their neighbours.
+BITS = _RNG.integers(0, 2, (3, 16, 3, 2))
+
+
+def binary(**attributes: Any) -> Callable[..., Any]:
+    """BinaryConvolution of filters that are packed as OpenVINO runs them."""
+    packed = np.unpackbits(np.packbits(BITS.reshape(-1), bitorder="little"))
+    filters = ov.op.Constant(ov.Type.u1, ov.Shape(BITS.shape), packed.tolist())
+    build = of(1, "BinaryConvolution", mode="xnor-popcount", **attributes)
+    return lambda data: build(data, filters)
+
+
+for fill in (0.0, 1.0, -1.0):
+    for name, attributes in (
+        ("", spatial(2, 1, 1)), ("of strides", spatial(2, 2, 1)), ("dilated", spatial(2, 1, 2, 2)),
+        ("same", spatial(2, auto_pad="same_upper")), ("valid", spatial(2, 1, 1, auto_pad="valid")),
+    ):  # fmt: skip
+        case(
+            f"binary convolution {fill} {name}", binary(pad_value=fill, **attributes),
+            _RNG.integers(0, 2, (2, 16, 7, 6)).astype(F32), static=True,
+        )  # fmt: skip
+
 # Pooling
 for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1)):
     for rounding in ("floor", "ceil", "ceil_torch"):
