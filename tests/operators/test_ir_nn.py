@@ -132,6 +132,28 @@ case(
     random(1, 4, 6, 7), random(1, 18, 3, 4), Constant(random(6, 4, 3, 3)),
 )  # fmt: skip
 
+# Channels by eights: of others OpenVINO reads the bits of their neighbours.
+BITS = _RNG.integers(0, 2, (3, 16, 3, 2))
+
+
+def binary(**attributes: Any) -> Callable[..., Any]:
+    """BinaryConvolution of filters that are packed as OpenVINO runs them."""
+    packed = np.unpackbits(np.packbits(BITS.reshape(-1), bitorder="little"))
+    filters = ov.op.Constant(ov.Type.u1, ov.Shape(BITS.shape), packed.tolist())
+    build = of(1, "BinaryConvolution", mode="xnor-popcount", **attributes)
+    return lambda data: build(data, filters)
+
+
+for fill in (0.0, 1.0, -1.0):
+    for name, attributes in (
+        ("", spatial(2, 1, 1)), ("of strides", spatial(2, 2, 1)), ("dilated", spatial(2, 1, 2, 2)),
+        ("same", spatial(2, auto_pad="same_upper")), ("valid", spatial(2, 1, 1, auto_pad="valid")),
+    ):  # fmt: skip
+        case(
+            f"binary convolution {fill} {name}", binary(pad_value=fill, **attributes),
+            _RNG.integers(0, 2, (2, 16, 7, 6)).astype(F32), static=True,
+        )  # fmt: skip
+
 # Pooling
 for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1)):
     for rounding in ("floor", "ceil", "ceil_torch"):
@@ -434,6 +456,54 @@ for size in ((3, 2), (1, 4)):
         IMAGE,
         FRACTIONS,
     )
+# Regions of which one has no size, one lies outside and one is half a pixel wide; -1 ends them.
+SPOTS = np.array(
+    [[0, 1, 2, 5, 6], [1, 2.5, 0.5, 2.5, 0.5], [1, 20, 20, 30, 30], [0, -3, -2.5, 9, 4.5],
+     [1, 3, 1, 3.5, 1.5], [-1, 0, 0, 0, 0], [0, 1, 1, 5, 5]], F32,
+)  # fmt: skip
+POSITIONS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "average": ("PSROIPooling", {"mode": "average", "group_size": 2}, 12),
+    "average of one": ("PSROIPooling", {"mode": "average", "group_size": 1}, 3),
+    "bilinear": (
+        "PSROIPooling",
+        {"mode": "bilinear", "group_size": 3, "spatial_bins_x": 2, "spatial_bins_y": 1}, 6,
+    ),
+    "bilinear of one": (
+        "PSROIPooling",
+        {"mode": "bilinear", "group_size": 1, "spatial_bins_x": 1, "spatial_bins_y": 3}, 9,
+    ),
+    "deformable": (
+        "DeformablePSROIPooling", {"group_size": 2, "spatial_bins_x": 2, "spatial_bins_y": 3}, 12,
+    ),
+}  # fmt: skip
+for scale, (name, (kind, attributes, channels)) in product((1.0, 0.5), POSITIONS.items()):
+    spots = SPOTS.copy()
+    if "bilinear" in name:
+        spots[:, 1:] /= 8 * scale
+    full = {"output_dim": 3, "spatial_scale": scale, **attributes}
+    case(
+        f"{name} of positions {scale}", of(1, kind, **full), random(2, channels, 7, 8), spots,
+        static=True,
+    )  # fmt: skip
+for part, classes in product((2, 3), (1, 3)):
+    full = {"group_size": 2, "spatial_bins_x": 2, "spatial_bins_y": 2, "part_size": part}
+    case(
+        f"deformable offsets {part} {classes}",
+        of(1, "DeformablePSROIPooling", output_dim=3, spatial_scale=0.5, trans_std=0.2, **full),
+        random(2, 12, 7, 8), SPOTS, random(7, 2 * classes, part, part), static=True,
+    )  # fmt: skip
+TURNED = np.array(
+    [[3, 4, 5, 3, 0.5], [2, 2, 0, 0, 1], [0, 0, 9, 7, -2.5], [7, 6, 4, 0.5, 0], [40, 40, 3, 3, 1]],
+    F32,
+)
+for clockwise, samples in product((False, True), (0, 1, 2)):
+    for scale in (1.0, 0.5):
+        full = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": samples, "spatial_scale": scale}
+        case(
+            f"roi rotated {clockwise} {samples} {scale}",
+            of(15, "ROIAlignRotated", clockwise_mode=clockwise, **full), IMAGE, TURNED,
+            np.array([0, 1, 1, 0, 1], np.int32),
+        )  # fmt: skip
 YOLO = {"classes": 3, "coords": 4, "num": 3, "mask": [0, 1], "axis": 1, "end_axis": 3}
 case("yolo softmax", of(1, "RegionYolo", do_softmax=True, **YOLO), random(2, 24, 4, 5))
 case("yolo sigmoid", of(1, "RegionYolo", do_softmax=False, **YOLO), random(2, 16, 4, 5))

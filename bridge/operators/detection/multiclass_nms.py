@@ -39,7 +39,8 @@ def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any])
     if attributes["keep_top_k"] >= 0:
         rows = b.op("Min", b.constant([attributes["keep_top_k"]]), rows)
     score, place = b.ops("TopK", 2, dense, rows, axis=1, largest=True, sorted=True)
-    label, box = b.op("Div", place, count), b.op("Mod", place, count)
+    width = b.op("Max", count, b.constant([1]))  # of no boxes there are no places to be divided
+    label, box = b.op("Div", place, width), b.op("Mod", place, width)
     image = b.op("Range", b.constant(0), scalar(b, images), b.constant(1))
     number = b.op("Add", box, b.op("Mul", unsqueeze(b, image, 1), count))
     found = b.op("Greater", score, b.constant(NONE))
@@ -65,7 +66,7 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
         return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
     place = positions(b, label, 0)
     total = b.op("Add", sizes(b, label, 0), b.constant([1]))
-    first = b.op("Div", place, rows)
+    first = b.op("Div", place, b.op("Max", rows, b.constant([1])))
     by_label = b.op("Add", b.op("Mul", label, total), place)
     if across:
         return by_label
