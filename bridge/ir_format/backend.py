@@ -46,7 +46,7 @@ def _net(model: Model, file: File) -> str:
         writer.result(value, layer_name, join_names(output_names), extras)
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
-    origin = dump_origin(model, file.bodies, file.named, file.numbered)
+    origin = dump_origin(model, file.bodies, file.named, file.numbered, file.formers)
     metadata = {**model.metadata, **origin, **dump_symbols(ends)}
     name = attribute(graph.name)
     return "".join(

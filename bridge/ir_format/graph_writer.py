@@ -7,6 +7,7 @@ from typing import Any
 
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_shape, format_static, format_value
+from bridge.ir_format.formers import dump as dump_former
 from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
@@ -25,7 +26,9 @@ class File(Struct, frozen=False):
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
     written, in order; `numbered` says how far layers of one name are numbered, and `named` are
-    those that were given a name as if it had been made; `given` are the names of all nodes."""
+    those that were given a name as if it had been made; `given` are the names of all nodes;
+    `formers` says which nodes of ONNX layers stand for, by the number of the body, 0 for the graph
+    itself, and by name."""
 
     weights: WeightsWriter
     dynamic_types: bool
@@ -33,6 +36,7 @@ class File(Struct, frozen=False):
     bodies: list[Graph] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     numbered: dict[str, int] = field(default_factory=dict)
+    formers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     findings: list[Unsupported] = field(default_factory=list)
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
@@ -61,6 +65,8 @@ class GraphWriter:
         self._layers: Text = []
         self._edges: Text = []
         self._ports: dict[Value, tuple[int, int]] = {}
+        self._places: dict[Value, tuple[str, int]] = {}
+        self._number = str(len(file.bodies))
         self._spelled = [s for s in map(self._spell, graph.nodes) if s is not None]
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
@@ -246,6 +252,10 @@ class GraphWriter:
         """Appends a layer and the edges to its inputs. `further` are attributes of the layer
         itself; `before` and `after` the ports stands what layers with bodies have there."""
         extras = extras or {}
+        if "former" in extras:
+            said = dump_former(extras["former"], self._places.get)
+            if said is not None:
+                self.file.formers.setdefault(self._number, {})[name] = said
         tab = self.indent + "\t\t"
         lines = self._layers
         lines.append(
@@ -271,6 +281,7 @@ class GraphWriter:
             for port, value in enumerate(outputs, len(inputs)):
                 self._check(value, node)
                 self._ports[value] = id, port
+                self._places[value] = name, port - len(inputs)
                 names = self.tensor_names.get(value)
                 text = f" names={attribute(join_names(names))}" if names else ""
                 own = info.get(("output", port - len(inputs))) if info else None

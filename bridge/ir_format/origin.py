@@ -33,7 +33,8 @@ _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 
 class Origin(Struct, frozen=False):
     """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
-    are the names of bodies in the order of the file, outer before inner, "" for BODY."""
+    are the names of bodies in the order of the file, outer before inner, "" for BODY; `formers` are
+    the nodes that layers stand for (see `bridge.ir_format.formers`)."""
 
     opset: int = 0
     opsets: dict[str, int] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Origin(Struct, frozen=False):
     bodies: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     numbered: dict[str, int] = field(default_factory=dict)
+    formers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._named = frozenset(self.named)
@@ -67,7 +69,11 @@ class Origin(Struct, frozen=False):
 
 
 def dump(
-    model: Model, bodies: Sequence[Graph], named: list[str], numbered: dict[str, int]
+    model: Model,
+    bodies: Sequence[Graph],
+    named: list[str],
+    numbered: dict[str, int],
+    formers: dict[str, dict[str, list[Any]]],
 ) -> dict[str, str]:
     """The entry for a model that was ONNX once; none for another."""
     if model.opset is None:
@@ -77,8 +83,9 @@ def dump(
     names = ["" if graph.name == BODY else graph.name for graph in bodies]
     named = [name for name in dict.fromkeys(named) if _looks_made(name, numbered)]
     record = Origin(
-        model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered
-    )
+        model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered,
+        formers,
+    )  # fmt: skip
     said = {key: value for key, value in as_dict(record).items() if value}
     return {KEY: json.dumps(said, separators=(",", ":"))}
 
@@ -105,6 +112,7 @@ def load(metadata: dict[str, str]) -> Origin:
         _texts(said.get("bodies")),
         _texts(said.get("named")),
         _of(said.get("numbered"), _is_number),
+        _of(said.get("formers"), lambda formers: isinstance(formers, dict)),
     )
 
 

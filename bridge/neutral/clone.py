@@ -25,6 +25,8 @@ def clone_node(node: Node, values: dict[Value, Value]) -> Node:
         outputs.append(values[value])
     bodies = tuple(clone_body(body) for body in node.bodies)
     extras = node.extras.copy() if node.extras else None
+    if extras and "former" in extras:
+        extras["former"] = extras["former"].of(lambda v: values.get(v, v))
     return Node(node.op, inputs, outputs, dict(node.attributes), bodies, node.name, extras)
 
 

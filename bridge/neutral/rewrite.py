@@ -28,6 +28,8 @@ class Substitution:
         """Replaces the inputs of a node."""
         if self._map:
             node.inputs = [None if v is None else self.of(v) for v in node.inputs]
+            if node.extras and "former" in node.extras:
+                node.extras["former"] = node.extras["former"].of(self.of)
 
     def applied(self, node: Node) -> Node:
         """The node, or one in its place that takes other inputs."""

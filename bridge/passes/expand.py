@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
+from bridge.neutral.former import Former
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Substitution, sink_constants
 from bridge.neutral.verify import fingerprint
@@ -100,11 +101,14 @@ class Expander:
         node."""
         if depth > DEEPEST:
             raise RecursionError(f"rules for {node.op} run in a circle")
+        start = len(out)
         for new in nodes:
             self.node(new, out, substitution, where, depth + 1)
         for old, result in zip(node.outputs, results, strict=False):
             if result is not None:
                 substitution.replace(old, result)
+        if depth == 0 and self.target.format == "ir" and self.source == "onnx":
+            _remember(node, substitution.of(node.outputs[0]), out[start:])
 
     def _known(self, node: Node, out: list[Node]) -> bool:
         """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
@@ -161,6 +165,18 @@ class Expander:
         if node not in self._reported:
             self._reported.add(node)
             self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+
+
+def _remember(node: Node, made: Value, nodes: Sequence[Node]) -> None:
+    """Notes with the one of `nodes` that gives a value which node they all stand for, where others
+    might stand for it too."""
+    row, maker = operator(node.op), made.producer
+    if row is None or "recorded" not in row.traits or len(node.outputs) != 1:
+        return
+    if maker is None or maker not in nodes or maker.bodies or maker.op == "Constant":
+        return
+    said = {k: v for k, v in node.attributes.items() if v != row.defaults.get(k)}
+    maker.extras = {**(maker.extras or {}), "former": Former(node.op, said, node.inputs)}
 
 
 def _made_by(nodes: Sequence[Node], value: Value) -> Value:

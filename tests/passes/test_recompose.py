@@ -458,20 +458,6 @@ case("compress", "Compress", where_holds, random(3, 4), PLACES)
 case("compress_shorter", "NonZero Squeeze Gather", where_holds, random(5, 4), PLACES)
 
 
-# Sizes of some axes
-def sizes(x: Any, start: int, end: int, step: int = 1, type: str = "i64") -> Any:
-    """Those of a matrix whose columns data decide."""
-    shape = ops.shape_of(ops.non_zero(x, "i64"), type)
-    return ops.slice(shape, [start], [end], [step], [0])
-
-
-case("some_sizes", "NonZero Shape", lambda x: sizes(x, 1, 2), ROWS)
-case("last_sizes", "NonZero Shape", lambda x: sizes(x, -1, 1 << 62), ROWS)
-case("sizes_backwards", "NonZero Shape Slice", lambda x: sizes(x, 1, -5, -1), ROWS)
-case("sizes_as_i32", "NonZero Shape Cast Slice", lambda x: sizes(x, 0, 2, type="i32"), ROWS)
-case("some_sizes_before_15", "NonZero Shape Slice", lambda x: sizes(x, 1, 2), ROWS, opset=13)
-
-
 # Nothing to do
 case(
     "interpolated_to_the_same_size", "Neg Exp",

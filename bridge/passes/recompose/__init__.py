@@ -1,8 +1,9 @@
 """Patterns of several operators become the one operator of the standard that means the same.
 
 A pattern is `f(b, node, uses)` for the last node of what it looks for. It gives the value that
-takes the place of the node's output, having made its nodes with the builder, or None. Nodes within
-a pattern go when nobody else uses them. Of two patterns for an operator the larger comes first.
+takes the place of the node's output that is used, having made its nodes with the builder, or None.
+Nodes within a pattern go when nobody else uses them. Of two patterns for an operator the larger
+comes first.
 Names: the node that is made has that of the first node of the pattern, which is what a rule on the
 way to IR gives the name of the node it is for.
 """
@@ -23,6 +24,7 @@ from bridge.passes.recompose.axes import axes_of_one
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
+from bridge.passes.recompose.former import former_node
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.integers import (
     conv_integer,
@@ -40,7 +42,7 @@ from bridge.passes.recompose.inverses import (
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import limit_kept, nothing_added, only_row, shape_kept
-from bridge.passes.recompose.places import compress, place_of_one, some_sizes
+from bridge.passes.recompose.places import compress, place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.rotary import rotary_embedding
@@ -51,6 +53,7 @@ from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
 from bridge.passes.recompose.windows import lean_window
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
+Choice = Callable[[Node], Sequence[Pattern]]
 
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
@@ -78,7 +81,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "PRelu": (leaky_relu,),
     "Range": (limit_kept,),
     "RDFT": (short_time_transform,),
-    "Slice": (whole_stack, some_sizes),
+    "Slice": (whole_stack,),
     "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
@@ -98,20 +101,29 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 
 def recompose_ir(model: Model, context: Context) -> None:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
-    _graph(model.graph, context.target, WITHIN, model.graph.inputs)
-    _graph(model.graph, context.target, OF_IR, model.graph.inputs)
+    # WITHIN takes apart what some nodes became, and of others restores it.
+    for choice in (_by_record, _by_op(WITHIN), _by_record, _by_op(OF_IR)):
+        _graph(model.graph, context.target, choice, model.graph.inputs)
 
 
 def recompose_onnx(model: Model, context: Context) -> None:
     """Recomposes, in place, what is expanded, in all nested graphs too."""
     model.graph.output_names = names_of_outputs(model.graph)
-    _graph(model.graph, context.target, OF_ONNX, model.graph.inputs)
+    _graph(model.graph, context.target, _by_op(OF_ONNX), model.graph.inputs)
+
+
+def _by_op(patterns: Mapping[str, tuple[Pattern, ...]]) -> Choice:
+    return lambda node: patterns.get(node.op, ())
+
+
+def _by_record(node: Node) -> tuple[Pattern, ...]:
+    return (former_node,) if node.extras and "former" in node.extras else ()
 
 
 def _graph(
     graph: Graph,
     target: Target,
-    patterns: Mapping[str, tuple[Pattern, ...]],
+    patterns: Choice,
     known: Sequence[Value] = (),
 ) -> None:
     uses = Uses(graph, known)
@@ -124,12 +136,13 @@ def _graph(
         if node.op not in EFFECTS and not any(map(uses.count, node.outputs)):
             uses.drop(node)
             continue
-        for pattern in patterns.get(node.op, ()):
+        for pattern in patterns(node):
             builder = Builder([], node.name, target)
             made = pattern(builder, node, uses)
             if made is not None:
+                output = uses.output(node)
                 uses.put(builder.nodes, made, node)
-                substitution.replace(node.outputs[0], made)
+                substitution.replace(output, made)
                 kept.extend(reversed(builder.nodes))
                 break
         else:

@@ -1,12 +1,12 @@
 """Places of elements: ArgMax and ArgMin are that which a TopK gives of one element, without its
-axis; Compress takes what is at those that NonZero gives; Shape gives the sizes at some places."""
+axis; Compress takes what is at those that NonZero gives."""
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
-from bridge.neutral.types import F32, F64, I32, I64, I64_MAX
+from bridge.neutral.types import F32, F64, I32
 from bridge.operators.idioms import cast
 from bridge.passes.recompose.uses import Uses
 
@@ -44,17 +44,3 @@ def compress(b: Builder, node: Node, uses: Uses) -> Value | None:
     assert squeeze is not None
     b.name = squeeze.name
     return b.op("Compress", x, condition, axis=along[0])
-
-
-def some_sizes(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """Slice of a shape: the sizes of some axes."""
-    shape = uses.sole(node.inputs[0], "Shape")
-    start, end, _, step = (known_integers(node.input(place)) for place in range(1, 5))
-    if shape is None or start is None or end is None or step not in (None, (1,)):
-        return None
-    attributes = shape.attributes
-    if attributes["start"] or attributes["end"] is not None or attributes["output_type"] is not I64:
-        return None
-    b.name = shape.name
-    last = None if end[0] == I64_MAX else end[0]
-    return b.op("Shape", shape.inputs[0], start=start[0], end=last)

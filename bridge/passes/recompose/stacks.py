@@ -52,8 +52,9 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     b.nodes += constants
     count = len(loop.outputs)
     made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
-    first, *others = [made.outputs[place] for place in places]
-    for old, new in zip(node.outputs[1:], others, strict=True):
+    stand = {old: made.outputs[place] for old, place in zip(node.outputs, places, strict=True)}
+    first = stand.pop(uses.output(node))
+    for old, new in stand.items():
         uses.hand_over(old, new, inside=0)
     return first
 

@@ -21,6 +21,8 @@ class Uses:
     def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
         self.known = frozenset(known)
         self.handed_over: dict[Value, Value] = {}
+        self._graph = graph
+        self._places: dict[Value, int] = {}
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
             self._counts.update(v for v in node.inputs if v is not None)
@@ -29,13 +31,25 @@ class Uses:
         """How often a value is used."""
         return self._counts[value]
 
+    def output(self, node: Node) -> Value:
+        """The output of a node that is used, the first of several."""
+        return next((value for value in node.outputs if self.count(value)), node.outputs[0])
+
+    def is_before(self, value: Value, node: Node) -> bool:
+        """Whether a value is there before the nodes of the graph come to one of them."""
+        if not self._places:
+            self._places.update(dict.fromkeys(self._graph.inputs, -1))
+            for place, maker in enumerate(self._graph.nodes):
+                self._places.update(dict.fromkeys(maker.outputs, place))
+        return value in self._places and self._places[value] < self._places[node.outputs[0]]
+
     def drop(self, node: Node) -> None:
         """Takes a node out of the graph."""
         self._counts.subtract(v for v in node.inputs if v is not None)
 
     def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
         """Puts nodes in the place of one, whose output becomes the value `made`."""
-        self._counts[made] += self._counts[place.outputs[0]]
+        self._counts[made] += self._counts[self.output(place)]
         for node in nodes:
             self._counts.update(v for v in node.inputs if v is not None)
         self.drop(place)

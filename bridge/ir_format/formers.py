@@ -1,0 +1,105 @@
+"""Which node of ONNX a layer stands for, with those that lead to it: IR's rt_info keeps it for the
+way back, by the body and the layer's name. Inputs are outputs of layers, or tensors that IR has no
+use for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bridge.elements import ELEMENTS, Element
+from bridge.neutral.builder import Builder
+from bridge.neutral.former import Former
+from bridge.neutral.graph import Value
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import STRING, size_of
+
+LONGEST = 1024
+"""The bytes of a tensor that is written down, and of the numbers of an attribute."""
+
+Where = Callable[[Value], "tuple[str, int] | None"]
+"""The name of the layer that gives a value, and which of its outputs it is."""
+
+
+def dump(former: Former, where: Where) -> list[Any] | None:
+    """What JSON says of a node; None where it cannot say it."""
+    try:
+        inputs = [None if value is None else _input(value, where) for value in former.inputs]
+        attributes = {name: _attribute(value) for name, value in former.attributes.items()}
+    except TypeError:
+        return None
+    return [former.op, inputs, attributes] if attributes else [former.op, inputs]
+
+
+def _input(value: Value, where: Where) -> Any:
+    place = where(value)
+    if place is not None:
+        return place[0] if place[1] == 0 else list(place)
+    if value.constant is None:
+        raise TypeError
+    return {**_tensor(value.constant), "name": value.name}
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, Element):
+        return {"element": value.name}
+    if isinstance(value, Tensor):
+        return _tensor(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple) and len(value) < LONGEST // 8:
+        return [_attribute(item) for item in value]
+    raise TypeError
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    if tensor.nbytes > LONGEST or tensor.element is STRING:
+        raise TypeError
+    return {
+        "element": tensor.element.name,
+        "shape": list(tensor.shape),
+        "bytes": bytes(tensor.data()).hex(),
+    }
+
+
+def load(said: Any, values: Mapping[str, Sequence[Value]]) -> Former | None:
+    """The node that JSON speaks of, among values by the names of their layers; None where it is no
+    such node, or a value is gone."""
+    try:
+        op, inputs, *rest = said
+        attributes = rest[0] if rest else {}
+        return Former(
+            str(op),
+            {str(name): _read_attribute(value) for name, value in attributes.items()},
+            [_read_input(value, values) for value in inputs],
+        )
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _read_input(said: Any, values: Mapping[str, Sequence[Value]]) -> Value | None:
+    if said is None:
+        return None
+    if isinstance(said, dict):
+        names = [str(said["name"])] if said.get("name") else []
+        return Builder([]).tensor(_read_tensor(said), names)
+    name, index = (said, 0) if isinstance(said, str) else said
+    return values[name][index]
+
+
+def _read_attribute(said: Any) -> Any:
+    if isinstance(said, list):
+        return tuple(map(_read_attribute, said))
+    if not isinstance(said, dict):
+        return said
+    return _read_tensor(said) if "bytes" in said else ELEMENTS[said["element"]]
+
+
+def _read_tensor(said: Any) -> Tensor:
+    element, data = ELEMENTS[said["element"]], bytes.fromhex(said["bytes"])
+    shape = tuple(map(int, said["shape"]))
+    if element is STRING or min(shape, default=0) < 0:
+        raise ValueError("no such tensor is written down")
+    if element.nbytes(size_of(shape)) != len(data):
+        raise ValueError("a tensor has other bytes than its type and shape say")
+    return Tensor(element, shape, data)
