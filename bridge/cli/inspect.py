@@ -73,14 +73,17 @@ def run(
             require_file(path, suffix)
     if coverage is not None and html is None and svg is None:
         raise UsageError("--coverage is painted into a page or a picture: give --html or --svg")
+    if as_json and graph:
+        raise UsageError("--graph is for people and --json for scripts: ask for one of them")
     import bridge
     from bridge.limits import read_limits, usually
 
     with usually(read_limits(given_limits(limit))):
         model = bridge.load(file, weights)
         if html is not None or svg is not None:
-            _draw(model, file, html, svg, None if coverage is None else _read(coverage))
-        else:
+            check = None if coverage is None else _read(coverage)
+            _draw(model, file, html, svg, check, quiet=as_json)
+        if as_json or graph or (html is None and svg is None):
             _print(model, file, graph, as_json)
 
 
@@ -103,8 +106,10 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool) -> None:
         echo(as_text(description))
 
 
-def _draw(model: Model, file: Path, html: Path | None, svg: Path | None, check: Any) -> None:
-    """Writes a page and a picture of the model."""
+def _draw(
+    model: Model, file: Path, html: Path | None, svg: Path | None, check: Any, quiet: bool
+) -> None:
+    """Writes a page and a picture of the model, and says so unless scripts are to read it."""
     from bridge.show.layers import layers_with_bodies
     from bridge.show.outline import outline
     from bridge.show.page import page
@@ -115,7 +120,8 @@ def _draw(model: Model, file: Path, html: Path | None, svg: Path | None, check: 
     for path, draw in ((html, page), (svg, picture)):
         if path is not None:
             write_text(path, draw(made, check))
-            echo(f"wrote {path} ({size_of(path.stat().st_size)})")
+            if not quiet:
+                echo(f"wrote {path} ({size_of(path.stat().st_size)})")
 
 
 def _read(path: Path) -> Any:

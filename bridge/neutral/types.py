@@ -321,6 +321,11 @@ def without_sizes(type: Type) -> Type:
     return TensorType(type.element, shape)
 
 
+def differ(one: Dim, other: Dim) -> bool:
+    """Whether two dimensions are known not to be equal."""
+    return isinstance(one, int) and isinstance(other, int) and one != other
+
+
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
     """The dimension of numpy-style broadcasting."""
     if a == b or b == 1:

@@ -72,11 +72,17 @@ def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
     return ""
 
 
+_LISTS = ("ints", "floats", "strings")
+
+
 def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
     """Why a spelling cannot take a value as its input `name`; "" where it can."""
     if name in spelling.as_attributes:
-        if values_of(value) is None:
+        known = values_of(value)
+        if known is None:
             return f"its input {name} must be a constant in {spelling.type}"
+        if known.size != 1 and spelling.as_attributes[name].type not in _LISTS:
+            return f"its input {name} must be one number in {spelling.type}"
     elif name not in spelling.places:
         return f"{spelling.type} has no input {name}"
     allowed = spelling.elements.get(name)
@@ -130,7 +136,7 @@ def _put(attributes: dict[str, Any], spelled: SpelledAttribute, value: Any) -> N
 
 def _as_attribute(array: np.ndarray, kind: str) -> Any:
     flat = array.reshape(-1).tolist()
-    return tuple(flat) if kind in ("ints", "floats", "strings") else flat[0]
+    return tuple(flat) if kind in _LISTS else flat[0]
 
 
 def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:

@@ -12,7 +12,8 @@ from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked
-from bridge.neutral.types import Dim, Shape, format_shape, is_static, size_of
+from bridge.neutral.types import Shape, differ, format_shape, is_static, size_of
+from bridge.operators import nn_validity as nn
 from bridge.operators.window_validity import CONVOLUTION, POOLING, window
 from bridge.vocabulary import has_trait, operator
 
@@ -112,6 +113,11 @@ def _rank(least: int, most: int = 1 << 30, index: int = 0) -> Check:
     return check
 
 
+def _ranks(*wanted: int) -> tuple[Check, ...]:
+    """The checks of the ranks of the first inputs."""
+    return tuple(_rank(rank, rank, index) for index, rank in enumerate(wanted))
+
+
 def _not_negative(index: int) -> Check:
     """The check of an input that holds sizes or repeats."""
 
@@ -130,7 +136,7 @@ def _frames(node: Node) -> Iterator[str]:
         if known and min(known) < 1:
             yield f"its {what} is {known[0]}"
     window, length = _shape(node.input(2)), integers(node.input(3))
-    if window and length and _differ(window[0], length[0]):
+    if window and length and differ(window[0], length[0]):
         yield f"its window is {format_shape(window)}, and its frame length {length[0]}"
 
 
@@ -140,12 +146,23 @@ def _step(node: Node) -> Iterator[str]:
         yield f"its step is {step.item()}"
 
 
+def _interval(node: Node) -> Iterator[str]:
+    """The numbers drawn lie between two others (IR, RandomUniform)."""
+    low, high = values_of(node.input(1)), values_of(node.input(2))
+    if low is None or high is None or low.size != 1 or high.size != 1:
+        return
+    if not low.item() < high.item():
+        yield f"nothing lies between {low.item()} and {high.item()}"
+
+
 def _interpolation(node: Node) -> Iterator[str]:
     """A factor or a size for each axis (ONNX, Resize; IR, Interpolate-11)."""
     shape = _shape(node.input(0))
     wanted: tuple[int, ...]
     if node.op == "Resize":
         axes, wanted, factors = node.attributes.get("axes"), (2, 3), node.input(2)
+        if all(node.input(index) is None or _shape(node.input(index)) == (0,) for index in wanted):
+            yield "it has neither scales nor sizes"
     else:
         axes, wanted, factors = integers(node.input(2)), (1,), node.input(1)
         if node.attributes.get("shape_calculation_mode") == "sizes":
@@ -157,7 +174,7 @@ def _interpolation(node: Node) -> Iterator[str]:
         length = _shape(node.input(index))
         if length in (None, (), (0,)) or count is None:
             continue  # An input without elements is one that is not given.
-        if length and _differ(length[0], count):
+        if length and differ(length[0], count):
             yield f"its input {index} is {format_shape(length)}, for {count} axes"
     numbers = values_of(factors)
     if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
@@ -187,13 +204,22 @@ def _elementwise(node: Node) -> Iterator[str]:
                 yield f"{_shapes(node)} cannot be broadcast together"
 
 
+def _expand(node: Node) -> Iterator[str]:
+    """The shape asked for is broadcast with that of the data (ONNX, Expand)."""
+    shape, target = _shape(node.input(0)), integers(node.input(1))
+    for have, wanted in zip(reversed(shape or ()), reversed(target or ()), strict=False):
+        if wanted != 1 and have != 1 and differ(have, wanted):
+            yield f"{format_shape(shape)} cannot take the shape {list(target or ())}"
+            return
+
+
 def _matmul(node: Node) -> Iterator[str]:
     a, b = (_shape(value) for value in node.inputs[:2])
     if not a or not b:
         return
     columns = a[max(len(a) - 2, 0) if node.attributes.get("transpose_a") else -1]
     rows = b[-1 if node.attributes.get("transpose_b") else max(len(b) - 2, 0)]
-    if _differ(columns, rows):
+    if differ(columns, rows):
         yield f"{_shapes(node)} cannot be multiplied"
 
 
@@ -206,24 +232,15 @@ def _gemm(node: Node) -> Iterator[str]:
     else:
         columns = a[0 if node.attributes["transA"] else 1]
         rows = b[1 if node.attributes["transB"] else 0]
-        if _differ(columns, rows):
+        if differ(columns, rows):
             yield f"{_shapes(node)} cannot be multiplied"
-
-
-def _convolution(node: Node) -> Iterator[str]:
-    x, w = (_shape(value) for value in node.inputs[:2])
-    if x is None or w is None:
-        return
-    if len(x) != len(w):
-        yield f"{_shapes(node)} differ in rank"
-    elif node.op == "Conv" and isinstance(x[1], int) and isinstance(w[1], int):
-        group = node.attributes["group"]
-        if x[1] != w[1] * group:
-            yield f"{_shapes(node)} differ in channels"
 
 
 def _reshape(node: Node) -> Iterator[str]:
     shape, target = _shape(node.inputs[0]), integers(node.inputs[1])
+    if target is not None and (min(target, default=0) < -1 or target.count(-1) > 1):
+        yield f"{list(target)} is no shape"
+        return
     if shape is None or not is_static(shape) or target is None:
         return
     copies = not node.attributes["allowzero"]
@@ -255,7 +272,7 @@ def _concat(node: Node) -> Iterator[str]:
             return
         axis = node.attributes["axis"] % max(len(shape), 1)
         for place, (one, other) in enumerate(zip(shapes[0], shape, strict=True)):
-            if place != axis and _differ(one, other):
+            if place != axis and differ(one, other):
                 yield f"{_shapes(node)} differ along axis {place}"
 
 
@@ -282,7 +299,7 @@ def _updates(node: Node) -> Iterator[str]:
     indices, updates = (_shape(node.input(index)) for index in (1, 2))
     if indices is None or updates is None:
         return
-    if len(indices) != len(updates) or any(map(_differ, indices, updates)):
+    if len(indices) != len(updates) or any(map(differ, indices, updates)):
         yield f"{format_shape(updates)} are no updates for indices {format_shape(indices)}"
 
 
@@ -300,7 +317,7 @@ def _places(node: Node) -> Iterator[str]:
         yield f"{format_shape(indices)} are no indices of places in {format_shape(data)}"
     elif updates is not None and node.op == "ScatterND":
         wanted = (*indices[:-1], *data[deep:])
-        if len(wanted) != len(updates) or any(map(_differ, wanted, updates)):
+        if len(wanted) != len(updates) or any(map(differ, wanted, updates)):
             yield f"{format_shape(updates)} are no updates, which are {format_shape(wanted)}"
 
 
@@ -319,7 +336,7 @@ def _batches(node: Node) -> Iterator[str]:
     batch += len(indices) if batch < 0 else 0
     if data is None:
         return
-    if batch > len(data) or any(map(_differ, data[:batch], indices[:batch])):
+    if batch > len(data) or any(map(differ, data[:batch], indices[:batch])):
         yield f"{format_shape(data)} and {format_shape(indices)} differ in batch dimensions"
     axes = integers(node.input(2)) if node.op == "Gather" else None
     if axes and (axes[0] % len(data) if data else 0) < batch:
@@ -344,13 +361,26 @@ def _einsum(node: Node) -> Iterator[str]:
         yield f'"{equation}" makes {", ".join(sorted(further))} of nothing'
 
 
+def _reversal(node: Node) -> Iterator[str]:
+    """The lengths are those of the batch axis, which is not the time axis (ONNX,
+    ReverseSequence)."""
+    shape, lengths = _shape(node.input(0)), _shape(node.input(1))
+    if shape is None:
+        return
+    batch, time = node.attributes["batch_axis"], node.attributes["time_axis"]
+    if batch % len(shape) == time % len(shape):
+        yield f"its batch and its time are axis {batch} of {format_shape(shape)}"
+    if lengths is not None and differ(lengths[0], shape[batch]):
+        yield f"{format_shape(lengths)} are no lengths for axis {batch} of {format_shape(shape)}"
+
+
 def _squeeze(node: Node) -> Iterator[str]:
     yield from _integral(node.input(1))
     shape, axes = _shape(node.inputs[0]), integers(node.input(1))
     if shape is None or axes is None or node.attributes["allow_axis_skip"]:
         return
     for axis in axes:
-        if -len(shape) <= axis < len(shape) and _differ(shape[axis], 1):
+        if -len(shape) <= axis < len(shape) and differ(shape[axis], 1):
             yield f"axis {axis} of {format_shape(shape)} is not 1"
 
 
@@ -383,18 +413,18 @@ def _recurrent(node: Node) -> Iterator[str]:
     batch_first = node.attributes.get("layout", 0) == 1
     for index, place in ((1, 0), (2, 0), (3, 0), (5, batch_first), (6, batch_first), (7, 0)):
         shape = shapes[index] if index < len(shapes) else None
-        if shape is not None and _differ(shape[place], directions):
+        if shape is not None and differ(shape[place], directions):
             yield f"its input {index} is {format_shape(shape)}, for {directions} directions"
     x, w, r, b = (*shapes, None)[:4]
-    if x is not None and w is not None and _differ(x[2], w[2]):
+    if x is not None and w is not None and differ(x[2], w[2]):
         yield f"{_shapes(node)} differ in input size"
     if (
         w is not None
         and r is not None
-        and (_differ(r[1], w[1]) or (hidden and _differ(r[2], hidden)))
+        and (differ(r[1], w[1]) or (hidden and differ(r[2], hidden)))
     ):
         yield f"{_shapes(node)} differ in hidden size"
-    if w is not None and b is not None and isinstance(w[1], int) and _differ(b[1], 2 * w[1]):
+    if w is not None and b is not None and isinstance(w[1], int) and differ(b[1], 2 * w[1]):
         yield f"{_shapes(node)} differ in the size of the bias"
 
 
@@ -421,29 +451,47 @@ def _slice(node: Node) -> Iterator[str]:
 def _quantization(node: Node) -> Iterator[str]:
     """A scale is one number, one for each place along an axis, or one for each block."""
     x, scale = (_shape(value) for value in node.inputs[:2])
-    if x is None or scale is None or not is_static(scale) or size_of(scale) == 1:
+    if x is None or scale is None:
         return
     axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
+    if block and scale and len(scale) != len(x):
+        yield f"{format_shape(scale)} are no scales of blocks of {format_shape(x)}"
+    zero = _shape(node.input(2))
+    if zero and zero != (1,) and (len(zero) != len(scale) or any(map(differ, zero, scale))):
+        yield f"{format_shape(zero)} are no zero points for scales {format_shape(scale)}"
+    if not is_static(scale) or size_of(scale) == 1:
+        return
     if len(scale) == 1 and not block:
         if not -len(x) <= axis < len(x):
             yield f"{format_shape(x)} has no axis {axis}"
-        elif _differ(x[axis], scale[0]):
+        elif differ(x[axis], scale[0]):
             yield f"axis {axis} of {format_shape(x)} has other scales, {format_shape(scale)}"
     elif not block:
         pairs = zip(reversed(x), reversed(scale), strict=False)
-        if len(scale) > len(x) or any(_differ(a, b) and b != 1 for a, b in pairs):
+        if len(scale) > len(x) or any(differ(a, b) and b != 1 for a, b in pairs):
             yield f"{_shapes(node)} cannot be broadcast together"
 
 
 def _split(node: Node) -> Iterator[str]:
     shape, lengths = _shape(node.inputs[0]), integers(node.input(1))
     axis = node.attributes["axis"]
+    given = _shape(node.input(1))
+    if given and differ(given[0], len(node.outputs)):
+        yield f"it has {len(node.outputs)} outputs for {given[0]} parts"
+        return
     if shape is None or lengths is None or not -len(shape) <= axis < len(shape):
         return
-    if len(lengths) != len(node.outputs):
-        yield f"it has {len(node.outputs)} outputs for parts of {list(lengths)}"
-    elif _differ(shape[axis], sum(lengths)) or min(lengths, default=0) < 0:
+    if differ(shape[axis], sum(lengths)) or min(lengths, default=0) < 0:
         yield f"axis {axis} of {format_shape(shape)} has no parts of {list(lengths)}"
+
+
+def _lengths(node: Node) -> Iterator[str]:
+    """The size of each part, of which one may be -1, what is left (IR, VariadicSplit)."""
+    lengths = integers(node.input(2))
+    if lengths is None:
+        return
+    if min(lengths, default=0) < -1 or lengths.count(-1) > 1 or len(lengths) < len(node.outputs):
+        yield f"{list(lengths)} are no lengths of {len(node.outputs)} parts"
 
 
 def _pad_ends(node: Node) -> Iterator[str]:
@@ -451,7 +499,7 @@ def _pad_ends(node: Node) -> Iterator[str]:
     shape = _shape(node.input(0))
     for index in (1, 2):
         pads = _shape(node.input(index))
-        if shape is not None and pads and _differ(pads[0], len(shape)):
+        if shape is not None and pads and differ(pads[0], len(shape)):
             yield f"its input {index} is {format_shape(pads)}, for {len(shape)} axes"
 
 
@@ -461,7 +509,7 @@ def _pad(node: Node) -> Iterator[str]:
     if shape is None or not pads or (node.input(3) is not None and not axes):
         return
     count = axes[0] if axes else len(shape)
-    if isinstance(count, int) and _differ(pads[0], 2 * count):
+    if isinstance(count, int) and differ(pads[0], 2 * count):
         yield f"it has {pads[0]} pads for {count} axes of {format_shape(shape)}"
         return
     known, axes_ = integers(node.input(1)), integers(node.input(3))
@@ -489,7 +537,7 @@ def _parts(node: Node) -> Iterator[str]:
         rank = len(shape) + (not port.keepdims)
         if not -rank <= port.axis < rank:
             yield f"{format_shape(shape)} cannot be stacked along axis {port.axis}"
-        elif port.keepdims and _differ(shape[port.axis], port.part_size):
+        elif port.keepdims and differ(shape[port.axis], port.part_size):
             yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
 
 
@@ -532,13 +580,8 @@ def _boxes(node: Node) -> Iterator[str]:
     boxes, scores = (_shape(value) for value in node.inputs[:2])
     if not boxes or not scores or not len(boxes) == len(scores) == 3:
         return
-    if _differ(boxes[0], scores[0]) or _differ(boxes[1], scores[2]) or _differ(boxes[2], 4):
+    if differ(boxes[0], scores[0]) or differ(boxes[1], scores[2]) or differ(boxes[2], 4):
         yield f"{format_shape(boxes)} and {format_shape(scores)} are no boxes and scores"
-
-
-def _differ(one: Dim, other: Dim) -> bool:
-    """Whether two dimensions are known not to be equal."""
-    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _shape(value: Value | None) -> Shape:
@@ -570,18 +613,28 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "ir::OneHot": (_axis_attribute("axis", 1), _single(1, 2, 3)),
     **dict.fromkeys(("TopK", "ir::TopK"), (_axis_attribute("axis"), _single(1), _top)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent,)),
-    "Expand": (_rank(1, 1, 1), _not_negative(1)),
+    "Expand": (_rank(1, 1, 1), _not_negative(1), _expand),
     "Tile": (_rank(1, 1, 1), _not_negative(1)),
     **dict.fromkeys((*CONVOLUTION, *POOLING), (window,)),
-    **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution, window)),
+    **dict.fromkeys(("Conv", "ConvTranspose"), (nn.convolution, window)),
+    "DeformConv": (nn.convolution, nn.deformable_convolution, window),
+    "ConvolutionBackpropData": (nn.transposed_convolution, window),
+    "Col2Im": (nn.blocks_to_image,),
+    "GroupNormalization": (nn.group_normalization,),
+    "Attention": (nn.attention,),
+    "ScaledDotProductAttention": (nn.scaled_attention,),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
     "GatherND": (_batches, _places),
     "ScatterND": (_places,),
     "ScatterUpdate": (_axis_input(3), _single(3)),
-    **dict.fromkeys(
-        ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
-    ),
+    **dict.fromkeys(("CumProd", "CumSum", "ir::Split"), (_axis_input(1), _single(1))),
+    "VariadicSplit": (_axis_input(1), _single(1), _lengths),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), (_rank(3), nn.blocks)),
+    **dict.fromkeys(("GRUCell", "RNNCell"), _ranks(2, 2, 2, 2, 1)),
+    "LSTMCell": _ranks(2, 2, 2, 2, 2, 1),
+    **dict.fromkeys(("GRUSequence", "RNNSequence"), _ranks(3, 3, 1, 3, 3, 2)),
+    "LSTMSequence": _ranks(3, 3, 3, 1, 3, 3, 2),
     "If": (_one_condition,),
     "Loop": (_one_condition, _parts, _slices, _endless),
     "NonMaxSuppression": (_rank(3, 3), _rank(3, 3, 1), _single(2, 3, 4), _boxes),
@@ -602,8 +655,16 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Pad": (_axis_input(3), _pad),
     "ir::Pad": (_rank(1, 1, 1), _rank(1, 1, 2), _pad_ends),
     "Range": (_single(0, 1, 2), _step),
+    "ir::RandomUniform": (_single(1, 2), _interval),
     "Reshape": (_rank(1, 1, 1), _reshape),
     "Resize": (_axis_attribute("axes"), _rank(1, 1, 2), _rank(1, 1, 3), _interpolation),
+    "ReverseSequence": (
+        _rank(2),
+        _rank(1, 1, 1),
+        _axis_attribute("batch_axis"),
+        _axis_attribute("time_axis"),
+        _reversal,
+    ),
     "Roll": (_axis_input(2),),
     "Slice": (_rank(1), _axis_input(3), _slice),
     "STFT": (_frames, _rank(2, 3), _rank(1, 1, 2)),
@@ -612,5 +673,5 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "Squeeze": (_axis_input(1), _squeeze),
     "Transpose": (_transpose,),
     "Trilu": (_rank(2),),
-    "Unsqueeze": (_unsqueeze,),
+    "Unsqueeze": (_rank(0, 1, 1), _unsqueeze),
 }

@@ -77,9 +77,8 @@ LARGEST = 1 << 33
 
 def _faults(graph: Graph, where: str, target: str) -> Iterator[Unsupported]:
     for node in graph.nodes:
-        why = impropriety(node) or contradiction(node) or _changing_state(node)
-        if not why and target == "onnx":
-            why = negative_padding(node)
+        why = negative_padding(node) if target == "onnx" else ""
+        why = why or impropriety(node) or contradiction(node) or _changing_state(node)
         if why:
             yield Unsupported(node.op, f"{where} / {node!r}", why)
         if node.bodies and (node.op != "If" or target == "ir"):

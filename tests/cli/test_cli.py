@@ -258,6 +258,11 @@ def test_inspect() -> None:
     assert bridge("inspect", IF, "--graph").out.startswith("graph (%p: bool[]")
 
 
+def test_scripts_read_json_alone(tmp_path: Path) -> None:
+    drawn = bridge("inspect", IF, "--json", "--svg", tmp_path / "tree.svg")
+    assert json.loads(drawn.out)["format"] == "onnx" and (tmp_path / "tree.svg").exists()
+
+
 @pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
 def test_inspect_takes_every_model(path: Path) -> None:
     assert bridge("inspect", path).code == 0

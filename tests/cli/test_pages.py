@@ -158,6 +158,7 @@ def test_commands_write_pages_and_pictures(tmp_path: Path) -> None:
         (("inspect", NESTED, "--svg", "tree.png"), "give it a name that ends in .svg"),
         (("inspect", NESTED, "--html", "nowhere/tree.html"), "there is no such directory"),
         (("inspect", NESTED, "--coverage", "check.json"), "give --html or --svg"),
+        (("inspect", NESTED, "--json", "--graph"), "ask for one of them"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "none.json"), "cannot be read"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "no.json"), "is not what"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "other.json"), "has other Ifs than"),

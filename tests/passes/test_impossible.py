@@ -67,6 +67,7 @@ FAILING = [
     ),
     ("LpPool", "y = LpPool<kernel_shape = [2]>(x)", "of rank 2, without axes for a window"),
     ("Reshape", "s = Constant<value_ints = [5,-1]>() y = Reshape(x, s)", "take the shape [5, -1]"),
+    ("Reshape", "s = Constant<value_ints = [-1,-1]>() y = Reshape(x, s)", "[-1, -1] is no shape"),
     ("Reshape", "s = Constant<value_ints = [2,6,0]>() y = Reshape(x, s)", "no dimension to copy"),
     ("Transpose", "y = Transpose<perm = [2,0,1]>(x)", "no 3 axes"),
     ("Concat", "t = Transpose(x) y = Concat<axis = 1>(x, t)", "differ along axis 0"),
@@ -151,6 +152,60 @@ FAILING = [
         "no axis 3",
     ),
     (
+        "Conv",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "w = Constant<value = float[1,1,1] {1}>() y = Conv<group = 2>(d, w)",
+        "[1,1,1] has no 2 groups",
+    ),
+    (
+        "Conv",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "w = Constant<value = float[1,2,1] {1,1}>() y = Conv<kernel_shape = [3]>(d, w)",
+        "its kernel_shape is [3], and its weights are [1,2,1]",
+    ),
+    (
+        "ConvTranspose",
+        "s = Constant<value_ints = [1,2,6]>() d = Reshape(x, s) "
+        "w = Constant<value = float[1,2,1] {1,1}>() y = ConvTranspose(d, w)",
+        "[1,2,6] and [1,2,1] differ in channels",
+    ),
+    (
+        "Col2Im",
+        "i = Constant<value_ints = [2,2]>() k = Constant<value_ints = [1,1,1]>() "
+        "s = Constant<value_ints = [1,3,4]>() d = Reshape(x, s) y = Col2Im(d, i, k)",
+        "its image_shape and block_shape are 2 and 3 numbers",
+    ),
+    (
+        "Col2Im",
+        "i = Constant<value_ints = [2,2]>() k = Constant<value_ints = [1,1]>() "
+        "s = Constant<value_ints = [1,3,4]>() d = Reshape(x, s) "
+        "y = Col2Im<strides = [1,0]>(d, i, k)",
+        "its strides are [1, 0], and must be 1 or more",
+    ),
+    ("Expand", "s = Constant<value_ints = [3,6]>() y = Expand(x, s)", "take the shape [3, 6]"),
+    (
+        "Unsqueeze",
+        "a = Constant<value = int64[1,1] {0}>() y = Unsqueeze(x, a)",
+        "its input 1 is [1,1]",
+    ),
+    (
+        "ReverseSequence",
+        "n = Constant<value_ints = [1,1,1]>() y = ReverseSequence<batch_axis = 0, time_axis = 1>"
+        "(x, n)",
+        "[3] are no lengths for axis 0 of [2,6]",
+    ),
+    (
+        "ReverseSequence",
+        "n = Constant<value_ints = [1,1]>() y = ReverseSequence<batch_axis = 0, time_axis = 0>"
+        "(x, n)",
+        "its batch and its time are axis 0",
+    ),
+    (
+        "Resize",
+        "e = Constant<value = float[0] {}>() y = Resize(x, , e)",
+        "neither scales nor sizes",
+    ),
+    (
         "STFT",
         "s = Constant<value_int = 2>() f = Constant<value_int = 3>() "
         "w = Constant<value_floats = [1.0,1.0]>() y = STFT(x, s, w, f)",
@@ -201,6 +256,11 @@ FAILING = [
         "a = Constant<value_ints = [0]>() e = Constant<value_ints = [1]>() "
         "n = Constant<value_ints = [2]>() y = Slice(x, a, e, n)",
         "no axis 2",
+    ),
+    (
+        "Split",
+        "n = Constant<value_ints = [6]>() y, z = Split<axis = 1>(x, n)",
+        "it has 2 outputs for 1 parts",
     ),
     ("Split", "n = Constant<value_ints = [2,3]>() y, z = Split<axis = 1>(x, n)", "parts of [2, 3]"),
     ("Unsqueeze", "a = Constant<value_ints = [4]>() y = Unsqueeze(x, a)", "no axis 4"),
@@ -344,6 +404,33 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("Broadcast", [(6,), [-1]], {"mode": "numpy"}, "input 1 is [-1]"),
     ("Unsqueeze", [(2, 6), (1,)], {}, "its axes are f32"),
     ("ir::Pad", [(2, 6), [0, 0], [0]], {"pad_mode": "edge"}, "input 2 is [1], for 2 axes"),
+    ("Attention", [(1, 2, 3, 4), (3, 4), (1, 2, 3, 4)], {}, "are not all of rank 3 or all of"),
+    ("Attention", [(1, 2, 3, 4), (1, 2, 3, 5), (1, 2, 3, 4)], {}, "in the size of a head"),
+    ("Attention", [(1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 5, 4)], {}, "differ in length"),
+    ("Attention", [(1, 2, 3, 4), (1, 2, 3, 4), (1, 1, 3, 4)], {}, "differ in heads"),
+    ("Attention", [(1, 3, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)], {}, "3 heads of queries do not"),
+    ("Attention", [(1, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4)], {}, "differ in batches"),
+    ("Attention", [(1, 3, 4)] * 3, {"q_num_heads": 2, "kv_num_heads": 3}, "has no 3 heads"),
+    ("Attention", [(1, 3, 4)] * 3, {"q_num_heads": 2, "kv_num_heads": 4}, "2 heads of queries"),
+    ("ScaledDotProductAttention", [(3, 4), (3, 5), (3, 4)], {}, "in the size of a head"),
+    ("ScaledDotProductAttention", [(3, 4), (3, 4), (2, 4)], {}, "differ in length"),
+    ("ScaledDotProductAttention", [(3, 4), (3, 4), [1]], {}, "its inputs are f32 and i64"),
+    ("GroupNormalization", [(1, 4, 2), (4,), (4,)], {"num_groups": 3}, "are no 3 groups"),
+    ("GroupNormalization", [(1, 4, 2), (2,), (4,)], {"num_groups": 2}, "[2] are no factors"),
+    ("ConvolutionBackpropData", [(1, 2, 6), (1, 2, 1)], {}, "differ in channels"),
+    ("DeformConv", [(1, 2, 3, 3), (1, 2, 1, 1), (1, 3, 3, 3)], {}, "are no offsets for 1 groups"),
+    ("DeformConv", [(1, 2, 3, 3), (1, 2, 1, 1), (1, 2, 3, 2)], {}, "not for the places of"),
+    ("QuantizeLinear", [(4, 4), (2, 2), (2,)], {"axis": 0, "block_size": 2}, "no zero points for"),
+    ("QuantizeLinear", [(4, 4), (2,)], {"axis": 0, "block_size": 2}, "are no scales of blocks"),
+    ("VariadicSplit", [(2, 6), [1], [-1, -1]], {}, "[-1, -1] are no lengths of"),
+    ("SpaceToDepth", [(1, 2, 3, 4)], {"blocksize": 2}, "[1,2,3,4] has no blocks of 2"),
+    ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 2}, "[1,6,3,4] has no blocks of 2"),
+    ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 0}, "its blocks have the size 0"),
+    ("ir::RandomUniform", [[2], [3], [3]], {}, "nothing lies between 3 and 3"),
+    ("LSTMSequence", [(4,)], {}, "[4], not of rank 3"),
+    ("LSTMCell", [(4, 4), (1, 4), (4,)], {}, "its input 2 is [4], not of rank 2"),
+    ("GRUSequence", [(1, 1, 4), (4,)], {}, "[4], not of rank 3"),
+    ("GRUCell", [(4,)], {}, "[4], not of rank 2"),
     ("Gather", [(2, 6), [0], [1]], {"batch_dims": -2}, "[1] has no -2 batch dimensions"),
     ("Gather", [(2, 6), (3, 1), [1]], {"batch_dims": 1}, "differ in batch dimensions"),
     ("Gather", [(2, 6), (2, 6), [0]], {"batch_dims": -1}, "axis 0 is one of its 1 batch"),

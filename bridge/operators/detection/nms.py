@@ -135,7 +135,7 @@ def _before_next(value: Value) -> Value | None:
     product = moved.producer if moved is not None else None
     if largest is None or product is None or product.op != "Mul":
         return None
-    factor, least = values_of(product.inputs[1]), values_of(largest.inputs[1])
+    factor, least = values_of(product.input(1)), values_of(largest.input(1))
     same = factor is not None and factor == 1 + _ULP and least is not None and least == _LEAST
     return product.inputs[0] if same else None
 

@@ -62,6 +62,8 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
         key = b.op("Concat", past_key, key, axis=2)
         value = b.op("Concat", past_value, value, axis=2)
     present = [key, value]
+    # Values may be of a type of their own; the result is of that of the queries.
+    key, value = (cast(b, x, query.element) for x in (key, value))
     plain = all(node.input(i) is None for i in range(3, 7)) and (
         attributes["left_window_size"] < 0 and attributes["right_window_size"] < 0
     )
@@ -138,7 +140,7 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
         if given.element is BOOL:
             allowed.append(given)
         else:
-            bias = given
+            bias = cast(b, given, query.element)
     keys = positions(b, key, 2)
     if node.attributes["left_window_size"] >= 0:
         may_be_empty = True

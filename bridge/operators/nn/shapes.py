@@ -74,7 +74,7 @@ def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: i
     ones, of which the first `channels` make the output's channels."""
     kernel: Sequence[Dim]
     if filters is not None:
-        kernel = filters[leading:]
+        kernel = node.attributes.get("kernel_shape") or filters[leading:]
         out: Dim = 1
         for dim in filters[:channels]:
             out = out * dim if isinstance(out, int) and isinstance(dim, int) else ANY

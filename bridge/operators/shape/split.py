@@ -135,6 +135,7 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
         known = content_of(lengths)
         if known is None:
             return (ANY,) * count
+        require(len(known) == count)
         if -1 in known and isinstance(dim, int) and all(isinstance(k, int) for k in known):
             rest = dim - sum(k for k in known if isinstance(k, int) and k >= 0)
             known = tuple(rest if k == -1 else k for k in known)

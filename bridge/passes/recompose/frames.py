@@ -68,7 +68,7 @@ def _is_number_of_frames(count: Value, signal: Value, size: int, step: Value) ->
     if known is not None and steps is not None and isinstance(length, int):
         return known[0] == max(0, 1 + (length - size) // steps[0])
     node = count.producer
-    if node is not None and node.op == "Max":
+    if node is not None and node.op == "Max" and len(node.inputs) == 2:
         count = next((v for v, other in either_way(node) if is_number(other, 0)), count)
     for more, one in _operands(count, "Add"):
         ratio = more.producer if is_number(one, 1) else None

@@ -163,7 +163,7 @@ def _hides(node: Node) -> bool:
     made = None if end is None else end.producer
     if made is not None and made.op == "Concat":
         made = made.inputs[0].producer if made.inputs[0] is not None else None
-    return made is not None and made.op == "Max" and integers(made.inputs[1]) == (ALL,)
+    return made is not None and made.op == "Max" and integers(made.input(1)) == (ALL,)
 
 
 def _is_open_pad(node: Node) -> bool:
