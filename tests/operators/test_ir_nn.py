@@ -634,6 +634,29 @@ for name, attributes in MATRIX.items():
             f"matrix nms {name} {kind} {across}", of(8, "MatrixNms", **full), boxes, scores,
             static=True,
         )  # fmt: skip
+# Of the second image all boxes are upright, some the same, some without area.
+LEANING = np.concatenate(
+    [
+        _RNG.uniform(0, 12, (2, 14, 2)),
+        _RNG.uniform(1, 8, (2, 14, 2)),
+        _RNG.uniform(-4, 4, (2, 14, 1)),
+    ],
+    2,
+).astype(F32)
+LEANING[1, :, 4], LEANING[1, 3], LEANING[1, 5:7, 2] = 0, LEANING[1, 2], 0
+TRUST = _RNG.uniform(0, 1, (2, 3, 14)).round(1).astype(F32)
+for clockwise, descending in product((False, True), (False, True)):
+    build = of(13, "NMSRotated", clockwise=clockwise, sort_result_descending=descending)
+    for overlap in (0.0, 0.3):
+        case(
+            f"rotated nms {clockwise} {descending} {overlap}", build, LEANING, TRUST,
+            Constant(9, I64), Constant(overlap, F32), Constant(0.2, F32), static=True,
+        )  # fmt: skip
+for name, limit, least in (("few", 2, 0.0), ("none", 9, 2.0)):
+    case(
+        f"rotated nms of {name}", of(13, "NMSRotated", output_type="i32"), LEANING, TRUST,
+        Constant(limit, np.int32), Constant([0.1], F32), Constant([least], F32), static=True,
+    )  # fmt: skip
 START = _RNG.uniform(0, 50, (20, 2))
 REGIONS = np.concatenate([START, START + _RNG.uniform(-1, 30, (20, 2))], 1).astype(F32)
 MOVES, CHANCES = random(20, 12) / 3, _RNG.uniform(0, 1, (20, 3)).astype(F32)
