@@ -795,6 +795,22 @@ for merge in (False, True):
             *blank,
         )
 
+# The fourth has no path where labels that follow each other become one.
+SPOKEN, STEPS = 2 * random(4, 7, 5), np.array([7, 5, 3, 4], np.int32)
+LABELS = np.array(
+    [[1, 1, 2, 3, 3, 1, 0], [2, 2, 1, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0]],
+    np.int32,
+)
+LENGTHS = np.array([4, 3, 1, 4], np.int32)
+for merge, collapse, unique in product((False, True), repeat=3):
+    build = of(
+        4, "CTCLoss", ctc_merge_repeated=merge, preprocess_collapse_repeated=collapse, unique=unique
+    )
+    case(f"ctc loss {merge} {collapse} {unique}", build, SPOKEN, STEPS, LABELS, LENGTHS)
+for name, blank in (("input", np.array(0, I64)), ("constant", Constant(0, I64))):
+    wide = [v.astype(I64) for v in (STEPS, LABELS, LENGTHS)]
+    case(f"ctc loss, blank is {name}", of(4, "CTCLoss"), SPOKEN, *wide, blank)
+
 
 def no_elements(value: np.ndarray) -> Any:
     return ov.op.Constant(ov.Type(value.dtype), ov.Shape(value.shape), [])
