@@ -634,6 +634,29 @@ for name, attributes in MATRIX.items():
             f"matrix nms {name} {kind} {across}", of(8, "MatrixNms", **full), boxes, scores,
             static=True,
         )  # fmt: skip
+# Of the second image all boxes are upright, some the same, some without area.
+LEANING = np.concatenate(
+    [
+        _RNG.uniform(0, 12, (2, 14, 2)),
+        _RNG.uniform(1, 8, (2, 14, 2)),
+        _RNG.uniform(-4, 4, (2, 14, 1)),
+    ],
+    2,
+).astype(F32)
+LEANING[1, :, 4], LEANING[1, 3], LEANING[1, 5:7, 2] = 0, LEANING[1, 2], 0
+TRUST = _RNG.uniform(0, 1, (2, 3, 14)).round(1).astype(F32)
+for clockwise, descending in product((False, True), (False, True)):
+    build = of(13, "NMSRotated", clockwise=clockwise, sort_result_descending=descending)
+    for overlap in (0.0, 0.3):
+        case(
+            f"rotated nms {clockwise} {descending} {overlap}", build, LEANING, TRUST,
+            Constant(9, I64), Constant(overlap, F32), Constant(0.2, F32), static=True,
+        )  # fmt: skip
+for name, limit, least in (("few", 2, 0.0), ("none", 9, 2.0)):
+    case(
+        f"rotated nms of {name}", of(13, "NMSRotated", output_type="i32"), LEANING, TRUST,
+        Constant(limit, np.int32), Constant([0.1], F32), Constant([least], F32), static=True,
+    )  # fmt: skip
 START = _RNG.uniform(0, 50, (20, 2))
 REGIONS = np.concatenate([START, START + _RNG.uniform(-1, 30, (20, 2))], 1).astype(F32)
 MOVES, CHANCES = random(20, 12) / 3, _RNG.uniform(0, 1, (20, 3)).astype(F32)
@@ -771,6 +794,22 @@ for merge in (False, True):
             np.array([8, 5, 0], np.int32),
             *blank,
         )
+
+# The fourth has no path where labels that follow each other become one.
+SPOKEN, STEPS = 2 * random(4, 7, 5), np.array([7, 5, 3, 4], np.int32)
+LABELS = np.array(
+    [[1, 1, 2, 3, 3, 1, 0], [2, 2, 1, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0]],
+    np.int32,
+)
+LENGTHS = np.array([4, 3, 1, 4], np.int32)
+for merge, collapse, unique in product((False, True), repeat=3):
+    build = of(
+        4, "CTCLoss", ctc_merge_repeated=merge, preprocess_collapse_repeated=collapse, unique=unique
+    )
+    case(f"ctc loss {merge} {collapse} {unique}", build, SPOKEN, STEPS, LABELS, LENGTHS)
+for name, blank in (("input", np.array(0, I64)), ("constant", Constant(0, I64))):
+    wide = [v.astype(I64) for v in (STEPS, LABELS, LENGTHS)]
+    case(f"ctc loss, blank is {name}", of(4, "CTCLoss"), SPOKEN, *wide, blank)
 
 
 def no_elements(value: np.ndarray) -> Any:

@@ -8,7 +8,6 @@ from bridge.neutral.inference import first, infers
 from bridge.neutral.types import (
     ANY,
     I64,
-    UNKNOWN,
     TensorType,
     Type,
 )
@@ -32,11 +31,15 @@ def _decoded(
     """The classes [N, T] that are valid, no blank and, with `merge`, no repetition, moved to the
     front, with -1 behind them; and how many they are, [N]."""
     keep = b.op("And", valid, b.op("Not", b.op("Equal", classes, blank)))
-    steps = sizes(b, classes, 1)
     if merge:
-        none = b.op("Expand", b.constant(-1), concat(b, 0, sizes(b, classes, 0), b.constant([1])))
-        before = cut(b, concat(b, 1, none, classes), 1, 0, steps)
-        keep = b.op("And", keep, b.op("Not", b.op("Equal", classes, before)))
+        keep = b.op("And", keep, b.op("Not", same_as_before(b, classes)))
+    return moved_to_front(b, classes, keep)
+
+
+def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Value]:
+    """Those of the classes [N, T] that are to be kept, with -1 behind them; and how many they are,
+    [N]."""
+    steps = sizes(b, classes, 1)
     counted = b.op("CumSum", cast(b, keep, I64), b.constant(1))
     target = b.op("Where", keep, b.op("Sub", counted, b.constant(1)), steps)
     wide = concat(b, 0, sizes(b, classes, 0), b.op("Add", steps, b.constant([1])))
@@ -44,6 +47,13 @@ def _decoded(
     moved = b.op("ScatterElements", empty, target, classes, b.constant(1))
     count = b.op("ReduceSum", cast(b, keep, I64), b.constant([1]), keepdims=False)
     return cut(b, moved, 1, 0, steps), count
+
+
+def same_as_before(b: Builder, classes: Value) -> Value:
+    """Where classes [N, T] repeat the one before."""
+    none = b.op("Expand", b.constant(-1), concat(b, 0, sizes(b, classes, 0), b.constant([1])))
+    before = cut(b, concat(b, 1, none, classes), 1, 0, sizes(b, classes, 1))
+    return b.op("Equal", classes, before)
 
 
 @expands("CTCGreedyDecoder", target="onnx")
@@ -93,10 +103,3 @@ def infer_ctc_greedy_decoder_seq_len(node: Node) -> list[Type]:
         TensorType(node.attributes["classes_index_type"], shape[:2]),
         TensorType(node.attributes["sequence_length_type"], shape[:1]),
     ]
-
-
-@infers("CTCLoss")
-def infer_ctc_loss(node: Node) -> list[Type]:
-    """CTCLoss: [batch]."""
-    data = first(node)
-    return [TensorType(data.element, data.shape[:1] if data.shape else UNKNOWN.shape)]

@@ -10,13 +10,12 @@ from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Result, expands
 from bridge.operators.detection.multiclass_nms import selected
-from bridge.operators.detection.suppression import NONE
+from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.idioms import (
     cast,
     expand,
     given,
     positions,
-    reshape,
     sizes,
     split,
     transpose,
@@ -37,8 +36,7 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
     if attributes["background_class"] >= 0:
         hidden = b.op("Equal", label, b.constant(attributes["background_class"]))
         scores = b.op("Where", hidden, b.constant(NONE), scores)
-    image = unsqueeze(b, positions(b, scores, 0), 1, 2)
-    image = reshape(b, b.op("Add", image, b.op("Mul", label, b.constant(0))), -1)
+    image, _ = of_classes(b, scores)
 
     def step(
         b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]

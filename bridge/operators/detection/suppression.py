@@ -6,7 +6,17 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.idioms import concat, scalar, sizes, split, take, unsqueeze
+from bridge.operators.idioms import (
+    concat,
+    expand,
+    positions,
+    reshape,
+    scalar,
+    sizes,
+    split,
+    take,
+    unsqueeze,
+)
 
 NONE = float(np.finfo(np.float32).min)
 """The score of a box that is not left."""
@@ -42,3 +52,14 @@ def kept_scores(
     )  # fmt: skip
     empty = b.op("Expand", none, b.op("Shape", scores))
     return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))
+
+
+def of_classes(b: Builder, scores: Value) -> tuple[Value, Value]:
+    """The numbers of the images and of the classes of scores [images, classes, boxes], each [images
+    * classes]."""
+    image, label = (
+        unsqueeze(b, positions(b, scores, 0), 1),
+        unsqueeze(b, positions(b, scores, 1), 0),
+    )
+    dims = sizes(b, scores, 0, 1)
+    return reshape(b, expand(b, image, dims), -1), reshape(b, expand(b, label, dims), -1)

@@ -1,0 +1,182 @@
+"""IR's NMSRotated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, I64, I64_MAX
+from bridge.operators import Result, expands
+from bridge.operators.detection.suppression import NONE, of_classes
+from bridge.operators.idioms import (
+    as_i64,
+    cast,
+    concat,
+    cut,
+    expand,
+    given,
+    positions,
+    reshape,
+    scalar,
+    sizes,
+    split,
+    take,
+    unsqueeze,
+)
+from bridge.operators.loops import along
+
+Values = list[Value]
+
+
+@expands("NMSRotated", target="onnx")
+def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
+    """NMSRotated-13: a Loop through the classes of the images, in it one through their boxes, by
+    falling score: each that is left suppresses those that it overlaps."""
+    boxes, scores, limit, overlap, least = given(node, 0, 1, 2, 3, 4)
+    sign = 1.0 if node.attributes["clockwise"] else -1.0
+    boxes = b.op("Mul", cast(b, boxes, F32), b.constant(np.array([1, 1, 1, 1, sign], np.float32)))
+    image, label = of_classes(b, scores)
+
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
+        scores, image = parts
+        boxes, overlap, least = fixed
+        mine = b.op("Gather", boxes, image, b.constant(0))
+        return [], [_left(b, mine, scores, overlap, least)]
+
+    flat = b.op("Flatten", cast(b, scores, F32), axis=2)
+    thresholds = [scalar(b, cast(b, v, F32)) for v in (overlap, least)]
+    _, (dense,) = along(b, step, [flat, image], [], [boxes, *thresholds])
+    most = b.op("Min", reshape(b, as_i64(b, limit), 1), sizes(b, scores, 2))
+    best, place = b.ops("TopK", 2, dense, most, axis=1, largest=True, sorted=True)
+    columns = [expand(b, unsqueeze(b, v, 1), b.op("Shape", place)) for v in (image, label)]
+    indices = concat(b, 1, *(reshape(b, v, -1, 1) for v in (*columns, place)))
+    best = reshape(b, best, -1)
+    found = b.op("Greater", best, b.constant(NONE))
+    indices, best = (b.op("Compress", v, found, axis=0) for v in (indices, best))
+    if node.attributes["sort_result_descending"]:
+        count = sizes(b, best, 0)
+        best, order = b.ops("TopK", 2, best, count, axis=0, largest=True, sorted=True)
+        indices = b.op("Gather", indices, order, b.constant(0))
+    rows = concat(b, 1, cast(b, take(b, indices, 1, 0, 1), F32), unsqueeze(b, best, 1))
+    element = node.attributes["output_type"]
+    count = cast(b, sizes(b, best, 0), element)
+    return cast(b, indices, element), cast(b, rows, scores.element), count
+
+
+def _left(b: Builder, boxes: Value, scores: Value, overlap: Value, least: Value) -> Value:
+    """The scores [boxes] of those that are left of a class, else NONE."""
+    none = b.constant(NONE)
+    above = cast(b, b.op("Greater", scores, least), I64)
+    count = b.op("ReduceSum", above, b.constant([0]), keepdims=True)
+    count = b.op("Min", b.op("Max", count, b.constant([1])), sizes(b, scores, 0))
+    best, place = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
+    boxes = b.op("Gather", boxes, place, b.constant(0))
+    rank = positions(b, best, 0)
+    live = b.op("Greater", best, least)
+
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
+        number, box = parts
+        (live,) = states
+        boxes, rank, overlap = fixed
+        hit = b.op("Greater", _overlaps(b, boxes, box), overlap)
+        hit = b.op("And", hit, b.op("Greater", rank, number))
+        hit = b.op("And", hit, b.op("Gather", live, number, b.constant(0)))
+        return [b.op("And", live, b.op("Not", hit))], []
+
+    (live,), _ = along(b, step, [rank, boxes], [live], [boxes, rank, overlap])
+    nothing = expand(b, none, sizes(b, scores, 0))
+    return b.op("ScatterND", nothing, unsqueeze(b, place, 1), b.op("Where", live, best, none))
+
+
+def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
+    """Of boxes (centre, size, angle) [n, 5] with one [5] what they share by what they cover
+    together, [n]; 0 where one has no area."""
+    zero, half = b.constant(0.0), b.constant(0.5)
+    x, y, width, height, angle = split(b, boxes, 1, 1, 1, 1, 1, 1)
+    own_x, own_y, own_width, own_height, own_angle = split(b, box, 0, 1, 1, 1, 1, 1)
+    # The corners [n, 5], the first once more, in the frame of the one box.
+    u = b.op("Mul", width, b.constant(np.array([-0.5, 0.5, 0.5, -0.5, -0.5], np.float32)))
+    v = b.op("Mul", height, b.constant(np.array([-0.5, -0.5, 0.5, 0.5, -0.5], np.float32)))
+    turn = b.op("Sub", angle, own_angle)
+    corners = _turned(b, u, v, turn)
+    centre = _turned(b, b.op("Sub", x, own_x), b.op("Sub", y, own_y), b.op("Neg", own_angle))
+    corner_x, corner_y = (b.op("Add", c, d) for c, d in zip(corners, centre, strict=True))
+    reach = [b.op("Mul", v, half) for v in (own_width, own_height)]
+    shared = _within(b, corner_x, corner_y, *reach)
+    # Rounding leaves something of boxes that lie apart, which is more than a threshold of 0.
+    halves = [b.op("Mul", v, half) for v in (width, height)]
+    seen = _turned(b, *centre, b.op("Neg", turn))
+    apart = b.op("Or", _apart(b, centre, turn, reach, halves), _apart(b, seen, turn, halves, reach))
+    shared = b.op("Where", reshape(b, apart, -1), zero, shared)
+    area = reshape(b, b.op("Mul", width, height), -1)
+    own = b.op("Mul", own_width, own_height)
+    together = b.op("Sub", b.op("Add", area, own), shared)
+    flat = b.op("LessOrEqual", b.op("Min", area, own), zero)
+    together = b.op("Where", flat, b.constant(1.0), together)
+    return b.op("Where", flat, zero, b.op("Div", shared, together))
+
+
+def _apart(
+    b: Builder, between: Sequence[Value], turn: Value, own: Sequence[Value], other: Sequence[Value]
+) -> Value:
+    """Whether an axis of a box, in whose frame its centre and that of another are `between` each
+    other, separates it from the other one. Of both the half sizes are given."""
+    cosine, sine = (b.op("Abs", b.op(f, turn)) for f in ("Cos", "Sin"))
+    result: Value | None = None
+    for axis in (0, 1):
+        reach = b.op("Add", b.op("Mul", other[axis], cosine), b.op("Mul", other[1 - axis], sine))
+        reach = b.op("Add", reach, own[axis])
+        far = b.op("GreaterOrEqual", b.op("Abs", between[axis]), reach)
+        result = far if result is None else b.op("Or", result, far)
+    assert result is not None
+    return result
+
+
+def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]:
+    """Points turned around the origin."""
+    cosine, sine = b.op("Cos", angle), b.op("Sin", angle)
+    across = b.op("Sub", b.op("Mul", x, cosine), b.op("Mul", y, sine))
+    return across, b.op("Add", b.op("Mul", x, sine), b.op("Mul", y, cosine))
+
+
+def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> Value:
+    """The areas [n] of polygons, as far as `reach_x` and `reach_y` from the origin: by Green's
+    theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no farther
+    than `reach_y`. Corners are [n, edges + 1], the first once more."""
+    (x_start, x_end), (y_start, y_end) = (
+        [cut(b, v, 1, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
+    )
+
+    def clamped(v: Value, reach: Value) -> Value:
+        return b.op("Min", b.op("Max", v, b.op("Neg", reach)), reach)
+
+    def share(part: Value, whole: Value) -> Value:
+        """Of edges that do not change any number: what they are multiplied with is 0."""
+        still = b.op("Equal", whole, b.constant(0.0))
+        return b.op("Div", part, b.op("Where", still, b.constant(1.0), whole))
+
+    low, high = clamped(y_start, reach_y), clamped(y_end, reach_y)
+    slope = share(b.op("Sub", x_end, x_start), b.op("Sub", y_end, y_start))
+    first, last = (
+        b.op("Add", x_start, b.op("Mul", b.op("Sub", v, y_start), slope)) for v in (low, high)
+    )
+    change = b.op("Sub", last, first)
+    zero, one = b.constant(0.0), b.constant(1.0)
+    crossings = [
+        b.op("Min", b.op("Max", share(b.op("Sub", edge, first), change), zero), one)
+        for edge in (b.op("Neg", reach_x), reach_x)
+    ]
+    # Between these shares of an edge x is a line, or does not change.
+    shares = [zero, b.op("Min", *crossings), b.op("Max", *crossings), one]
+    heights = [clamped(b.op("Add", first, b.op("Mul", v, change)), reach_x) for v in shares]
+    mean: Value | None = None
+    for i in range(3):
+        both = b.op("Add", heights[i], heights[i + 1])
+        part = b.op("Mul", b.op("Sub", shares[i + 1], shares[i]), both)
+        mean = part if mean is None else b.op("Add", mean, part)
+    assert mean is not None
+    total = b.op("Mul", b.op("Mul", mean, b.constant(0.5)), b.op("Sub", high, low))
+    return b.op("Abs", b.op("ReduceSum", total, b.constant([1]), keepdims=False))
