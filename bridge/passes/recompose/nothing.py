@@ -18,6 +18,8 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
 def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
     """x in the shape of x, by Expand or Reshape, is x."""
     value, sizes = node.inputs
+    added = uses.sole(sizes, "Add")
+    sizes = nothing_added(b, added, uses) if added is not None else sizes
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None

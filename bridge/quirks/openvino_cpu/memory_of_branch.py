@@ -11,11 +11,29 @@ it gives is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Iteration, OutputPort, Yield, outer_input
-from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
+from bridge.neutral.types import (
+    F4E2M1,
+    F8E4M3FN,
+    F8E5M2,
+    F8E8M0,
+    F32,
+    I8,
+    I32,
+    STRING,
+    U1,
+    U2,
+    U8,
+    Element,
+    TensorType,
+    is_static,
+)
 from bridge.operators import Result
+from bridge.operators.control.draft import Finish
 from bridge.operators.idioms import reshape
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.vocabulary import operator
@@ -23,6 +41,10 @@ from bridge.vocabulary import operator
 OWN_MEMORY = {F32, I8, I32, U8}
 """Types of which an output of the model has a memory of its own: the plugin computes in them. It
 converts others in front of the output. What leaves a body has a memory of its own in any case."""
+
+BROADCAST_AS = {F4E2M1: F32, F8E4M3FN: F32, F8E5M2: F32, F8E8M0: F32, U1: U8, U2: U8}
+"""Types that the plugin broadcasts, with all numbers of those that it does not: OpenVINO makes a
+product of a broadcast."""
 
 LOOK_BACK = 100
 """How many values are looked at to find whether a shape is fixed."""
@@ -43,14 +65,36 @@ def kept(b: Builder, node: Node, place: Place) -> Result:
             for body in bodies:
                 _tell_shape(body, position, value.shape)
         elif lost[position]:
-            results[position] = b.op("Expand", value, b.op("Shape", value))
+            results[position] = _broadcast(b, value, position, bodies)
     return results
 
 
+def _broadcast(b: Builder, value: Value, position: int, bodies: Sequence[Body]) -> Value:
+    """The output, which the branches give in a type that OpenVINO broadcasts."""
+    element = value.element
+    wide = BROADCAST_AS.get(element) if element is not None else None
+    if element is None or wide is None:
+        return b.op("Expand", value, b.op("Shape", value))
+    for body in bodies:
+        _change(body, position, lambda b, given: _exactly(b, given, wide))
+    value.type = TensorType(wide, value.shape)
+    return _exactly(b, b.op("Expand", value, b.op("Shape", value)), element)
+
+
+def _exactly(b: Builder, value: Value, element: Element) -> Value:
+    """The value in another type that holds its numbers."""
+    return b.op("Cast", value, to=element, saturate=False)
+
+
 def _tell_shape(body: Body, position: int, shape: tuple[int, ...]) -> None:
+    _change(body, position, lambda b, value: reshape(b, value, *shape))
+
+
+def _change(body: Body, position: int, finish: Finish) -> None:
+    """Does something to one output of a branch."""
     b = Builder([])
     exits: list[tuple[Value, OutputPort]] = [
-        (reshape(b, value, *shape) if port == Yield(position) else value, port)
+        (finish(b, value) if port == Yield(position) else value, port)
         for value, port in body.exits()
     ]
     body.graph.nodes += b.nodes
