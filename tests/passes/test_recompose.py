@@ -427,12 +427,13 @@ case(
 )  # fmt: skip
 
 
-def reshaped_as_it_is(x: Any) -> Any:
-    sizes = ops.add(ops.shape_of(x), counted(drawn(0.5)))
-    return ops.negative(ops.reshape(x, sizes, special_zero=False))
+def places_reshaped(condition: Any) -> Any:
+    places = ops.non_zero(condition, "i64")
+    sizes = ops.add(ops.shape_of(places), counted(drawn(0.5)))
+    return ops.negative(ops.reshape(places, sizes, special_zero=False))
 
 
-case("reshaped as it is", "Neg", reshaped_as_it_is, random(2, 3))
+case("reshaped as it is", "NonZero Neg", places_reshaped, np.array([True, False, True]))
 
 
 def row_of_stack(x: Any, axis: int) -> Any:

@@ -20,6 +20,8 @@ def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
     value, sizes, *axes = node.inputs
     if any(axes):
         return None
+    added = uses.sole(sizes, "Add")
+    sizes = nothing_added(b, added, uses) if added is not None else sizes
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None

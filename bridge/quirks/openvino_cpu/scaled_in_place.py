@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
 from bridge.operators import Result
-from bridge.operators.idioms import cast
+from bridge.operators.idioms import cast, unsqueeze
 from bridge.quirks.quirk import (
     OPENVINO_CPU,
     Place,
@@ -20,9 +20,10 @@ FEW_BITS = 8
 
 
 def widened_twice(b: Builder, node: Node, place: Place) -> Result:
-    """The weights by way of f16, which has all numbers of 8 bits and is folded."""
+    """The weights by way of f16, which has all numbers of 8 bits and is folded. The scale has their
+    rank: OpenVINO may take the one for the other."""
     (weights, scale), offset = node.inputs, None
-    assert weights is not None
+    assert weights is not None and scale is not None
     if weights.producer is not None and weights.producer.op == "Sub":
         weights, offset = weights.producer.inputs
     narrow = _narrow(weights)
@@ -30,6 +31,7 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
     if narrow is None or weights is None or all(map(follows_from_constants, given)):
         return None
     wide = cast(b, cast(b, narrow, F16), weights.element)
+    scale = unsqueeze(b, scale, *range((narrow.rank or 0) - (scale.rank or 0)))
     return b.op("Mul", wide if offset is None else b.op("Sub", wide, offset), scale)
 
 
