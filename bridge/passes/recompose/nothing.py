@@ -16,11 +16,14 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x in the shape of x is x."""
+    """x in the shape of x, with nothing added to that, is x."""
     value, sizes, *axes = node.inputs
     if any(axes):
         return None
     shape = sizes.producer if sizes is not None else None
+    if shape is not None and shape.op == "Add":
+        sizes = nothing_added(b, shape, uses)
+        shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None
     whole = not shape.attributes.get("start") and shape.attributes.get("end") is None
