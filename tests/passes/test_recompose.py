@@ -421,6 +421,14 @@ COUNT = np.array([3])
 case("nothing", "Neg", lambda n: ops.negative(ops.add(n, counted(drawn(0.5)))), COUNT)
 case("nothing taken", "Neg", lambda n: ops.negative(ops.subtract(n, counted(drawn(0.5)))), COUNT)
 case(
+    "in_its_shape", "Neg",
+    lambda n: ops.negative(ops.broadcast(n, ops.shape_of(n) + counted(drawn(0.5)))), COUNT,
+)  # fmt: skip
+case(
+    "in_another_shape", "Expand Neg",
+    lambda n, m: ops.negative(ops.broadcast(n, ops.shape_of(m))), COUNT, np.array([3, 4]),
+)  # fmt: skip
+case(
     "something_at_times",
     "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Sub Neg",
     lambda n: ops.negative(ops.subtract(n, counted(drawn(2)) * np.array([0]))), COUNT,

@@ -90,8 +90,8 @@ def compare(block: Block) -> None:
     if var is None or block.opset < 19:
         new_text(block)
         return
-    other = block.pick(lambda x: _is_text(x) and (x.shape == () or x.has_shape_of(var)))
-    assert other is not None or var.shape != ()
+    # Of two strings that the model does not name, IR does not know whether they are alike.
+    other = block.pick(lambda x: x.element == WORD and (x.shape == () or x.has_shape_of(var)))
     if other is None:
         other = block.constant(WORD, (), block.flip())
     block.emit("Equal", [var, other], replace(var, element="bool", bound=1))

@@ -22,8 +22,10 @@ from bridge.operators.idioms import (
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
     """How often a condition holds along the last axis."""
+    # Counted from the front, engines reduce along it where there are no elements, too.
+    last = -1 if holds.rank is None else holds.rank - 1
     return cast(
-        b, b.op("ReduceSum", cast(b, holds, I64), b.constant([-1]), keepdims=False), element
+        b, b.op("ReduceSum", cast(b, holds, I64), b.constant([last]), keepdims=False), element
     )
 
 

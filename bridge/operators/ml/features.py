@@ -147,8 +147,10 @@ def label_encoder(b: Builder, node: Node) -> Result:
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         same = b.op("Or", same, b.op("And", b.op("IsNaN", element), b.constant(np.isnan(keys))))
     hits = cast(b, same, I32)
-    known = b.op("ReduceMax", hits, b.constant([-1]), keepdims=False)
-    place = b.op("ArgMax", hits, axis=-1, keepdims=False)
+    # Counted from the front, engines reduce along it where there are no elements, too.
+    last = -1 if x.rank is None else x.rank
+    known = b.op("ReduceMax", hits, b.constant([last]), keepdims=False)
+    place = b.op("ArgMax", hits, axis=last, keepdims=False)
     found = b.op("Gather", b.constant(values), place, b.constant(0))
     missing = b.op("Equal", known, b.constant(0, I32))
     return b.op("Where", missing, b.constant(default), found)

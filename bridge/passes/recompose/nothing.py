@@ -16,13 +16,14 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x in the shape of x, by Expand, Broadcast or Reshape, is x."""
+    """x in the shape of x, with nothing added to that, by Expand, Broadcast or Reshape, is x."""
     value, sizes, *axes = node.inputs
     if any(axes):
         return None
-    added = uses.sole(sizes, "Add")
-    sizes = nothing_added(b, added, uses) if added is not None else sizes
     shape = sizes.producer if sizes is not None else None
+    if shape is not None and shape.op == "Add":
+        sizes = nothing_added(b, shape, uses)
+        shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None
     whole = not shape.attributes.get("start") and shape.attributes.get("end") is None
