@@ -128,6 +128,7 @@ TO_ONNX = (
     Pass("passes.recompose.recompose_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
+    Pass("passes.idle_loops.drop_idle_loops"),
     Pass("passes.always.know_conditions"),
     Pass("passes.strings.restore.restore_strings"),
     Pass("passes.sequences.restore.restore_boundary"),

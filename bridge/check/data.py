@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
+from bridge.release import release
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ def as_json(report: CheckReport) -> Json:
     `inf`, `-inf` and `nan`."""
     data: Json = _plain(
         {
-            "bridge": _version(),
+            "bridge": release(),
             "format": FORMAT,
             "source": report.source,
             "verdict": _verdict(report),
@@ -91,13 +91,6 @@ def as_json(report: CheckReport) -> Json:
         }
     )
     return data
-
-
-def _version() -> str:
-    try:
-        return version("onnx-openvino-bridge")
-    except PackageNotFoundError:  # run from a clone
-        return ""
 
 
 def _verdict(report: CheckReport) -> str:

@@ -66,13 +66,17 @@ def _maps(ports: tuple[Port, ...], keys: Mapping[str, Any]) -> tuple[Port, ...]:
 def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ...]:
     """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
     owners = {part: name for name, own in packed.items() for part in own.parts(name)}
+    parts = set(owners)
     seen: dict[str, Port] = {}
     for port in ports:
-        names = [name for name in (port.name, *sorted(port.aliases)) if name in owners]
-        if not names:
-            seen[port.name] = port
+        names = (port.name, *sorted(port.aliases))
+        # Ports that are one tensor share their names: a part is the first of them.
+        part = next((name for name in names if name in owners), None)
+        if part is None:
+            own_name = next((name for name in names if name not in parts), port.name)
+            seen[own_name] = replace(port, name=own_name)
         else:
-            owner = owners[names[0]]
+            owner = owners.pop(part)
             own = packed[owner]
             kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
             seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]

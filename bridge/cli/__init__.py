@@ -8,6 +8,7 @@ nobody reads the output, 143 terminated.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -43,9 +44,9 @@ def _run(given: Sequence[str]) -> None:
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="What to do.")
     parser.add_argument("--version", action="store_true", help="Show the version and exit.")
     if list(given) == ["--version"]:
-        from importlib.metadata import version
+        from bridge.release import release
 
-        echo(f"bridge {version('onnx-openvino-bridge')}")
+        echo(f"bridge {release() or '(not installed)'}")
         return
     if not given:
         echo(parser.format_help())
@@ -67,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     _open_streams()
-    if arguments is None and hasattr(os, "fork") and ("--check" in given or given[:1] == ["check"]):
-        outlive()
+    if arguments is None:
+        _settle(given)
     end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
@@ -96,6 +97,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         report_defect(error, debug)
     sys.exit(2)
+
+
+def _settle(given: Sequence[str]) -> None:
+    """What is done where the process does nothing but what the arguments say."""
+    if "--check" not in given and given[:1] != ["check"]:
+        gc.disable()  # What a conversion imports and makes lives until the process ends.
+    elif hasattr(os, "fork"):
+        outlive()
 
 
 def _open_streams() -> None:

@@ -25,7 +25,7 @@ from bridge.neutral.ports import (
     Stacked,
     Yield,
 )
-from bridge.neutral.types import BOOL, I64, TensorType, join
+from bridge.neutral.types import BOOL, I64, TensorType, join, without_sizes
 from bridge.struct import Struct, field
 
 if TYPE_CHECKING:
@@ -369,6 +369,12 @@ def _append(
     repeats = repeats or {}
     outputs = values_of_ports(layer.outputs)
     own = [value for index, value in enumerate(outputs) if index not in repeats]
+    for body in bodies:
+        for _, port in body.exits():
+            if isinstance(port, Yield) and port.output is not None:
+                # The ports of the bodies say the sizes of such an output.
+                value = own[port.output]
+                value.declared = value.type = without_sizes(value.declared)
     builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer, layer.data))
     for index, first in repeats.items():
         builder.node("Identity", [outputs[first]], [outputs[index]])

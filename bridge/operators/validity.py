@@ -124,11 +124,14 @@ def _not_negative(index: int) -> Check:
 
 
 def _frames(node: Node) -> Iterator[str]:
-    """The step between frames and their length (ONNX, STFT)."""
+    """The step between frames and their length, which is the window's too (ONNX, STFT)."""
     for index, what in ((1, "step"), (3, "frame length")):
         known = integers(node.input(index))
         if known and min(known) < 1:
             yield f"its {what} is {known[0]}"
+    window, length = _shape(node.input(2)), integers(node.input(3))
+    if window and length and _differ(window[0], length[0]):
+        yield f"its window is {format_shape(window)}, and its frame length {length[0]}"
 
 
 def _step(node: Node) -> Iterator[str]:
@@ -299,6 +302,46 @@ def _places(node: Node) -> Iterator[str]:
         wanted = (*indices[:-1], *data[deep:])
         if len(wanted) != len(updates) or any(map(_differ, wanted, updates)):
             yield f"{format_shape(updates)} are no updates, which are {format_shape(wanted)}"
+
+
+def _batches(node: Node) -> Iterator[str]:
+    """The first axes of data and indices go together (ONNX, GatherND; IR, Gather)."""
+    data, indices = _shape(node.input(0)), _shape(node.input(1))
+    if indices is None:
+        return
+    # Behind them GatherND has the axis that holds the places.
+    most = len(indices) - (node.op == "GatherND")
+    batch = node.attributes.get("batch_dims", 0)
+    least = -len(indices) if node.op == "Gather" else 0
+    if not least <= batch <= most:
+        yield f"{format_shape(indices)} has no {batch} batch dimensions"
+        return
+    batch += len(indices) if batch < 0 else 0
+    if data is None:
+        return
+    if batch > len(data) or any(map(_differ, data[:batch], indices[:batch])):
+        yield f"{format_shape(data)} and {format_shape(indices)} differ in batch dimensions"
+    axes = integers(node.input(2)) if node.op == "Gather" else None
+    if axes and (axes[0] % len(data) if data else 0) < batch:
+        yield f"its axis {axes[0]} is one of its {batch} batch dimensions"
+
+
+def _einsum(node: Node) -> Iterator[str]:
+    """A term of the equation for each input, with a label for each axis that no ellipsis covers;
+    the result has no further ones (ONNX, Einsum)."""
+    equation = node.attributes["equation"].replace(" ", "")
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(node.inputs):
+        yield f'"{equation}" is for {len(terms)} inputs, and it has {len(node.inputs)}'
+        return
+    for term, value in zip(terms, node.inputs, strict=True):
+        shape, labels = _shape(value), len(term.replace("...", ""))
+        if shape is None or labels == len(shape) or ("..." in term and labels < len(shape)):
+            continue
+        yield f'"{term}" are no axes of {format_shape(shape)}'
+    if further := set(right) - set(left):
+        yield f'"{equation}" makes {", ".join(sorted(further))} of nothing'
 
 
 def _squeeze(node: Node) -> Iterator[str]:
@@ -533,7 +576,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), (_convolution, window)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (_quantization,)),
     "ScatterElements": (_axis_input(3), _single(3), _indexed_elements, _updates),
-    **dict.fromkeys(("GatherND", "ScatterND"), (_places,)),
+    "GatherND": (_batches, _places),
+    "ScatterND": (_places,),
     "ScatterUpdate": (_axis_input(3), _single(3)),
     **dict.fromkeys(
         ("CumProd", "CumSum", "VariadicSplit", "ir::Split"), (_axis_input(1), _single(1))
@@ -545,9 +589,10 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "CenterCropPad": (_axis_attribute("axes"),),
     "Concat": (_axis_attribute("axis"), _concat),
     "ConstantOfShape": (_rank(1, 1), _not_negative(0)),
+    "Einsum": (_einsum,),
     "EyeLike": (_rank(2, 2),),
     "Flatten": (_axis_attribute("axis", 1),),
-    "Gather": (_rank(1), _axis_input(2), _single(2)),
+    "Gather": (_rank(1), _axis_input(2), _single(2), _batches),
     "GatherElements": (_axis_attribute("axis"), _indexed_elements, _fewer),
     "Gemm": (_gemm,),
     "Interpolate": (_axis_input(2), _rank(1, 1, 1), _interpolation),

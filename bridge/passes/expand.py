@@ -17,6 +17,7 @@ from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
+from bridge.passes.fold import fold_value
 from bridge.vocabulary import operator
 
 DEEPEST = 50
@@ -72,7 +73,8 @@ class Expander:
         try:
             made = self._by_rule(node)
             if made is None and (node.bodies or self._native(node)):
-                out.append(node)
+                if not (depth and self._known(node, out)):
+                    out.append(node)
                 return
             made = made or self._by_function(node, where)
         except (Refused, NoArray) as refused:
@@ -107,6 +109,13 @@ class Expander:
                 substitution.replace(old, result)
         if depth == 0 and self.target.format == "ir" and self.source == "onnx":
             _remember(node, substitution.of(node.outputs[0]), out[start:])
+
+    def _known(self, node: Node, out: list[Node]) -> bool:
+        """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
+        is folded before, and on the way to IR behind, too."""
+        if self.target.format != "onnx" or node.bodies or len(node.outputs) != 1:
+            return False
+        return fold_value(node.outputs[0], node, out)
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:

@@ -68,7 +68,7 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> bool:
     elif len(node.outputs) == 1:
         (value,) = node.outputs
         before = value.content
-        if _fold_value(value, node, out):
+        if fold_value(value, node, out):
             return True
         changed = value.content is not before
     out.append(node)
@@ -100,7 +100,7 @@ def _known_in_branches(node: Node) -> bool:
     return news
 
 
-def _fold_value(value: Value, node: Node, out: list[Node]) -> bool:
+def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     """Makes `value` a Constant where all its elements are known, or it has none."""
     if value.element is not None and is_static(value.shape) and 0 in (value.shape or ()):
         nothing = np.empty(value.shape, value.element.dtype)

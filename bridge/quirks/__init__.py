@@ -14,7 +14,7 @@ from importlib import import_module
 from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
-from bridge.quirks.quirk import Quirk
+from bridge.quirks.quirk import RECURRENT, UNFOLDED, Quirk
 from bridge.struct import Struct
 
 
@@ -63,6 +63,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.absolute_value_of_shape", "Abs"),
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.saturating_conversion", "Cast", "CastLike"),
+    _at("openvino_cpu.converted_input", "Cast", "CastLike"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
     _at("openvino_cpu.infinity_behind_arithmetic", "IsInf"),
     _at("openvino_cpu.division_behind_reduction", "Div"),
@@ -77,6 +78,9 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),
     _at("openvino_cpu.false_first_condition", "Loop"),
+    _at("openvino_cpu.sizes_of_stacks_of_no_iteration", "Loop"),
+    _at("openvino_cpu.stack_behind_nothing", "Loop"),
+    _at("openvino_cpu.sizes_beside_nothing", "Loop"),
     _at("openvino_cpu.stacks_of_no_iteration", "Loop"),
     _at("openvino_cpu.unseen_growth", "Loop"),
     _at("openvino_cpu.sizes_of_states", "Loop"),
@@ -91,8 +95,10 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.states_of_no_iteration", "Loop", old=True),
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
+    _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
+    _at("openvino_cpu.computed_weights", *RECURRENT),
     _at("openvino_cpu.memory_of_branch", "If"),
-    _at("openvino_cpu.broadcast_of_nothing", "Expand"),
+    _at("openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand"),
     _at("openvino_cpu.state_in_shared_memory", "Loop"),
 )
 """Quirks for IR, in their order."""

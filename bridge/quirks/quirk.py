@@ -68,6 +68,28 @@ def users_in(graph: Graph) -> Users:
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
 """Operators whose results are not known before a model runs."""
 
+RECURRENT = (
+    "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
+)  # fmt: skip
+"""The recurrent layers that IR has."""
+
+UNFOLDED = (
+    "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "BinaryConvolution", "BitwiseAnd",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Bucketize", "CTCGreedyDecoder",
+    "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "Conv", "ConvolutionBackpropData",
+    "DeformableConvolution", "DeformablePSROIPooling", "DetectionOutput", "Elu",
+    "EmbeddingBagOffsets", "EmbeddingBagPacked", "EmbeddingSegmentsSum", "ExtractImagePatches",
+    "GRN", "GRUCell", "GRUSequence", "GatherElements", "GatherND", "GatherTree",
+    "GroupConvolution", "GroupConvolutionBackpropData", "GroupNormalization", "HardSigmoid",
+    "IDFT", "IRDFT", "ISTFT", "If", "Inverse", "IsFinite", "IsInf", "IsNaN", "LRN", "LSTMCell",
+    "LSTMSequence", "Loop", "MatrixNms", "MaxPool", "MulticlassNms", "NMSRotated", "NormalizeL2",
+    "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "RDFT", "RNNCell", "RNNSequence",
+    "ROIAlign", "ROIAlignRotated", "ROIPooling", "RegionYolo", "ReorgYolo", "ReverseSequence",
+    "Roll", "SearchSorted", "SegmentMax", "Selu", "SliceScatter", "Softsign", "Unique", "ir::DFT",
+    "ir::Mod", "ir::NonMaxSuppression", "ir::STFT",
+)  # fmt: skip
+"""Operators that OpenVINO does not fold, or that nobody saw it fold."""
+
 
 def follows_from_constants(value: Value | None) -> bool:
     """Whether a value follows from constants, or from what has no elements, alone."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +288,14 @@ def test_ops_quirks() -> None:
         (file,) = (line.split()[-1] for line in told.splitlines() if "file:" in line)
         assert (Path(__file__).parents[2] / file).exists()
     assert bridge("ops", "--quirks", "Relu").code == 2
+
+
+def test_the_version_of_a_tree_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_none(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", of_none)
+    assert bridge("--version").out == "bridge (not installed)\n"
 
 
 def test_rule_index_is_what_the_rules_register() -> None:

@@ -301,6 +301,23 @@ def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
     assert report.ok, str(report)
 
 
+def test_an_output_that_is_an_element_of_another(tmp_path: Path) -> None:
+    path = saved(
+        """
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (float[N] x) => (float[N] first, seq(float[N]) s, float[N] last, float[N] again) {
+          first = Neg(x)
+          last = Exp(x)
+          again = Identity(last)
+          s = SequenceConstruct(first, last, last)
+        }""",
+        tmp_path / "m.onnx",
+    )
+    report = check(path)
+    assert report.ok, str(report)
+    assert {result.output for result in report.results} == {"first", "s", "last", "again"}
+
+
 RANDOM = """
 <ir_version: 9, opset_import: ["" : 18]>
 noise (float[N,8] x) => (float[N,8] y, float[N,8] z) {

@@ -384,6 +384,19 @@ NO_PLACE = {
     "elements of rank 2 cannot be joined along axis 5": "s = SequenceConstruct (x, x) "
     "y = ConcatFromSequence <axis = 5> (s)",
     "declare the input's shape": "z = ReduceSum <keepdims = 0> (x) y = DFT (z)",
+    r"ngram_counts \[0, 1\] do not divide a pool of 4": "i = Cast <to = 7> (x) "
+    'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0, 1], ngram_indexes = [0, 1, 2], '
+    "min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, pool_int64s = [2, 1, 2, 3]> (i)",
+    "ngram_indexes must be 2 numbers from 0 on": "i = Cast <to = 7> (x) "
+    'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0], ngram_indexes = [0, -1], '
+    "min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, pool_int64s = [2, 1]> (i)",
+    "weights must be 2 numbers": "i = Cast <to = 7> (x) y = TfIdfVectorizer <weights = [0.5], "
+    'mode = "TFIDF", ngram_counts = [0], ngram_indexes = [0, 1], '
+    "min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, pool_int64s = [2, 1]> (i)",
+    "max_skip_count must be 0 to 1000": "r = ReduceSum <keepdims = 0> (x) i = Cast <to = 7> (r) "
+    'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0], ngram_indexes = [0, 1], '
+    "min_gram_length = 1, max_gram_length = 1, max_skip_count = 4611686018427387904, "
+    "pool_int64s = [2, 1]> (i)",
     "its data has rank 2": 'y = GridSample <mode = "nearest"> (x, x)',
 }
 
@@ -415,6 +428,24 @@ def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
     for value in values:
         first, last = value.type.tensor_type.shape.dim
         assert not first.HasField("dim_value") and last.dim_value == 3
+
+
+def test_a_size_of_an_if_that_is_changed_by_hand(tmp_path: Path) -> None:
+    """OpenVINO infers it from the branches, of which a record says how large they were."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N,M] x, bool c) => (float[N,M] y) {
+          v = If (c) <then_branch = t () => (float[N,5] a) { a = Neg (x) },
+                      else_branch = e () => (float[N,5] b) { b = Abs (x) }>
+          y = Relu (v)
+        }""")
+    bridge.convert(source, tmp_path / "m.xml", quirks="none")
+    text = (tmp_path / "m.xml").read_text()
+    head, tail = text.split('names="v"')
+    assert "<dim>-1</dim>" in tail[:200]
+    (tmp_path / "m.xml").write_text(head + 'names="v"' + tail.replace("-1", "0", 2))
+    model = bridge.to_onnx(tmp_path / "m.xml")
+    onnx.checker.check_model(model, full_check=True)
+    assert [node.op_type for node in model.graph.node] == ["If", "Relu"]
 
 
 def test_a_record_of_a_rank_that_is_another(tmp_path: Path) -> None:

@@ -73,6 +73,21 @@ CASES["inverse with zeros on the diagonal"] = (
     of(14, "Inverse", adjoint=False), (np.array([[0, 2, 0], [0, 0, 4], [1, 1, 0]], F32),),
 )  # fmt: skip
 
+# OpenVINO CPU runs constant weights alone, and refuses rows past those of the last group.
+EXPERTS = Constant(random(3, 5, 4))
+for offsets in ([2, 5, 7], [0, 3, 7], [2, 2, 7], [7, 7, 7]):
+    for type in (np.int32, I64):
+        CASES[f"grouped matmul {offsets} {type.__name__}"] = (
+            of(17, "GroupedMatMul"), (random(7, 4), EXPERTS, np.array(offsets, type)),
+        )  # fmt: skip
+CASES["grouped matmul of constant offsets"] = (
+    of(17, "GroupedMatMul"), (random(7, 4), EXPERTS, Constant([1, 1, 7], I64)),
+)  # fmt: skip
+CASES["grouped matmul of one group"] = (
+    of(17, "GroupedMatMul"), (random(7, 4), Constant(random(1, 5, 4)), np.array([7], I64)),
+)  # fmt: skip
+CASES["grouped matmul of batches"] = of(17, "GroupedMatMul"), (random(3, 2, 4), EXPERTS)
+
 # Attention
 QUERY, KEY, VALUE = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
 MASK = random(2, 1, 5, 7)

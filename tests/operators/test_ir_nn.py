@@ -132,6 +132,28 @@ case(
     random(1, 4, 6, 7), random(1, 18, 3, 4), Constant(random(6, 4, 3, 3)),
 )  # fmt: skip
 
+# Channels by eights: of others OpenVINO reads the bits of their neighbours.
+BITS = _RNG.integers(0, 2, (3, 16, 3, 2))
+
+
+def binary(**attributes: Any) -> Callable[..., Any]:
+    """BinaryConvolution of filters that are packed as OpenVINO runs them."""
+    packed = np.unpackbits(np.packbits(BITS.reshape(-1), bitorder="little"))
+    filters = ov.op.Constant(ov.Type.u1, ov.Shape(BITS.shape), packed.tolist())
+    build = of(1, "BinaryConvolution", mode="xnor-popcount", **attributes)
+    return lambda data: build(data, filters)
+
+
+for fill in (0.0, 1.0, -1.0):
+    for name, attributes in (
+        ("", spatial(2, 1, 1)), ("of strides", spatial(2, 2, 1)), ("dilated", spatial(2, 1, 2, 2)),
+        ("same", spatial(2, auto_pad="same_upper")), ("valid", spatial(2, 1, 1, auto_pad="valid")),
+    ):  # fmt: skip
+        case(
+            f"binary convolution {fill} {name}", binary(pad_value=fill, **attributes),
+            _RNG.integers(0, 2, (2, 16, 7, 6)).astype(F32), static=True,
+        )  # fmt: skip
+
 # Pooling
 for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1)):
     for rounding in ("floor", "ceil", "ceil_torch"):
@@ -434,6 +456,54 @@ for size in ((3, 2), (1, 4)):
         IMAGE,
         FRACTIONS,
     )
+# Regions of which one has no size, one lies outside and one is half a pixel wide; -1 ends them.
+SPOTS = np.array(
+    [[0, 1, 2, 5, 6], [1, 2.5, 0.5, 2.5, 0.5], [1, 20, 20, 30, 30], [0, -3, -2.5, 9, 4.5],
+     [1, 3, 1, 3.5, 1.5], [-1, 0, 0, 0, 0], [0, 1, 1, 5, 5]], F32,
+)  # fmt: skip
+POSITIONS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "average": ("PSROIPooling", {"mode": "average", "group_size": 2}, 12),
+    "average of one": ("PSROIPooling", {"mode": "average", "group_size": 1}, 3),
+    "bilinear": (
+        "PSROIPooling",
+        {"mode": "bilinear", "group_size": 3, "spatial_bins_x": 2, "spatial_bins_y": 1}, 6,
+    ),
+    "bilinear of one": (
+        "PSROIPooling",
+        {"mode": "bilinear", "group_size": 1, "spatial_bins_x": 1, "spatial_bins_y": 3}, 9,
+    ),
+    "deformable": (
+        "DeformablePSROIPooling", {"group_size": 2, "spatial_bins_x": 2, "spatial_bins_y": 3}, 12,
+    ),
+}  # fmt: skip
+for scale, (name, (kind, attributes, channels)) in product((1.0, 0.5), POSITIONS.items()):
+    spots = SPOTS.copy()
+    if "bilinear" in name:
+        spots[:, 1:] /= 8 * scale
+    full = {"output_dim": 3, "spatial_scale": scale, **attributes}
+    case(
+        f"{name} of positions {scale}", of(1, kind, **full), random(2, channels, 7, 8), spots,
+        static=True,
+    )  # fmt: skip
+for part, classes in product((2, 3), (1, 3)):
+    full = {"group_size": 2, "spatial_bins_x": 2, "spatial_bins_y": 2, "part_size": part}
+    case(
+        f"deformable offsets {part} {classes}",
+        of(1, "DeformablePSROIPooling", output_dim=3, spatial_scale=0.5, trans_std=0.2, **full),
+        random(2, 12, 7, 8), SPOTS, random(7, 2 * classes, part, part), static=True,
+    )  # fmt: skip
+TURNED = np.array(
+    [[3, 4, 5, 3, 0.5], [2, 2, 0, 0, 1], [0, 0, 9, 7, -2.5], [7, 6, 4, 0.5, 0], [40, 40, 3, 3, 1]],
+    F32,
+)
+for clockwise, samples in product((False, True), (0, 1, 2)):
+    for scale in (1.0, 0.5):
+        full = {"pooled_h": 2, "pooled_w": 3, "sampling_ratio": samples, "spatial_scale": scale}
+        case(
+            f"roi rotated {clockwise} {samples} {scale}",
+            of(15, "ROIAlignRotated", clockwise_mode=clockwise, **full), IMAGE, TURNED,
+            np.array([0, 1, 1, 0, 1], np.int32),
+        )  # fmt: skip
 YOLO = {"classes": 3, "coords": 4, "num": 3, "mask": [0, 1], "axis": 1, "end_axis": 3}
 case("yolo softmax", of(1, "RegionYolo", do_softmax=True, **YOLO), random(2, 24, 4, 5))
 case("yolo sigmoid", of(1, "RegionYolo", do_softmax=False, **YOLO), random(2, 16, 4, 5))
@@ -541,6 +611,29 @@ for name, more in (
         CLASSES,
         static=True,
     )
+MATRIX: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "gaussian": {"decay_function": "gaussian", "gaussian_sigma": 3.0},
+    "pixels": {"normalized": False},
+    "few": {"nms_top_k": 6, "keep_top_k": 5, "output_type": "i32"},
+    "background": {"background_class": 1, "post_threshold": 0.3},
+}
+for name, attributes in MATRIX.items():
+    for kind, across in product(("none", "classid", "score"), (False, True)):
+        full = {
+            "sort_result_type": kind, "sort_result_across_batch": across, "score_threshold": 0.2,
+            **attributes,
+        }  # fmt: skip
+        # The second image has nothing above the threshold, the third two boxes without area and
+        # two that are the same.
+        scores = np.concatenate([CLASSES, CLASSES * 0.1, CLASSES[:, :, ::-1] / 1.1])
+        boxes = np.concatenate([CORNERS, CORNERS, CORNERS[:, ::-1] * 0.9]).astype(F32)
+        boxes[2, :2] = 0.3
+        boxes[2, 2] = boxes[2, 3]
+        case(
+            f"matrix nms {name} {kind} {across}", of(8, "MatrixNms", **full), boxes, scores,
+            static=True,
+        )  # fmt: skip
 START = _RNG.uniform(0, 50, (20, 2))
 REGIONS = np.concatenate([START, START + _RNG.uniform(-1, 30, (20, 2))], 1).astype(F32)
 MOVES, CHANCES = random(20, 12) / 3, _RNG.uniform(0, 1, (20, 3)).astype(F32)
@@ -636,6 +729,27 @@ for framework, version in product(("", "tensorflow"), (1, 4)):
             _RNG.uniform(0, 1, (1, 12, 4, 5)).astype(F32), random(1, 24, 4, 5) / 3,
             np.array([70, 90, 1], F32), static=True,
         )  # fmt: skip
+GENERATED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "pixels": {"normalized": False},
+    "few": {"pre_nms_count": 20, "post_nms_count": 4, "roi_num_type": "i32"},
+    "large": {"min_size": 30.0},
+    "none": {"min_size": 1000.0},
+    "all": {"nms_threshold": 1.0, "post_nms_count": 500},
+    "disjoint": {"nms_threshold": 0.0},
+}
+for columns, (name, attributes) in product((3, 4), GENERATED.items()):
+    full = {
+        "min_size": 8.0, "nms_threshold": 0.5, "pre_nms_count": 60, "post_nms_count": 30,
+        **attributes,
+    }  # fmt: skip
+    corner = _RNG.uniform(-10, 70, (4, 5, 3, 2))
+    case(
+        f"generated proposals {columns} {name}", of(9, "GenerateProposals", **full),
+        np.array([[70, 90, 1, 1.5], [60, 50, 0.5, 2]], F32)[:, :columns].copy(),
+        np.concatenate([corner, corner + _RNG.uniform(5, 40, corner.shape)], 3).astype(F32),
+        random(2, 12, 4, 5) / 2, random(2, 3, 4, 5), static=True,
+    )  # fmt: skip
 LETTERS = _RNG.permuted(np.tile(np.array([9, 0, 0, 0], F32), (3, 8, 1)), axis=-1)
 for merge in (False, True):
     mask = np.array([[1] * 8, [1] * 5 + [0] * 3, [1] * 2 + [0] * 6], F32).T
@@ -697,6 +811,19 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
                 assert one.shape == other.shape and one.dtype == other.dtype
                 tolerance = 2e-3 if one.dtype == np.float16 else 2e-5
                 np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_matrix_nms_of_nothing(tmp_path: Path) -> None:
+    """OpenVINO leaves `selected_num` as the memory was, or fails: its specification says zeros."""
+    parameters = [opset1.parameter(shape, ov.Type.f32) for shape in ([2, 5, 4], [2, 3, 5])]
+    for name, parameter in zip("xs", parameters, strict=True):
+        parameter.output(0).tensor.set_names({name})
+    built = of(8, "MatrixNms", score_threshold=0.5)(*parameters)
+    ov.save_model(ov.Model(built.outputs(), parameters), tmp_path / "a.xml", False)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx", opset=21)
+    feeds = {"x": np.zeros((2, 5, 4), F32), "s": np.full((2, 3, 5), 0.5, F32)}
+    rows, places, counts = run_onnx(tmp_path / "a.onnx", feeds)
+    assert rows.shape == (0, 6) and places.shape == (0, 1) and counts.tolist() == [0, 0]
 
 
 WINDOWS: dict[str, tuple[int, list[np.ndarray], dict[str, Any]]] = {

@@ -263,6 +263,25 @@ for right in (True, False):
         of(15, "SearchSorted", right_mode=right), (BOUNDS, np.array([[0.7, -1], [0, 9]], F32)),
     )  # fmt: skip
 
+SPARSE = [[3, 1], [0, 3], [3, 0], [0, 1]]
+for type in (I32, I64):
+    CASES[f"fill empty rows {type.__name__}"] = (
+        of(16, "SparseFillEmptyRows"),
+        (random(4), np.array([6, 4], type), np.array(SPARSE, type), np.array(-1, F32)),
+    )  # fmt: skip
+CASES["fill empty rows of known shape"] = (
+    of(16, "SparseFillEmptyRows"),
+    (count(4, type=I32), Fixed([4, 5]), Fixed(SPARSE), Fixed(9, I32)),
+)  # fmt: skip
+CASES["fill empty rows of nothing"] = (
+    of(16, "SparseFillEmptyRows"),
+    (random(0), Fixed([3, 4]), np.zeros((0, 2), I64), Fixed(9, F32)),
+)  # fmt: skip
+CASES["fill no rows"] = (
+    of(16, "SparseFillEmptyRows"),
+    (random(2), Fixed([2, 2]), np.array([[1, 1], [0, 0]]), Fixed(9, F32)),
+)  # fmt: skip
+
 # Blocks and images
 for mode in ("blocks_first", "depth_first"):
     CASES[f"space_to_depth {mode}"] = (
@@ -450,10 +469,10 @@ NOT_DYNAMIC = (
     "squeeze skips", "squeeze all", "gather out", "gather scalar out", "extract_image_patches",
     "reorg_yolo", "embedding_", "segment_", "interpolate asymmetric", "interpolate align_corners",
     "interpolate tf", "interpolate pytorch", "interpolate scale without", "grid_sample",
-    "scatter_elements", "one_hot", "eye", "gather_tree",
+    "scatter_elements", "one_hot", "eye", "gather_tree", "fill empty rows of nothing",
 )  # fmt: skip
 """Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of
-the result, or because OpenVINO takes no weights of unknown size."""
+the result, or because OpenVINO takes no weights of unknown size, or none that are empty."""
 
 
 def build(name: str, dynamic: bool) -> tuple[ov.Model, list[np.ndarray]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, F32, I64, Interval, Shape, TensorType
+from bridge.operators import Refused, expansion
 
 FAR = (1 << 63) - 1
 
@@ -68,6 +70,11 @@ SHAPES: list[tuple[str, list[Any], dict[str, Any], list[Shape]]] = [
     ("Gather", [Data("b", 5, "n"), Data("b", 3), 1], {"batch_dims": 1}, [("b", 3, "n")]),
     ("GatherND", [Data("b", 5, 6), Data("b", 3, 1)], {"batch_dims": 1}, [("b", 3, 6)]),
     ("Flatten", [Data("n", 3, 4)], {"axis": 1}, [("n", 12)]),
+    # No tensor has as many axes.
+    ("Reshape", [Data(2, 6), Data(1 << 54)], {}, [None]),
+    ("Tile", [Data(2, 6), Data(1 << 54)], {}, [None]),
+    ("AffineGrid", [Data(1, 1 << 54, 3), Data(ANY)], {}, [None]),
+    ("Col2Im", [Data(1, 4, 4), Data(1 << 54), Data(ANY)], {}, [None]),
     ("SpaceToDepth", [Data("n", 3, 4, 6)], {"blocksize": 2}, [("n", 12, 2, 3)]),
 ]
 
@@ -114,3 +121,25 @@ def test_contents(
 def test_every_part_of_a_split_vector_is_known() -> None:
     parts = Builder([]).ops("Split", 2, value(("n", 3, 4)), value((1, 2)), axis=0)
     assert [part.content for part in parts] == [("n",), (3, 4)]
+
+
+# Target, operator, operands, attributes.
+LONG: list[tuple[str, str, list[Any], dict[str, Any]]] = [
+    ("onnx", "Tile", [Data(1, 4), Data(1 << 54)], {}),
+    ("onnx", "Broadcast", [Data(4), Data(1 << 54), (1,)], {"mode": "explicit"}),
+    ("ir", "Col2Im", [Data(1, 4, 4), Data(1 << 54), Data(ANY)], {}),
+    ("ir", "AffineGrid", [Data(1, 1 << 54, 3), Data(ANY)], {}),
+]
+
+
+@pytest.mark.parametrize("target, op, operands, attributes", LONG)
+def test_no_rule_writes_for_as_many_axes(
+    target: str, op: str, operands: list[Any], attributes: dict[str, Any]
+) -> None:
+    rule = expansion(target, op)
+    node = Builder([]).node(op, [value(o) for o in operands], 1, attributes)
+    made: list[Node] = []
+    assert rule is not None
+    with suppress(Refused):
+        rule(Builder(made), node)
+    assert len(made) < 20

@@ -150,7 +150,26 @@ FAILING = [
         "y = MeanVarianceNormalization<axes = [0, 3]>(x)",
         "no axis 3",
     ),
+    (
+        "STFT",
+        "s = Constant<value_int = 2>() f = Constant<value_int = 3>() "
+        "w = Constant<value_floats = [1.0,1.0]>() y = STFT(x, s, w, f)",
+        "its window is [2], and its frame length 3",
+    ),
     ("Pad", "p = Constant<value_ints = [1,1]>() y = Pad(x, p)", "2 pads for 2 axes"),
+    (
+        "GatherND",
+        "i = Constant<value = int64[3,1] {0,0,0}>() y = GatherND<batch_dims = 1>(x, i)",
+        "[2,6] and [3,1] differ in batch dimensions",
+    ),
+    (
+        "GatherND",
+        "i = Constant<value = int64[2,1] {0,0}>() y = GatherND<batch_dims = 2>(x, i)",
+        "[2,1] has no 2 batch dimensions",
+    ),
+    ("Einsum", 'y = Einsum<equation = "ij,jk->ik">(x)', "is for 2 inputs, and it has 1"),
+    ("Einsum", 'y = Einsum<equation = "ijk->i">(x)', '"ijk" are no axes of [2,6]'),
+    ("Einsum", 'y = Einsum<equation = "ij->ik">(x)', '"ij->ik" makes k of nothing'),
     (
         "GatherElements",
         "i = Constant<value = int64[1,7] {0,0,0,0,0,0,0}>() y = GatherElements(x, i)",
@@ -325,6 +344,9 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("Broadcast", [(6,), [-1]], {"mode": "numpy"}, "input 1 is [-1]"),
     ("Unsqueeze", [(2, 6), (1,)], {}, "its axes are f32"),
     ("ir::Pad", [(2, 6), [0, 0], [0]], {"pad_mode": "edge"}, "input 2 is [1], for 2 axes"),
+    ("Gather", [(2, 6), [0], [1]], {"batch_dims": -2}, "[1] has no -2 batch dimensions"),
+    ("Gather", [(2, 6), (3, 1), [1]], {"batch_dims": 1}, "differ in batch dimensions"),
+    ("Gather", [(2, 6), (2, 6), [0]], {"batch_dims": -1}, "axis 0 is one of its 1 batch"),
     ("ir::OneHot", [[0], [3], [1, 1], [0]], {"axis": 0}, "its input 2 is one number"),
 ]
 

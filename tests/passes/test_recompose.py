@@ -325,7 +325,7 @@ def test_resized_channels_are_written_out(tmp_path: Path) -> None:
 # Attention
 QUERY, KEY, VALUE = random(2, 4, 3, 8), random(2, 4, 5, 8), random(2, 4, 5, 6)
 attend = ops.scaled_dot_product_attention
-UNMASKED = "Cast Sqrt Reciprocal Transpose MatMul Mul Softmax MatMul"
+UNMASKED = "Cast Sqrt Div Transpose MatMul Mul Softmax MatMul"
 
 
 case("attention", "Attention", lambda q, k, v: attend(q, k, v), QUERY, KEY, VALUE, opset=23)
@@ -427,6 +427,27 @@ case(
 )  # fmt: skip
 
 
+def reshaped_as_it_is(x: Any) -> Any:
+    sizes = ops.add(ops.shape_of(x), counted(drawn(0.5)))
+    return ops.negative(ops.reshape(x, sizes, special_zero=False))
+
+
+case("reshaped as it is", "Neg", reshaped_as_it_is, random(2, 3))
+
+
+def row_of_stack(x: Any, axis: int) -> Any:
+    row = counted(ops.squeeze(drawn(0.5), [0]))
+    return ops.negative(ops.gather(ops.unsqueeze(x, [0]), row, np.int64(axis)))
+
+
+case("row of a stack of one", "Neg", lambda x: row_of_stack(x, 0), random(2, 3))
+case(
+    "column of a stack of one",
+    "Unsqueeze RandomUniform Sub Mul Add Squeeze Unsqueeze Greater Cast ReduceSum Gather Neg",
+    lambda x: row_of_stack(x, 1), random(2, 3),
+)  # fmt: skip
+
+
 # Places of a condition
 def where_holds(x: Any, condition: Any) -> Any:
     return ops.gather(x, ops.squeeze(ops.non_zero(condition, "i64"), [0]), np.int64(0))
@@ -455,6 +476,32 @@ def widened(x: Any, before: int, after: int) -> Any:
 
 
 case("widened", "Abs", lambda x: widened(x, 0, 0), random(5))
+LONG = np.array(5, np.int64)
+
+
+def ranged(stop: Any, by: Any = ops.maximum, step: int = 1, kept: int = 2) -> Any:
+    start = ops.constant(np.int64(2))
+    limit = by(stop, start if kept == 2 else np.int64(kept))
+    return ops.range(start, limit, np.int64(step), "i64")
+
+
+case("range_up_to_start", "Range", ranged, LONG)
+case("range_down_to_start", "Range", lambda n: ranged(n, ops.minimum, -1), LONG)
+case("range_up_to_start_downwards", "Max Range", lambda n: ranged(n, step=-1), np.array(1))
+case("range_up_to_another", "Max Range", lambda n: ranged(n, kept=4), LONG)
+FEW_BYTES = np.array([200, 7, 100], np.uint8)
+
+
+def wide(value: Any, type: str = "i32") -> Any:
+    return ops.convert(value, type)
+
+
+case("sum_of_bytes", "Add", lambda x, y: ops.convert(wide(x) + wide(y), "u8"), FEW_BYTES, FEW_BYTES)
+case(
+    "sum_of_bytes_as_others", "Cast Cast Add Cast",
+    lambda x, y: ops.convert(wide(x) + wide(y), "i8"), FEW_BYTES, FEW_BYTES,
+)  # fmt: skip
+case("float_as_byte", "Cast", lambda x: ops.convert(wide(x), "u8"), random(3) * 300)
 case("widened_and_narrowed_elsewhere", "Unsqueeze Abs Squeeze", lambda x: widened(x, 0, 1), ROW)
 
 
@@ -480,20 +527,39 @@ case(
 
 
 # Stacks of Loops
-def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
-    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+def counted_up(count: Any) -> Any:
+    """A stack of the numbers below a count, [count]."""
     number = ops.parameter([], np.int64)
     again = ops.constant(np.array(True))
     part = ops.unsqueeze(number, [0])
-    count = ops.maximum(n, np.int64(0))
     loop = ops.loop(count, ops.constant(np.array(True)))
     loop.set_function(openvino.Model([again, part], [number]))
     loop.set_special_body_ports([0, 0])
     loop.get_iter_value(again.output(0), -1)
-    stack = loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+    return loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+
+
+def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
+    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+    count = ops.maximum(n, np.int64(0))
     runs = ops.greater(count if asked is n else asked, np.int64(0))
     end = ops.select(runs, np.array([far]), np.array([none]))
-    return ops.slice(stack, [0], end, [1], [0])
+    return ops.slice(counted_up(count), [0], end, [1], [0])
+
+
+def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
+    """The numbers below max(n, 0), or what else there is where the other is not positive."""
+    count = ops.maximum(n, np.int64(0))
+    inner = ops.parameter([], np.int64)
+    runs = ops.greater(count if asked is n else asked, np.int64(0))
+    choice = ops.if_op(runs)
+    stack = ops.result(counted_up(inner))
+    nothing = ops.result(ops.constant(np.array(otherwise, np.int64)))
+    choice.set_then_body(openvino.Model([stack], [inner]))
+    choice.set_else_body(openvino.Model([nothing], []))
+    choice.set_argument(0, runs.output(0))
+    choice.set_input(count.output(0), inner, None)
+    return choice.set_output(stack, nothing)
 
 
 SOME = np.array(3)
@@ -502,6 +568,9 @@ case("stack", "Max Loop", lambda n: stacked(n, n), SOME)
 case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
 case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
 case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
+case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
+case("loop_guarded_by_another_number", "Greater Max If", guarded, SOME, np.array(0))
+case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)
 
 
 # Frames of a signal

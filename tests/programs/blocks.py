@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from hypothesis import strategies as st
@@ -40,6 +41,20 @@ INTEGERS = ("i64", "i32")
 NUMBERS = FLOATS + INTEGERS
 SIGNED = ("i8", "i16")
 UNSIGNED = ("u8", "u16", "u32", "u64")
+STORED = {
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+    "f8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+    "f8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
+    "i4": (TensorProto.INT4, ml_dtypes.int4),
+    "u4": (TensorProto.UINT4, ml_dtypes.uint4),
+    "u2": (TensorProto.UINT2, ml_dtypes.uint2),
+}
+"""Types of which values are kept, and in which nothing is computed (`stored_types.py`)."""
+TEXT, WORD = "text", "word"
+TEXTS = {TEXT: (TensorProto.STRING, np.object_), WORD: (TensorProto.STRING, np.object_)}
+"""Strings that may be any, as those that a program is given, and those of `WORDS` (`texts.py`)."""
+WORDS = ("red", "blue", "", "pink", "7", "red blue", "-2", "é", "a,b", "<x>")
+TYPES = ELEMENTS | STORED | TEXTS
 OTHERS = SIGNED + UNSIGNED
 """Integers that move, are joined and converted, and that few engines compute with."""
 
@@ -132,11 +147,13 @@ def _random_values(
     rng: np.random.Generator, element: str, shape: Sequence[int], trips: bool = False
 ) -> np.ndarray:
     """Numbers of magnitude 2 at most, floats in steps of a half; trip counts from -1 on."""
-    dtype = ELEMENTS[element][1]
+    dtype = TYPES[element][1]
     if trips:
         return np.asarray(rng.integers(-1, MAX_TRIPS + 1, shape), dtype)
     if element == "bool":
         return np.asarray(rng.integers(0, 2, shape), dtype)
+    if element in TEXTS:
+        return np.asarray(rng.choice(WORDS, shape), dtype)
     if element in UNSIGNED:
         return np.asarray(rng.integers(0, 3, shape), dtype)
     if element in INTEGERS + SIGNED:
@@ -278,7 +295,7 @@ class Block:
 
 
 def value_info(var: Var) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(var.name, ELEMENTS[var.element][0], list(var.shape))
+    return helper.make_tensor_value_info(var.name, TYPES[var.element][0], list(var.shape))
 
 
 # Plain operators. Each rule takes a value and yields choices: functions that add nodes.
@@ -290,7 +307,11 @@ def simple_node(block: Block) -> None:
     if var is None:
         new_constant(block)
         return
-    family = block.choose([elementwise, combination, movement, reduction, conversion])
+    if var.element in STORED:
+        block.choose(list(stored(block, var)))()
+        return
+    families = [elementwise, combination, movement, reduction, conversion]
+    family = block.choose(families[:3] if var.element in TEXTS else families)
     choices = list(family(block, var)) or list(elementwise(block, var))
     block.choose(choices)()
 
@@ -318,6 +339,18 @@ def elementwise(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
         yield rule("Sigmoid", bound=1, bits=None)
     if var.element in FLOATS and var.bits is not None:
         yield rule("Floor", bits=0, bound=var.bound + 1)
+
+
+def stored(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
+    """What is done with a value that is kept in its type."""
+    yield lambda: block.emit("Identity", [var], var)
+    yield lambda: widened(block, var)
+    yield lambda: reshape(block, var, (-1,))
+
+
+def widened(block: Block, var: Var) -> Var:
+    """A value of a type that nothing computes in, in f32."""
+    return block.emit("Cast", [var], replace(var, element="f32"), to=TensorProto.FLOAT)
 
 
 def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
@@ -635,6 +668,8 @@ def can_grow(block: Block, var: Var) -> bool:
     """
     if block.outer is not None or not var.fed or not var.shape or 0 in var.shape[1:]:
         return False
+    if var.element == TEXT or var.element in STORED:  # can be no output
+        return False
     return replace(var, shape=var.shape[1:]).is_fixed
 
 
@@ -680,13 +715,17 @@ def add_loop(block: Block) -> None:
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
     # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short, and to
     # load one that stacks rows without elements of a state that changes ("to_shape was called on a
-    # dynamic shape"), or of u8 beside one ("Can not create StaticMemory object").
+    # dynamic shape"), or of u8 beside one ("Can not create StaticMemory object"). onnxruntime
+    # stacks the strings of the first iteration alone.
     rows = [
         stacked(
             body,
             taken,
             lambda x: (
-                x.is_fixed and (x.fed or not has_condition) and (not initial or has_elements(x))
+                x.is_fixed
+                and (x.fed or not has_condition)
+                and (not initial or has_elements(x))
+                and x.element not in TEXTS
             ),
         )
         for _ in range(stack_count)

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
+from tests.programs.blocks import ELEMENTS, TEXT
 from tests.programs.case_programs import case_programs
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
 from tests.programs.sequence_programs import sequence_programs
+from tests.programs.stored_types import STATEMENTS as STORED
+from tests.programs.texts import STATEMENTS as ON_TEXTS
 
 
 class Drawn(Protocol):
@@ -29,6 +32,8 @@ class Drawn(Protocol):
 KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "if": programs(),
     "rare": programs(STATEMENTS),
+    "stored": programs((*STORED, *STATEMENTS)),
+    "texts": programs(ON_TEXTS, elements=(*ELEMENTS, *[TEXT] * len(ELEMENTS))),
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
     "cases": case_programs(),

@@ -15,6 +15,9 @@ from tests.programs.blocks import (
     GO,
     MAX_DEPTH,
     MAX_TRIPS,
+    STORED,
+    TEXT,
+    TEXTS,
     Block,
     Dim,
     Draw,
@@ -24,25 +27,31 @@ from tests.programs.blocks import (
     add_loop,
     add_scan,
     shuffle,
+    widened,
 )
 from tests.programs.rarities import functions
+from tests.programs.texts import ML, encoded
 
 DEEP = 6
 
 
 @st.composite
 def programs(
-    draw: Draw, statements: Sequence[Callable[[Block], Any]] = (), most_statements: int = 6
+    draw: Draw,
+    statements: Sequence[Callable[[Block], Any]] = (),
+    most_statements: int = 6,
+    elements: Sequence[str] = tuple(ELEMENTS),
 ) -> Program:
     """Draws a program with up to five inputs and up to `most_statements` top statements, of which
-    some are of these further kinds; the nodes of those are in any order."""
+    some are of these further kinds; the nodes of those are in any order. Inputs are of these
+    elements."""
     opset = draw(st.sampled_from([13, 16, 19, 21, 23, 25]))
     block = Block(draw, opset, draw(st.booleans()), statements)
     block.max_depth = draw(st.sampled_from([MAX_DEPTH, DEEP])) if statements else MAX_DEPTH
     shapes: list[tuple[Dim, ...]] = [(2, 3), (), (2,), (1,), ("N",), ("N", 2), (0, 2)]
     inputs = [Var("x", "f32", draw(st.sampled_from(shapes[:6])), 2, 1)]
     for position in range(draw(st.integers(0, 2))):
-        element = draw(st.sampled_from(list(ELEMENTS)))
+        element = draw(st.sampled_from(list(elements)))
         shape = draw(st.sampled_from(shapes))
         inputs.append(Var(f"x{position}", element, shape, 2, 1 if element in FLOATS else 0))
     if draw(st.booleans()):
@@ -56,14 +65,22 @@ def programs(
     block.fill(most_statements)
     block.choose([add_if, add_loop, add_if])(block)
 
+    # onnxruntime gives numpy no value of these types.
+    for var in [v for v in block.variables if v.element in STORED]:
+        widened(block, var)
+    # Only strings that the model names can leave an IR.
+    for var in [v for v in block.variables if v.element == TEXT]:
+        encoded(block, var)
     read = {name for node in block.nodes for name in node.input}
     leaves = [v for v in block.variables if v.name not in read and v not in block.required]
+    leaves = [v for v in leaves if v.element != TEXT]
     outputs = [v for v in leaves[:-1] if draw(st.booleans())] + leaves[-1:] + block.required
     if not outputs:
-        outputs = [block.variables[-1]]
+        outputs = [v for v in block.variables if v.element != TEXT][-1:]
+    has_texts = any(element in TEXTS for element in elements)
     model = helper.make_model(
         block.graph("program", inputs, outputs),
-        opset_imports=[helper.make_opsetid("", opset)],
+        opset_imports=[helper.make_opsetid("", opset)] + [helper.make_opsetid(ML, 3)] * has_texts,
         ir_version=10,
     )
     if statements and opset >= 16:

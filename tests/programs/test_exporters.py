@@ -71,6 +71,22 @@ def weights(inputs: int, hidden: int) -> list[np.ndarray]:
     return [floats(2, hidden, inputs), floats(2, hidden, hidden), floats(2, hidden)]
 
 
+def stacked_layers() -> ov.Model:
+    """PyTorch's LSTM of two layers: the lengths of both are those of the input."""
+    x = parameter([-1, -1, 4])
+    sizes, zero = opset13.shape_of(x), opset13.constant(0)
+    batch, length = (opset13.gather(sizes, np.array([axis]), zero) for axis in (0, 1))
+    lengths = opset13.broadcast(length, batch)
+    state = opset13.broadcast(np.float32(0), opset13.concat([batch, np.array([2, 5])], 0))
+    y: ov.Node = x
+    for width in (4, 10):
+        weights = [floats(2, 20, width), floats(2, 20, 5), floats(2, 20)]
+        layer = opset5.lstm_sequence(y, state, state, lengths, *weights, 5, "bidirectional")
+        turned = opset13.transpose(layer.output(0), np.array([0, 2, 1, 3]))
+        y = opset13.reshape(turned, np.array([0, 0, -1]), True)
+    return ov.Model([y], [x])
+
+
 def results_without_names() -> ov.Model:
     """The PyTorch frontend names no results."""
     x = parameter([-1, 4])
@@ -111,6 +127,7 @@ IR_MODELS: dict[Callable[[], ov.Model], list[tuple[int, ...]]] = {
     explicit_broadcast_called_none: [(3,)],
     bidirectional_broadcast: [(2, 3, 1)],
     activations_of_both_directions: [(3, 5, 6), (3, 2, 4)],
+    stacked_layers: [(2, 3, 4)],
     results_without_names: [(2, 4)],
     compressed_weights: [(2, 3, 8)],
     fake_quantised_convolution: [(2, 3, 6, 6)],
@@ -133,6 +150,13 @@ def test_ir_to_onnx_and_back(
     named = {v.name: x for v, x in zip(model.graph.input, values, strict=True)}
     assert_close(OnnxRuntime(model).run(named), expected)
     assert_close(OpenVino(tmp_path / "c.xml").run(values), expected)
+
+
+def test_lengths_that_are_the_whole_are_not_said(tmp_path: Path) -> None:
+    ov.save_model(stacked_layers(), tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    layers = [n for n in onnx.load(tmp_path / "b.onnx").graph.node if n.op_type == "LSTM"]
+    assert [len(layer.input) for layer in layers] == [4, 4]
 
 
 def test_dummies_of_another_rank_prune_nothing(tmp_path: Path) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
+import openvino
 import pytest
+from openvino import opset15 as ops
 
 import bridge
-from tests.support.model_files import IR_FILES, ONNX_FILES, load_onnx
+from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES, load_onnx
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 
 def rounds(model: onnx.ModelProto | Path, folder: Path, first: str, second: str) -> None:
@@ -32,3 +39,75 @@ def test_a_second_round_trip_of_ir_changes_nothing(path: Path, tmp_path: Path) -
     for suffix in ("onnx", "xml", "bin"):
         first, second = (tmp_path / f"{number}.{suffix}" for number in ("1", "2"))
         assert first.read_bytes() == second.read_bytes()
+
+
+# What others than Bridge write: OpenVINO's readers of ONNX and of PyTorch.
+def model_of(*types: Any, build: Callable[..., Any]) -> openvino.Model:
+    inputs = [ops.parameter(shape, element) for shape, element in types]
+    return openvino.Model([ops.result(value) for value in build(*inputs)], inputs)
+
+
+def read_by_openvino(name: str) -> openvino.Model:
+    onnx_bytes = load_onnx(FOLDER / f"{name}.onnxtxt").SerializeToString()
+    return openvino.Core().read_model(onnx_bytes)
+
+
+def size(value: Any, axis: int) -> Any:
+    sizes = ops.shape_of(value, "i32")
+    return ops.gather(sizes, np.array([axis]), np.int64(0))
+
+
+def halves(x: Any) -> list[Any]:
+    """PyTorch's chunk: the last part is what is left."""
+    half = ops.divide(size(x, 1), np.int32(2))
+    lengths = ops.concat([half, np.array([-1], np.int32)], 0)
+    return ops.variadic_split(x, np.int64(1), lengths).outputs()
+
+
+def counted(x: Any) -> list[Any]:
+    """PyTorch's arange, upwards and by a step that is computed."""
+    stop = ops.squeeze(size(x, 0), np.array([0]))
+    step = ops.squeeze(size(x, 1))
+    return [
+        ops.range(stop, np.int32(7), np.int32(1), "i32"),
+        ops.range(np.int32(6), stop, np.int32(-1), "i32"),
+        ops.range(stop, np.int32(9), step, "i32"),
+    ]
+
+
+def unsigned(x: Any) -> list[Any]:
+    return [ops.convert(ops.relu(x), "u8"), ops.max_pool(x, [1], [1], [0], [0], [2]).output(0)]
+
+
+OTHERS: dict[str, tuple[Callable[[], openvino.Model], list[list[np.ndarray]]]] = {}
+BATCHES = [np.random.default_rng(1).uniform(-2, 2, (n, 3, 4)).astype(np.float32) for n in (2, 1)]
+ROWS = [np.arange(n * m, dtype=np.float32).reshape(n, m) for n, m in ((3, 4), (5, 2))]
+for build, feed in {
+    halves: ROWS, counted: ROWS, unsigned: BATCHES,
+}.items():  # fmt: skip
+    kind = ([-1] * feed[0].ndim, np.float32)
+    OTHERS[build.__name__] = partial(model_of, kind, build=build), [[one] for one in feed]
+for name, *feeds in (
+    ("loop_state_is_initial_again", [np.ones(2, np.float32), np.array(3)]),
+    ("loop_scan_output_of_scalar", [np.array(4)]),
+    ("loop_zero_iterations", [np.ones(2, np.float32)]),
+    ("bit_shift", [np.array([1, 20, 7, 9], np.uint8), np.array([1, 2, 0, 3], np.uint8)]),
+):
+    OTHERS[name] = partial(read_by_openvino, name), feeds
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_openvino_writes_is_right_at_once(name: str, tmp_path: Path) -> None:
+    make, feeds = OTHERS[name]
+    path = tmp_path / "0.xml"
+    openvino.save_model(make(), path, compress_to_fp16=False)
+    rounds(path, tmp_path, "onnx", "xml")
+    for suffix in ("onnx", "xml", "bin"):
+        first, second = (tmp_path / f"{number}.{suffix}" for number in ("1", "2"))
+        assert first.read_bytes() == second.read_bytes(), suffix
+    original, there, again = OpenVino(path), OnnxRuntime(tmp_path / "1.onnx"), tmp_path / "1.xml"
+    for feed in feeds:
+        expected = original.run(feed)
+        inputs = [item.name for item in there.session.get_inputs()]
+        assert_close(there.run(dict(zip(inputs, feed, strict=True))), expected)
+        assert_close(OpenVino(again).run(feed), expected)

@@ -162,6 +162,12 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2), "b": np.array([True, False])},
         ends=True,
     ),
+    "openvino_cpu.converted_input": Canary(
+        "(int32[n] x) => (int32[n] y) { y = Cast <to = 6> (x) }",
+        {"x": np.arange(2, dtype=np.int32)},
+        before={"x": np.arange(40, dtype=np.int32)},
+        ends=True,
+    ),
     "openvino_cpu.slice_of_computed_axes": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()
@@ -345,6 +351,27 @@ CANARIES: dict[str, Canary] = {
             d = Identity (c) t = Add (s, s) }> }""",
         {"x": _f32(2, 3), "n": np.array(3)},
     ),
+    "openvino_cpu.sizes_of_stacks_of_no_iteration": Canary(
+        """(float[k] x, int64 n) => (float[m,k] y) {
+        y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
+            d = Identity (c) part = Neg (x) }> }""",
+        {"x": _f32(2), "n": np.array(0)},
+        before={"x": _f32(2), "n": np.array(2)},
+    ),
+    "openvino_cpu.stack_behind_nothing": Canary(
+        """(float[n,m,3] x) => (float[n,3,m] y) { y = Scan <
+          body = b (float[n,m] part) => (float[n,m] same) { same = Neg (part) },
+          num_scan_inputs = 1, scan_input_axes = [2], scan_output_axes = [1]> (x) }""",
+        {"x": _f32(0, 2, 3)},
+        expected=(_f32(0, 3, 2),),
+        ends=True,
+    ),
+    "openvino_cpu.sizes_beside_nothing": Canary(
+        """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
+          body = b (int64 i, bool c) => (bool d, float[0,n] part) {
+            d = Identity (c) part = Neg (x) }> }""",
+        {"x": _f32(0, 3), "trips": np.array(2)},
+    ),
     "openvino_cpu.stacks_of_no_iteration": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
@@ -409,6 +436,20 @@ CANARIES: dict[str, Canary] = {
             w = Constant <value = bool {1}> ()
         }> }""",
         {},
+    ),
+    "openvino_cpu.result_in_computed_constant": Canary(
+        """(float[2,2] x) => (float[2,2] y)
+        <float[2,2] data = {1, 2, 3, 4}, int64[2,2] indices = {0, 1, 1, 0}> {
+        some = GatherElements <axis = 1> (data, indices) y = Mul (some, x) }""",
+        {"x": _f32(2, 2)},
+        before={"x": _f32(2, 2)},
+    ),
+    "openvino_cpu.computed_weights": Canary(
+        f"""(float[2,1,2] x) => (float[2,1,1,3] y)
+        <float[3,2] data = {{{_filled(0.1, 3, 2)}}}, int64[1,3,1] places = {{2, 0, 1}},
+        float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}> {{
+        w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
+        {"x": _f32(2, 1, 2) / 10},
     ),
     "openvino_cpu.memory_of_branch": Canary(
         """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {

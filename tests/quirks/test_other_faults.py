@@ -79,3 +79,15 @@ def test_reduction_of_nothing_in_onnxruntime() -> None:
     reduction (float[2,n,4] x) => (float[2,4] y) <int64[1] axis = {-2}> {
         y = ReduceSum <keepdims = 0> (x, axis) }""")
     assert OnnxRuntime(model).run({"x": np.zeros((2, 0, 4), np.float32)})[0].shape == (2, 4)
+
+
+@pytest.mark.xfail(
+    reason="onnxruntime 1.31 stacks the strings of a Loop's first iteration alone", strict=True
+)
+def test_stack_of_strings_in_onnxruntime() -> None:
+    model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+    stack (string x, int64 n) => (string[k] y) {
+        y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, string z) {
+            d = Identity (c) z = Identity (x) }> }""")
+    feed = {"x": np.array("a", object), "n": np.array(2)}
+    assert OnnxRuntime(model).run(feed)[0].tolist() == ["a", "a"]

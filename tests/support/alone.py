@@ -16,8 +16,8 @@ Inputs = Sequence[np.ndarray]
 
 
 def run_alone(model: Path, runs: Sequence[Inputs]) -> list[np.ndarray]:
-    """The outputs of the last of these runs; AssertionError where the process does not get
-    there."""
+    """The outputs of the last of these runs of one request, each with tensors that do not outlive
+    it; AssertionError where the process does not get there."""
     folder = model.parent
     for number, inputs in enumerate(runs):
         np.savez(folder / f"{number}.npz", *inputs)
@@ -56,11 +56,11 @@ def _arrays(path: Path) -> list[np.ndarray]:
 
 
 if __name__ == "__main__":
-    from tests.support.running import OpenVino
+    from tests.support.running import OpenVino, run_request
 
     path = Path(sys.argv[1])
-    engine = OpenVino(path)
+    request = OpenVino(path).compiled.create_infer_request()
     outputs: list[np.ndarray] = []
     for number in range(int(sys.argv[2])):
-        outputs = engine.run(_arrays(path.parent / f"{number}.npz"))
+        outputs = run_request(request, _arrays(path.parent / f"{number}.npz"))
     np.savez(path.parent / "outputs.npz", *outputs)

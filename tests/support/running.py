@@ -36,6 +36,22 @@ class OnnxRuntime:
         return self.session.run(None, dict(feed))
 
 
+def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of one inference."""
+    for position, value in enumerate(values):
+        given = value.astype(str) if value.dtype == object else value
+        request.set_input_tensor(position, openvino.Tensor(given))
+    request.infer()
+    return [_array(tensor) for tensor in request.output_tensors]
+
+
+def _array(tensor: openvino.Tensor) -> np.ndarray:
+    if tensor.element_type == openvino.Type.string:
+        # `data` ends the process where there are no strings.
+        return np.array(tensor.str_data, object)
+    return tensor.data.copy()
+
+
 class OpenVino:
     """A model on OpenVINO's CPU plugin, computing in 32-bit floats."""
 
@@ -45,8 +61,7 @@ class OpenVino:
         )
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        request = self._infer(values)
-        return [tensor.data.copy() for tensor in request.output_tensors]
+        return run_request(self.compiled.create_infer_request(), values)
 
     def run_by_name(self, values: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by each of their tensor names."""
@@ -54,7 +69,7 @@ class OpenVino:
 
     def _named(self, request: openvino.InferRequest) -> dict[str, np.ndarray]:
         return {
-            name: tensor.data.copy()
+            name: _array(tensor)
             for port, tensor in zip(self.compiled.outputs, request.output_tensors, strict=True)
             for name in port.get_names()
         }
@@ -69,16 +84,12 @@ class OpenVino:
     ) -> dict[str, Any]:
         """The outputs by name of one inference of this request."""
         packed = bridge.pack(boundary, feed)
-        for position, value in enumerate(packed.values()):
-            request.set_input_tensor(position, openvino.Tensor(np.array(value)))
-        request.infer()
+        run_request(request, [np.array(value) for value in packed.values()])
         return bridge.unpack(boundary, self._named(request))
 
     def _infer(self, values: Sequence[np.ndarray]) -> openvino.InferRequest:
         request = self.compiled.create_infer_request()
-        for position, value in enumerate(values):
-            request.set_input_tensor(position, openvino.Tensor(value))
-        request.infer()
+        run_request(request, values)
         return request
 
 

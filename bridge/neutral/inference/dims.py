@@ -56,13 +56,15 @@ def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:
 
 
 def length_of(value: Value | None) -> int | None:
-    """The number of elements of a vector, where it is known."""
+    """The number of elements of a vector that says something of axes, where it is known. No tensor
+    has more than HIGHEST_RANK, whatever a file says."""
     if value is None:
         return None
     if value.content is not None:
         return len(value.content)
     shape = value.shape
-    return shape[0] if shape is not None and len(shape) == 1 and isinstance(shape[0], int) else None
+    length = shape[0] if shape is not None and len(shape) == 1 else None
+    return length if isinstance(length, int) and length <= HIGHEST_RANK else None
 
 
 def shape_in(value: Value | None) -> Shape:

@@ -30,6 +30,7 @@ from bridge.operators.control.draft import (
     Draft,
     is_positive,
     iteration_number,
+    scalar,
     scalar_heads,
     trips_of_slices,
     true_always,
@@ -94,6 +95,17 @@ def unseen_heads(b: Builder, draft: Draft) -> None:
         if isinstance(port, Iteration) and value.rank != 0:
             return
     scalar_heads(b, draft)
+
+
+def unseen_condition(b: Builder, draft: Draft) -> None:
+    """The condition is a scalar after each iteration as before the first, unless the body sees it:
+    IR's Loop also takes a vector of one, and with both ONNX's would have a state of two ranks."""
+    body = draft.body
+    carried = {port.output for port in body.inputs if isinstance(port, Carried)}
+    for index, (value, exit) in enumerate(body.exits()):
+        if isinstance(exit, Condition) and index not in carried and value.rank != 0:
+            body.graph.outputs[index] = scalar(draft.inside(b), value)
+            draft.changed = True
 
 
 def unsaid_condition(b: Builder, draft: Draft) -> None:
@@ -217,8 +229,8 @@ SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
 """What is done, in this order, to a Loop that Scan can say."""
 
 LOOP: tuple[Step, ...] = (
-    counted_slices, unseen_heads, unsaid_condition, slices_in_body, carried_exits, single_parts,
-    joined_stacks,
+    counted_slices, unseen_heads, unseen_condition, unsaid_condition, slices_in_body, carried_exits,
+    single_parts, joined_stacks,
 )  # fmt: skip
 """What is done, in this order, to any other."""
 

@@ -19,20 +19,28 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     images, and how many rows each image has (MulticlassNms-9)."""
     boxes, scores = node.inputs[:2]
     assert boxes is not None and scores is not None
-    attributes, element = node.attributes, node.attributes["output_type"]
+    attributes = node.attributes
     if node.input(2) is not None or attributes["nms_eta"] != 1 or not attributes["normalized"]:
         raise Refused("roisnum, nms_eta below 1 and normalized = false are not supported")
-    images, count = sizes(b, boxes, 0), sizes(b, boxes, 1)
     dense = kept_scores(
         b, boxes, scores, attributes["background_class"], attributes["nms_top_k"],
         attributes["iou_threshold"], attributes["score_threshold"],
     )  # fmt: skip
+    return selected(b, boxes, dense, attributes)
+
+
+def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any]) -> list[Value]:
+    """The outputs: the rows of the best of each image, by its scores [images, classes, boxes] that
+    are not NONE."""
+    element = attributes["output_type"]
+    images, count = sizes(b, boxes, 0), sizes(b, boxes, 1)
     dense = reshape(b, dense, images, -1)
     rows = sizes(b, dense, 1)
     if attributes["keep_top_k"] >= 0:
         rows = b.op("Min", b.constant([attributes["keep_top_k"]]), rows)
     score, place = b.ops("TopK", 2, dense, rows, axis=1, largest=True, sorted=True)
-    label, box = b.op("Div", place, count), b.op("Mod", place, count)
+    width = b.op("Max", count, b.constant([1]))  # of no boxes there are no places to be divided
+    label, box = b.op("Div", place, width), b.op("Mod", place, width)
     image = b.op("Range", b.constant(0), scalar(b, images), b.constant(1))
     number = b.op("Add", box, b.op("Mul", unsqueeze(b, image, 1), count))
     found = b.op("Greater", score, b.constant(NONE))
@@ -46,8 +54,8 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
     corners = b.op("Gather", reshape(b, boxes, -1, 4), number, b.constant(0))
     heads = [unsqueeze(b, cast(b, v, F32), 1) for v in (label, score)]
-    selected = cast(b, unsqueeze(b, number, 1), element)
-    return concat(b, 1, *heads, corners), selected, cast(b, per_image, element)
+    places = cast(b, unsqueeze(b, number, 1), element)
+    return [concat(b, 1, *heads, corners), places, cast(b, per_image, element)]
 
 
 def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, Any]) -> Value | None:
@@ -58,7 +66,7 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
         return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
     place = positions(b, label, 0)
     total = b.op("Add", sizes(b, label, 0), b.constant([1]))
-    first = b.op("Div", place, rows)
+    first = b.op("Div", place, b.op("Max", rows, b.constant([1])))
     by_label = b.op("Add", b.op("Mul", label, total), place)
     if across:
         return by_label

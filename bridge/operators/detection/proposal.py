@@ -135,15 +135,3 @@ def infer_proposal(node: Node) -> list[Type]:
         TensorType(probabilities.element, (count, 5)),
         TensorType(probabilities.element, (count,)),
     ]
-
-
-@infers("GenerateProposals")
-def infer_generate_proposals(node: Node) -> list[Type]:
-    """GenerateProposals: rois [n, 4], scores [n], and numbers for each image."""
-    element = first(node).element
-    batch = first(node).shape
-    return [
-        TensorType(element, (ANY, 4)),
-        TensorType(element, (ANY,)),
-        TensorType(node.attributes["roi_num_type"], (batch[0] if batch else ANY,)),
-    ]

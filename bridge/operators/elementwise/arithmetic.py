@@ -10,6 +10,8 @@ from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import (
     F32,
+    I32,
+    I64,
     TensorType,
     broadcast,
 )
@@ -119,6 +121,17 @@ def mixed_power(b: Builder, node: Node) -> Result:
         return cast(b, b.op("Pow", cast(b, x, F32), cast(b, y, F32)), x.element)
     known = values_of(y)
     return b.op("Pow", x, cast(b, y, x.element) if known is None else b.like(known, x))
+
+
+@expands("Pow", target="onnx")
+def widened_power(b: Builder, node: Node) -> Result:
+    """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
+    exponent of whole numbers, which onnxruntime takes of few types."""
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
+        return None
+    return b.op("Pow", x, cast(b, y, x.element))
 
 
 @expands("Reciprocal", target="ir")

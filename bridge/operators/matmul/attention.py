@@ -258,7 +258,8 @@ def attend_in_parts(
 
 def _default_scale(b: Builder, query: Value) -> Value:
     """One by the root of the size of a head."""
-    return b.op("Reciprocal", b.op("Sqrt", cast(b, sizes(b, query, -1), query.element)))
+    root = b.op("Sqrt", cast(b, sizes(b, query, -1), query.element))
+    return b.op("Div", b.like(1, root), root)
 
 
 # Into ONNX --------------------------------------------------------------------------------------

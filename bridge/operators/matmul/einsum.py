@@ -63,6 +63,7 @@ def infer_einsum(node: Node) -> list[TensorType]:
     equation = node.attributes["equation"].replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
+    require(len(terms) == len(node.inputs))
     sizes: dict[str, Dim] = {}
     dots: tuple[Dim, ...] = ()
     for index, term in enumerate(terms):
@@ -84,5 +85,6 @@ def infer_einsum(node: Node) -> list[TensorType]:
         right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
         right = ("..." if "..." in left else "") + right
     before, ellipsis, after = right.partition("...")
+    require(sizes.keys() >= {*before, *after})
     middle = dots if ellipsis else ()
     return [TensorType(element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after)))]

@@ -32,6 +32,7 @@ from bridge.operators.idioms import (
 )
 from bridge.operators.idioms import take as gather
 from bridge.operators.loops import along
+from bridge.operators.recurrent.whole_length import is_whole_length
 from bridge.struct import Struct
 
 
@@ -241,7 +242,7 @@ def from_sequence(
     direction = node.attributes["direction"]
     count = 2 if direction == "bidirectional" else 1
     time_major = transpose(b, x, 1, 0, 2)
-    if _is_whole_length(lengths, x):
+    if is_whole_length(lengths, x):
         lengths = None
     y, *last = b.ops(
         op,
@@ -257,31 +258,10 @@ def from_sequence(
     return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
 
 
-def _is_whole_length(lengths: Value | None, x: Value) -> bool:
-    """Whether lengths are all the size of axis 1 of `x`, known or computed."""
-    if x.shape is not None and set(integers(lengths) or ()) == {x.shape[1]}:
-        return True
-    if lengths is None:
-        return False
-    node = lengths.behind("Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
-    if node is None or node.op != "Gather":
-        return False
-    shape, index = node.inputs[0], integers(node.inputs[1])
-    asked = shape.behind("Cast").producer if shape is not None else None
-    if asked is None or asked.op != "Shape" or asked.attributes["start"] or index is None:
-        return False
-    if asked.inputs[0] is x:
-        return index == (1,)
-    turned = x.producer
-    if turned is None or turned.op != "Transpose" or turned.inputs[0] is not asked.inputs[0]:
-        return False
-    order = integers(turned.inputs[1])
-    return order is not None and (order[1],) == index
-
-
 def _is_zero(state: Value) -> bool:
     """Whether a state is zeros, of whatever shape it computes."""
-    known = values_of(state.behind("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze"))
+    moved = ("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
+    known = values_of(state.behind("Cast", *moved))
     return known is not None and not known.any()
 
 

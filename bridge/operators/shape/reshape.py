@@ -153,6 +153,12 @@ def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
 
 
+@expands("Unsqueeze", target="ir")
+def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
+    """Unsqueeze (1 to 25) may name no axes; Unsqueeze-1 of IR needs one."""
+    return b.op("Identity", node.inputs[0]) if length_of(node.inputs[1]) == 0 else None
+
+
 @expands("Transpose", target="onnx")
 def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25): in IR an empty order reverses the axes, as no order does in ONNX."""
@@ -207,8 +213,8 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     if mode != "explicit" or axes is None:
         return b.op("Expand", x, target)
     known = integers(axes)
-    length = target.shape[0] if target.shape is not None else None
-    if isinstance(length, int) and known is not None:
+    length = length_of(target)
+    if length is not None and known is not None:
         if not known:
             return b.op("Expand", x, target)
         others = [axis for axis in range(length) if axis not in known]
@@ -225,8 +231,8 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
     x, repeats = node.inputs[0], node.inputs[1]
     assert x is not None and repeats is not None
-    length = repeats.shape[0] if repeats.shape is not None and repeats.rank == 1 else None
-    if x.rank is None or not isinstance(length, int) or length == x.rank:
+    length = length_of(repeats)
+    if x.rank is None or length is None or length == x.rank:
         return None
     if length < x.rank:
         ones = b.constant([1] * (x.rank - length))

@@ -17,6 +17,7 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
+from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
 from bridge.operators import Refused, expands, reads
 from bridge.operators.idioms import as_i64, sizes, vector
@@ -106,7 +107,7 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     assert x is not None and lengths is not None
     axis = _axis(node)
     known = integers(lengths)
-    if known is None or -1 in known:
+    if not is_not_negative(lengths):
         size = None if x.shape is None else x.shape[axis]
         if known is not None and isinstance(size, int):
             rest = size - sum(k for k in known if k >= 0)
@@ -118,6 +119,8 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             taken = b.op("ReduceSum", closed, b.constant([0]), keepdims=True)
             left = b.op("Sub", sizes(b, x, axis), taken)
             lengths = b.op("Where", open_ended, left, lengths)
+            # For all to see, the next time too.
+            lengths = b.op("Max", lengths, b.constant([0]))
     return b.ops("Split", len(node.outputs), x, vector(b, lengths), axis=axis)
 
 

@@ -61,7 +61,7 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
 def _space(theta: Value | TensorType) -> int | None:
     """How many dimensions there are, by the rows of the maps; None where that is not known."""
     rows = theta.shape[1] if theta.shape is not None and len(theta.shape) == 3 else None
-    return rows if isinstance(rows, int) else None
+    return rows if isinstance(rows, int) and 2 <= rows <= 3 else None
 
 
 @infers("AffineGrid")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import concat, cut, unsqueeze
 
 FAR = (1 << 31) - 1
+
+MOST_SKIPPED = 1000
+"""Each number of words that may be left out takes comparisons of its own."""
 
 
 @expands(
@@ -35,8 +40,9 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if x.element is STRING or attributes.get("pool_strings"):
         raise Refused("OpenVINO IR has no operators on strings; use numbers for the words")
-    pool = np.array(attributes["pool_int64s"])
+    pool = np.array(attributes.get("pool_int64s") or (), np.int64)
     starts = [*attributes["ngram_counts"], len(pool)]
+    _require_grams(attributes, starts)
     counts: list[Value] = []
     for n, (start, end) in enumerate(itertools.pairwise(starts), 1):
         grams = pool[start:end].reshape(-1, n)
@@ -53,6 +59,22 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     weights = attributes.get("weights") if mode != "TF" else None
     places[np.arange(len(indices)), indices] = weights or 1.0
     return b.op("MatMul", total, b.constant(places))
+
+
+def _require_grams(attributes: Mapping[str, Any], starts: Sequence[int]) -> None:
+    """Refused where the attributes do not go together: `starts` are those of the 1-grams, the
+    2-grams and so on in the pool, and its end; each n-gram has an index, and may have a weight."""
+    sizes = [end - start for start, end in itertools.pairwise(starts)]
+    if starts[0] != 0 or any(size < 0 or size % n for n, size in enumerate(sizes, 1)):
+        raise Refused(f"ngram_counts {starts[:-1]} do not divide a pool of {starts[-1]}")
+    count = sum(size // n for n, size in enumerate(sizes, 1))
+    indices, weights = attributes["ngram_indexes"], attributes.get("weights")
+    if len(indices) != count or min(indices, default=0) < 0:
+        raise Refused(f"ngram_indexes must be {count} numbers from 0 on")
+    if weights and len(weights) != count:
+        raise Refused(f"weights must be {count} numbers")
+    if not 0 <= attributes["max_skip_count"] <= MOST_SKIPPED:
+        raise Refused(f"max_skip_count must be 0 to {MOST_SKIPPED}")
 
 
 def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) -> Value:

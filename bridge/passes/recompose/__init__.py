@@ -20,12 +20,18 @@ from bridge.passes.context import Context
 from bridge.passes.dead import EFFECTS
 from bridge.passes.recompose.activations import clip, leaky_relu
 from bridge.passes.recompose.attention import masked_attention
+from bridge.passes.recompose.axes import axes_of_one
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.former import former_node
 from bridge.passes.recompose.frames import short_time_transform
-from bridge.passes.recompose.integers import conv_integer, dynamic_quantize_linear, matmul_integer
+from bridge.passes.recompose.integers import (
+    conv_integer,
+    dynamic_quantize_linear,
+    in_eight_bits,
+    matmul_integer,
+)
 from bridge.passes.recompose.inverses import (
     copied,
     element_by_element,
@@ -35,15 +41,16 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, nothing_expanded
+from bridge.passes.recompose.nothing import limit_kept, nothing_added, only_row, shape_kept
 from bridge.passes.recompose.places import compress, place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
 from bridge.passes.recompose.rotary import rotary_embedding
 from bridge.passes.recompose.shifts import bit_shift
-from bridge.passes.recompose.stacks import whole_stack
+from bridge.passes.recompose.stacks import guarded_loop, whole_stack
 from bridge.passes.recompose.uses import Uses
 from bridge.passes.recompose.weights import matmul_n_bits, upright_weights
+from bridge.passes.recompose.windows import lean_window
 
 Pattern = Callable[[Builder, Node, Uses], Value | None]
 Choice = Callable[[Node], Sequence[Pattern]]
@@ -51,26 +58,31 @@ Choice = Callable[[Node], Sequence[Pattern]]
 WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
-    "Expand": (nothing_expanded,),
+    "Broadcast": (shape_kept,),
+    "Expand": (shape_kept,),
+    "Gather": (only_row,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),
-    "Reshape": (compressed_constant,),
+    "Reshape": (shape_kept, compressed_constant),
     "Sub": (nothing_added,),
 }
 """Those that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Add": (instance_normalization, layer_normalization),
-    "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
+    "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer, in_eight_bits),
     "Gather": (compress,),
+    "If": (guarded_loop,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
     "MatMul": (matmul_n_bits, upright_weights, matmul_integer),
+    "MaxPool": (lean_window,),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
+    "Range": (limit_kept,),
     "RDFT": (short_time_transform,),
     "Slice": (whole_stack,),
-    "Squeeze": (place_of_one,),
+    "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
     "Where": (bit_shift, masked_attention),
 }

@@ -30,5 +30,10 @@ def clip(b: Builder, node: Node, uses: Uses) -> Value | None:
         for x, lower in either_way(inner):
             if lower.rank == 0 and x.rank and x.element in _CLIPPED:
                 b.name = inner.name
-                return b.op("Clip", x, lower, upper)
+                return b.op("Clip", x, *(_nameless(b, bound) for bound in (lower, upper)))
     return None
+
+
+def _nameless(b: Builder, bound: Value) -> Value:
+    """A bound; a constant one without its name, for IR's Clamp has none for it."""
+    return bound if bound.constant is None else b.tensor(bound.constant)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.passes.recompose.uses import Uses
+from bridge.passes.recompose.uses import Uses, is_number
 
 
 def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -15,14 +15,58 @@ def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
     return value if fits and _is_nothing(other, uses) else None
 
 
-def nothing_expanded(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """x in the shape of x is x."""
-    value, sizes = node.inputs
+def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x in the shape of x, by Expand, Broadcast or Reshape, is x."""
+    value, sizes, *axes = node.inputs
+    if any(axes):
+        return None
     shape = sizes.producer if sizes is not None else None
     if shape is None or shape.op != "Shape" or shape.inputs[0] is not value:
         return None
     whole = not shape.attributes.get("start") and shape.attributes.get("end") is None
     return value if whole else None
+
+
+def only_row(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The row at such a number of a stack of x alone is x."""
+    stack, index, axis = node.inputs
+    row = uses.sole(stack, "Unsqueeze")
+    if row is None or index is None or index.rank or not _is_nothing(index, uses):
+        return None
+    first = integers(axis) == (0,) == integers(row.inputs[1])
+    return row.inputs[0] if first and not node.attributes["batch_dims"] else None
+
+
+def limit_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Range whose limit is no less than its start, or no more where the step is negative, is the
+    Range of the limit that this is made of: ONNX's is empty there by itself."""
+    start, limit, step = node.inputs
+    delta, made = values_of(step), uses.sole(limit, "Max", "Min", "Where")
+    if made is None or start is None:
+        return None
+    if made.op == "Where":
+        up, down = (
+            uses.sole(value, op) for value, op in zip(made.inputs[1:], ("Max", "Min"), strict=True)
+        )
+        asked = uses.sole(made.inputs[0], "Greater")
+        ends = [_other(part, start) for part in (up, down)]
+        if asked is None or asked.inputs[0] is not step or not is_number(asked.inputs[1], 0):
+            return None
+        end, first = (ends[0] if ends[0] is ends[1] else None), up
+    else:
+        upwards = None if delta is None else bool(delta > 0)
+        end, first = (_other(made, start) if upwards is (made.op == "Max") else None), made
+    if end is None or first is None:
+        return None
+    b.name = first.name
+    return b.op("Range", start, end, step, **node.attributes)
+
+
+def _other(node: Node | None, value: Value) -> Value | None:
+    """The input of a Max or a Min of two that is not `value`."""
+    if node is None or len(node.inputs) != 2 or value not in node.inputs:
+        return None
+    return node.inputs[1 - node.inputs.index(value)]
 
 
 def _is_nothing(value: Value, uses: Uses) -> bool:

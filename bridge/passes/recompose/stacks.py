@@ -1,11 +1,16 @@
-"""Stacks of Loops of which nothing is taken where no iteration runs: there is nothing in them."""
+"""What Loops give that run no iteration, said once more behind them or around them: a stack of
+nothing, of which nothing is taken, and an If whose other branch gives it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Stacked
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Invariant, Stacked, Yield
 from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import Shape
+from bridge.operators.control.idle import initial_states
 from bridge.passes.recompose.inverses import named_after
 from bridge.passes.recompose.uses import Uses
 
@@ -33,21 +38,88 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
     return named_after(stack, node, uses)
 
 
+def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
+    gives what it gives when it does not."""
+    *constants, loop = node.then_body.graph.nodes or [node]
+    if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
+        return None
+    outside = _outside(node, node.then_body)
+    inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
+    places = _places(node.then_body, loop)
+    if not places or not _asks(node.condition, inputs[:2]) or not _gives_back(node, loop, places):
+        return None
+    b.nodes += constants
+    count = len(loop.outputs)
+    made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
+    stand = {old: made.outputs[place] for old, place in zip(node.outputs, places, strict=True)}
+    first = stand.pop(uses.output(node))
+    for old, new in stand.items():
+        uses.hand_over(old, new, inside=0)
+    return first
+
+
+def _outside(node: Node, body: Body) -> dict[Value, Value | None]:
+    """What the inputs of a branch are outside."""
+    return {
+        value: node.inputs[port.input]
+        for value, port in body.entries()
+        if isinstance(port, Invariant)
+    }
+
+
+def _places(body: Body, loop: Node) -> list[int]:
+    """Which outputs of a Loop those of a branch are, in the order of its If's; none if others are
+    among them, or the same one twice."""
+    given = {port.output: value for value, port in body.exits() if isinstance(port, Yield)}
+    values = [given[index] for index in sorted(given, key=lambda index: index or 0)]
+    own = len(set(values)) == len(values) and all(value in loop.outputs for value in values)
+    return [loop.outputs.index(value) for value in values] if own else []
+
+
+def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
+    """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
+    nothing, where sizes that are not known are 0, as they are in onnxruntime."""
+    outer = _outside(node, node.then_body), _outside(node, node.else_body)
+    states = initial_states(loop)
+    axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
+    for value, port in node.else_body.exits():
+        assert isinstance(port, Yield) and port.output is not None
+        place = places[port.output]
+        if place in states:
+            initial = outer[0].get(states[place])
+            if initial is None or outer[1].get(value) is not initial:
+                return False
+        elif place not in axes or value.shape != _of_nothing(loop.outputs[place], axes[place]):
+            return False
+    return True
+
+
+def _of_nothing(stack: Value, axis: int) -> Shape:
+    """The shape of a stack without parts."""
+    if stack.shape is None:
+        return None
+    shape = [dim if isinstance(dim, int) else 0 for dim in stack.shape]
+    shape[axis] = 0
+    return tuple(shape)
+
+
 def _is_end(end: Value | None, loop: Node) -> bool:
     """Whether a value is a far end, or 0 where the Loop runs no iteration."""
     choice = end.producer if end is not None else None
     if choice is None or choice.op != "Where" or integers(choice.inputs[2]) != (0,):
         return False
     far = integers(choice.inputs[1])
-    return far is not None and far[0] >= FAR and _asks(choice.inputs[0], loop)
+    return far is not None and far[0] >= FAR and _asks(choice.inputs[0], loop.inputs[:2])
 
 
-def _asks(test: Value | None, loop: Node) -> bool:
-    """Whether a test fails in no case but that in which the Loop runs no iteration."""
-    trips, condition = loop.inputs[:2]
+def _asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
+    """Whether a test fails in no case but that in which a Loop with this trip count and condition
+    runs no iteration."""
+    trips, condition = heads
     made = test.producer if test is not None else None
     if made is not None and made.op == "And":
-        return all(_asks(part, loop) for part in made.inputs)
+        return all(_asks(part, heads) for part in made.inputs)
     if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
         return _is_scalar_of(made.inputs[0], trips) and is_not_negative(trips)
     return _is_scalar_of(test, condition)

@@ -7,6 +7,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, scalar
+from bridge.operators.idioms import cast
+from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -15,8 +17,11 @@ def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
     trips, condition = node.trip_count, node.condition
     if trips is None or condition is None or is_positive(condition):
         return None
+    count = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
+    if is_known(condition, place):  # OpenVINO fails where it finds the trip count to be 0, too
+        count = b.op("Add", count, cast(b, unknown_nothing(b, 0), trips.element))
     draft = Draft.of(node)
-    draft.inputs[0] = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
+    draft.inputs[0] = count
     draft.inputs[1] = None
     return draft.build(b)
 
@@ -26,6 +31,6 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop whose first condition is found to be false has outputs f32[0], whatever the "
     "states are.",
-    cost="a Select outside the body",
+    cost="a Select outside the body, and a random number where OpenVINO knows the condition",
     run=rewriting("Loop", by=condition_as_trips),
 )

@@ -10,7 +10,7 @@ from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, scalar
 from bridge.operators.idioms import cast
-from bridge.quirks.openvino_cpu.loop_of_constants import unknown_nothing
+from bridge.quirks.known import unknown_nothing
 from bridge.quirks.openvino_cpu.sizes_of_states import of_unbounded_size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

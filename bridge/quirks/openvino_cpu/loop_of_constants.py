@@ -7,19 +7,14 @@ may be at most; both fail. The plugin takes no random number for known, OpenVINO
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Node
 from bridge.neutral.ports import Sliced
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
-from bridge.operators.idioms import cast, squeeze
-from bridge.quirks.quirk import (
-    OPENVINO_CPU,
-    Place,
-    Quirk,
-    follows_from_constants,
-    rewriting,
-)
+from bridge.operators.idioms import cast
+from bridge.quirks.known import is_known, unknown_nothing
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
 """Types of which the plugin takes 0 away."""
@@ -27,7 +22,7 @@ NUMBERS = {BF16, F16, F32, F64, I32, I64}
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not."""
-    if not all(map(follows_from_constants, node.inputs)):
+    if not all(is_known(value, place) for value in node.inputs):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
     value = None if index is None else node.inputs[index]
@@ -38,15 +33,6 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
     draft.inputs[index] = b.op("Add", value, cast(b, nothing, value.element))
     return draft.build(b)
-
-
-def unknown_nothing(b: Builder, rank: int = 1) -> Value:
-    """A 0 that OpenVINO does not know before the model runs; i64, one of rank 1 or a scalar."""
-    some = b.op(
-        "ir::RandomUniform", b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32),
-        output_type=F32,
-    )  # fmt: skip
-    return b.op("Bucketize", some if rank else squeeze(b, some, 0), b.constant([1.0]))
 
 
 def _first_sliced(body: Body) -> int | None:

@@ -43,7 +43,8 @@ def kept(b: Builder, node: Node, place: Place) -> Result:
             for body in bodies:
                 _tell_shape(body, position, value.shape)
         elif lost[position]:
-            results[position] = b.op("Expand", value, b.op("Shape", value))
+            # OpenVINO multiplies by ones for an Expand, which it cannot in every type.
+            results[position] = b.op("Broadcast", value, b.op("Shape", value), mode="numpy")
     return results
 
 
@@ -117,7 +118,7 @@ def _is_fixed_by_origin(value: Value, place: Place, asked: dict[Value, bool]) ->
 def _is_whole(node: Node, value: Value) -> bool:
     """Whether a node broadcasts a value to the shape that it has (`broadcast_of_nothing` adds a 0
     to it)."""
-    if node.op != "Expand" or node.inputs[0] is not value:
+    if node.op not in ("Broadcast", "Expand") or node.inputs[0] is not value:
         return False
     sizes = node.inputs[1].producer if node.inputs[1] is not None else None
     if sizes is not None and sizes.op == "Add" and sizes.inputs[0] is not None:

@@ -8,6 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Condition, Stacked
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft, is_positive, iteration_number, scalar
+from bridge.quirks.guarded_loops import is_guarded
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 ALL = 1 << 30
@@ -19,7 +20,7 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
     """None of the parts is taken where no iteration runs."""
     stacks = [exit for exit in node.body.outputs if isinstance(exit, Stacked)]
     stacks = [exit for exit in stacks if not _is_cut(node.outputs[exit.output], place)]
-    runs = _runs(b, node) if stacks else None
+    runs = _runs(b, node) if stacks and not is_guarded(node, place) else None
     if runs is None:
         return None
     draft = Draft.of(node)

@@ -1,0 +1,85 @@
+"""IR's GenerateProposals."""
+
+from __future__ import annotations
+
+import math
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers
+from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
+from bridge.operators import Result, expands
+from bridge.operators.detection.boxes import moved
+from bridge.operators.detection.suppression import NONE
+from bridge.operators.idioms import (
+    cast,
+    concat,
+    cut,
+    given,
+    positions,
+    reshape,
+    sizes,
+    take,
+    transpose,
+    unsqueeze,
+)
+
+_LARGEST_GROWTH = math.log(1000.0 / 16.0)
+
+
+@expands("GenerateProposals", target="onnx")
+def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
+    """GenerateProposals-9: of each image the anchors moved and clipped, of the best those that are
+    large enough and that suppression leaves. `nms_eta` changes nothing in OpenVINO. Boxes that are
+    not normalised count their last pixel; OpenVINO then says of boxes less than a pixel apart
+    that they do not overlap, which matters where they are narrower than two."""
+    info, anchors, deltas, scores = (cast(b, v, F32) for v in given(node, 0, 1, 2, 3))
+    attributes, element = node.attributes, first(node).element
+    pixel = 0.0 if attributes["normalized"] else 1.0
+    grid = reshape(b, deltas, 0, -1, 4, sizes(b, deltas, 2), sizes(b, deltas, 3))
+    moves = reshape(b, transpose(b, grid, 0, 3, 4, 1, 2), 0, -1, 4)
+    priors = reshape(b, anchors, 1, -1, 4)
+    corners = moved(b, priors, moves, 2, pixel, pixel, _LARGEST_GROWTH)
+    zero, last = b.constant(0.0), b.constant(pixel)
+    edge = unsqueeze(b, b.op("Sub", take(b, info, 1, 1, 0), last), 1)
+    low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
+    flat = reshape(b, transpose(b, scores, 0, 2, 3, 1), 0, -1)
+    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), sizes(b, flat, 1))
+    best, place = b.ops("TopK", 2, flat, most, axis=1, largest=True, sorted=True)
+    low, high = (
+        b.op("GatherND", v, unsqueeze(b, place, 2), batch_dims=1) for v in (low, high)
+    )  # fmt: skip
+    end = b.op("Add", high, last)
+    small = b.op("Less", b.op("Sub", end, low), _least(b, info, attributes["min_size"]))
+    small = b.op("ReduceMax", cast(b, small, I64), b.constant([2]), keepdims=False)
+    rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
+    kept = b.op(
+        "NonMaxSuppression", concat(b, 2, low, end), unsqueeze(b, rated, 1),
+        b.constant([attributes["post_nms_count"]]), b.constant([attributes["nms_threshold"]]),
+        b.constant([NONE]),
+    )  # fmt: skip
+    rows = take(b, kept, 1, 0, 2)
+    results = [b.op("GatherND", v, rows) for v in (concat(b, 2, low, high), best)]
+    image = b.op("Equal", take(b, kept, 1, 0), positions(b, scores, 0))
+    count = b.op("ReduceSum", cast(b, image, I64), b.constant([0]), keepdims=False)
+    return [*(cast(b, v, element) for v in results), cast(b, count, attributes["roi_num_type"])]
+
+
+def _least(b: Builder, info: Value, size: float) -> Value:
+    """The least width and height [images, 1, 2]: `size` times the scales, of which there may be one
+    for both."""
+    scales = cut(b, info, 1, 2, I64_MAX)
+    scales = concat(b, 1, take(b, scales, 1, -1), take(b, scales, 1, 0))
+    return unsqueeze(b, b.op("Mul", scales, b.constant(size)), 1)
+
+
+@infers("GenerateProposals")
+def infer_generate_proposals(node: Node) -> list[Type]:
+    """GenerateProposals: rois [n, 4], scores [n], and numbers for each image."""
+    element = first(node).element
+    batch = first(node).shape
+    return [
+        TensorType(element, (ANY, 4)),
+        TensorType(element, (ANY,)),
+        TensorType(node.attributes["roi_num_type"], (batch[0] if batch else ANY,)),
+    ]

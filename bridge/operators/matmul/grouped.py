@@ -1,0 +1,72 @@
+"""IR's GroupedMatMul, of which mixtures of experts are made."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import first, infers, require
+from bridge.neutral.types import TensorType
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import (
+    as_i64,
+    concat,
+    cut,
+    given,
+    positions,
+    ranks,
+    scalar,
+    sizes,
+    split,
+    unsqueeze,
+    zeros,
+)
+from bridge.operators.loops import along
+from bridge.operators.matmul.matmul import product, swapped
+
+
+@expands("GroupedMatMul", target="onnx")
+def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
+    """GroupedMatMul-17: products of matrices whose second ones are transposed (as OpenVINO 2026.4
+    has them). Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of
+    them that have rows."""
+    x, weights = given(node, 0, 1)
+    found = tuple(ranks(node, 0, 1))
+    if found == (3, 3):
+        return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
+    if found != (2, 3):
+        raise Refused(f"there is none of values of ranks {found}, but of (2, 3) and (3, 3)")
+
+    def step(
+        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        number, start, end = split(b, parts[0], 0, 1, 1, 1)
+        x, weights = fixed
+        matrix = b.op("Gather", weights, scalar(b, number), b.constant(0))
+        rows = cut(b, x, 0, start, end)
+        result = b.op("MatMul", rows, matrix, transpose_a=False, transpose_b=True)
+        place = b.op("Range", scalar(b, start), scalar(b, end), b.constant(1))
+        return [b.op("ScatterND", states[0], unsqueeze(b, place, 1), result)], []
+
+    (offsets,) = given(node, 2)
+    groups = _groups_with_rows(b, as_i64(b, offsets))
+    start = zeros(b, x, sizes(b, x, 0), sizes(b, weights, 1))
+    (result,), _ = along(b, step, [groups], [start], [x, weights])
+    return result
+
+
+def _groups_with_rows(b: Builder, offsets: Value) -> Value:
+    """The number of each group that has rows, its first row and the end of its rows, [n, 3]."""
+    starts = concat(b, 0, b.constant([0]), cut(b, offsets, 0, 0, -1))
+    columns = (unsqueeze(b, v, 1) for v in (positions(b, offsets, 0), starts, offsets))
+    return b.op("Compress", concat(b, 1, *columns), b.op("Less", starts, offsets), axis=0)
+
+
+@infers("GroupedMatMul")
+def infer_grouped_matmul(node: Node) -> list[TensorType]:
+    """GroupedMatMul: [rows, n], or [groups, rows, n]."""
+    x, weights = first(node), first(node, 1)
+    element, second = x.element or weights.element, swapped(weights.shape, True)
+    if x.shape is None or second is None:
+        return [TensorType(element, None)]
+    require(len(x.shape) in (2, 3) and len(second) == 3)
+    return [TensorType(element, product(x.shape, second[1:] if len(x.shape) == 2 else second))]

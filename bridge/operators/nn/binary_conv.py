@@ -1,0 +1,38 @@
+"""IR's BinaryConvolution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.neutral.types import U1
+from bridge.operators import Refused, Result, expands
+from bridge.operators.idioms import cast, element_type, given
+from bridge.operators.nn.conv import explicitly_padded
+from bridge.operators.nn.windows import padded
+
+
+@expands("BinaryConvolution", target="onnx")
+def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
+    """BinaryConvolution-1: a Conv of numbers of which 0 stands for -1. A `pad_value` of 0 pads with
+    nothing. The bits of a byte of its filters are in the order in which OpenVINO runs them and the
+    Model Optimizer wrote them: the first is the lowest, unlike in any other constant."""
+    data, filters = given(node, 0, 1)
+    bits = filters.constant
+    if bits is None or bits.element is not U1:
+        raise Refused("its filters must be a constant of type u1")
+    b.room(*bits.shape)
+    flat = bits.array().reshape(-1)
+    flat = np.pad(flat, (0, -flat.size % 8)).reshape(-1, 8)[:, ::-1].reshape(-1)[: flat.size]
+    signs = b.constant((flat.astype(np.int8) * 2 - 1).reshape(bits.shape))
+    attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
+    fill, pads = attributes["pad_value"], attributes["pads"]
+    element = element_type(data)
+    data = b.op("Sub", b.op("Add", data, data), b.like(1, data))
+    if fill and any(pads):
+        data, pads = padded(b, data, pads, 1.0 if fill == 1 else -1.0), (0,) * len(pads)
+    return b.op(
+        "Conv", data, cast(b, signs, element), auto_pad="NOTSET", pads=pads,
+        strides=attributes["strides"], dilations=attributes["dilations"],
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+"""Whether the lengths of sequences are nothing but the size of the axis that they lie along."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.vocabulary import has_trait
+
+Axis = tuple[Value, int]
+
+
+def is_whole_length(lengths: Value | None, x: Value) -> bool:
+    """Whether lengths are all the size of axis 1 of `x`, known or computed."""
+    if x.shape is not None and set(integers(lengths) or ()) == {x.shape[1]}:
+        return True
+    if lengths is None:
+        return False
+    node = lengths.behind("Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
+    if node is None or node.op != "Gather":
+        return False
+    shape, index = node.inputs[0], integers(node.inputs[1])
+    asked = shape.behind("Cast").producer if shape is not None else None
+    if asked is None or asked.op != "Shape" or asked.attributes["start"]:
+        return False
+    whole = asked.inputs[0]
+    if whole is None or whole.rank is None or index is None or len(index) != 1:
+        return False
+    return _origin((whole, index[0] % whole.rank)) == _origin((x, 1))
+
+
+def _origin(axis: Axis) -> Axis:
+    """The axis of an earlier value that is just as long, whatever shape that has."""
+    while (before := _before(*axis)) is not None:
+        axis = before
+    return axis
+
+
+def _before(value: Value, axis: int) -> Axis | None:
+    node = value.producer
+    x = node.inputs[0] if node is not None and node.inputs else None
+    if node is None or x is None or x.rank is None:
+        return None
+    place = _place(node, node.outputs.index(value), x.rank, axis)
+    return None if place is None else (x, place)
+
+
+def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
+    """The axis of a node's first input, of so many, that is as long as this one of its output."""
+    if node.op in ("GRU", "LSTM", "RNN"):  # [steps, directions, batch, units] of [steps, batch, ..]
+        along = {0: 0, 2: 1} if output == 0 and not node.attributes["layout"] else {}
+        return along.get(axis)
+    known = integers(node.input(1))
+    if node.op == "Transpose":
+        return None if known is None else known[axis]
+    if node.op == "Reshape":
+        kept = known is not None and known[axis] == 0 and not node.attributes["allowzero"]
+        return axis if kept else None
+    if node.op in ("Squeeze", "Unsqueeze"):
+        return _beside(node, rank, axis)
+    return axis if has_trait(node.op, "by_element") and len(node.inputs) == 1 else None
+
+
+def _beside(node: Node, rank: int, axis: int) -> int | None:
+    """`_place` of an operator that takes axes away or puts them in."""
+    given = integers(node.input(1))
+    wider = rank if node.op == "Squeeze" else rank + len(given or ())
+    axes = known_axes(node.input(1), wider)
+    if axes is None:
+        return None
+    kept = [place for place in range(wider) if place not in axes]
+    if node.op == "Squeeze":
+        return kept[axis]
+    return kept.index(axis) if axis in kept else None

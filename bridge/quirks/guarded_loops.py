@@ -1,0 +1,122 @@
+"""Loops in a branch of an If that asks whether they run; its other branch gives what a Loop gives
+that runs no iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Invariant, Stacked, Yield
+from bridge.operators import Result
+from bridge.operators.control.draft import is_positive, scalar
+from bridge.operators.control.idle import initial_states
+from bridge.quirks.quirk import Place
+
+
+def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
+    """An If that asks for the trip count and the condition; None where the Loop surely runs, or is
+    in such a branch."""
+    asked = _heads(node)
+    known = all(None not in (value.rank, value.element) for value in node.outputs)
+    if not asked or not node.outputs or not known or is_guarded(node, place):
+        return None
+    tests = [_is_set(b, position, head) for position, head in asked]
+    runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
+    outer = list(dict.fromkeys(value for value in node.inputs if value is not None))
+
+    def runs_on(inner: Builder, values: dict[Value, Value]) -> list[Value]:
+        inputs = [None if value is None else values[value] for value in node.inputs]
+        made = inner.node(
+            "Loop", inputs, len(node.outputs), dict(node.attributes), node.bodies, node.name,
+            node.extras,
+        )  # fmt: skip
+        for new, old in zip(made.outputs, node.outputs, strict=True):
+            new.type = new.declared = old.type
+        return made.outputs
+
+    def gives_back(inner: Builder, values: dict[Value, Value]) -> list[Value]:
+        states = initial_states(node)
+        return [
+            values[states[index]] if index in states else _nothing(inner, node, index)
+            for index in range(len(node.outputs))
+        ]
+
+    bodies = (_branch(b, outer, runs_on), _branch(b, outer, gives_back))
+    results = b.node("If", [runs, *outer], len(node.outputs), {}, bodies).outputs
+    for new, old in zip(results, node.outputs, strict=True):
+        new.type = new.declared = old.type
+    return results
+
+
+def _heads(node: Node) -> list[tuple[int, Value]]:
+    """The trip count (0) and condition (1) of a Loop, as far as they may keep it from running."""
+    return [
+        (position, head)
+        for position, head in enumerate(node.inputs[:2])
+        if head is not None and not is_positive(head)
+    ]
+
+
+def _is_set(b: Builder, position: int, head: Value) -> Value:
+    value = scalar(b, head)
+    return value if position else b.op("Greater", value, b.like(0, value))
+
+
+def _branch(
+    b: Builder, outer: list[Value], make: Callable[[Builder, dict[Value, Value]], list[Value]]
+) -> Body:
+    inner = {value: Value(value.type) for value in outer}
+    graph = Graph()
+    graph.outputs = make(Builder(graph.nodes, b.name, b.target), inner)
+    body = Body(graph, [], [Yield(index) for index in range(len(graph.outputs))])
+    taken = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}
+    body.set_entries(
+        (own, Invariant(index)) for index, own in enumerate(inner.values(), start=1) if own in taken
+    )
+    return body
+
+
+def _nothing(b: Builder, node: Node, index: int) -> Value:
+    """A stack without parts, or zeros for what is no state. Sizes that are not known are 0, as they
+    are in onnxruntime."""
+    output = node.outputs[index]
+    shape = [dim if isinstance(dim, int) else 0 for dim in output.dims]
+    for exit in node.body.outputs:
+        if isinstance(exit, Stacked) and exit.output == index:
+            shape[exit.axis] = 0
+    assert output.element is not None
+    return b.filled(0, shape, output.element)
+
+
+def is_guarded(node: Node, place: Place) -> bool:
+    """Whether a Loop is in the first branch of an If that asks whether it runs."""
+    holder, body = place.holder, place.body
+    if holder is None or body is None or holder.op != "If" or body is not holder.then_body:
+        return False
+    outside = {
+        value: holder.inputs[port.input]
+        for value, port in body.entries()
+        if isinstance(port, Invariant)
+    }
+    known = _asked(holder.condition)
+    return all(
+        (position, outside.get(head.behind("Identity"))) in known for position, head in _heads(node)
+    )
+
+
+def _asked(condition: Value | None) -> set[tuple[int, Value | None]]:
+    """What a condition holds to be above 0 or true, if it is such a one."""
+    made = None if condition is None else condition.producer
+    if made is None:
+        return {(1, condition)}
+    if made.op == "And":
+        return {asked for value in made.inputs for asked in _asked(value)}
+    if made.op == "Greater":
+        return {(0, made.inputs[0]), (0, _before_reshape(made.inputs[0]))}
+    return {(1, condition), (1, _before_reshape(condition))}
+
+
+def _before_reshape(value: Value | None) -> Value | None:
+    made = None if value is None else value.producer
+    return made.inputs[0] if made is not None and made.op == "Reshape" else value

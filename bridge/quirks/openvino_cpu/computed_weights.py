@@ -1,0 +1,33 @@
+"""Weights of recurrent layers that follow from constants, but are none: the CPU plugin takes them
+for constants, and fails where it computes them itself."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node
+from bridge.operators import Result
+from bridge.quirks.known import known_values, of_unknown_content
+from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
+
+
+def of_copies(b: Builder, node: Node, place: Place) -> Result:
+    """The layer with copies of such weights, which the plugin does not take for constants."""
+    known = known_values(place)
+    operands = [
+        of_unknown_content(b, value) if value is not None and known.get(value, False) else value
+        for value in node.inputs
+    ]
+    if operands == node.inputs:
+        return None
+    made = b.node(node.op, operands, len(node.outputs), node.attributes, extras=node.extras)
+    return list(made.outputs)
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A recurrent layer of weights that an operator makes of constants which OpenVINO does "
+    "not fold (GatherElements, GatherND, ...) does not load.",
+    cost="a Gather of the weights, and a random number below 1/2, of which a Bucketize makes 0",
+    run=rewriting(*RECURRENT, by=of_copies),
+)

@@ -1,0 +1,62 @@
+"""Constants that the CPU plugin computes itself.
+
+OpenVINO folds what follows from constants where it can evaluate the operators; the CPU plugin runs
+the others once, when it compiles the model. What is computed element by element of such a result
+and of something else it then writes where the result lies, so that the next inference, or the next
+iteration of a Loop, begins with that: `y = GatherElements(constant, indices) * x` is multiplied
+again each time.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import is_static, size_of
+from bridge.operators import Result
+from bridge.quirks.known import known_values, of_unknown_content
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+TAKERS = (
+    "Add", "And", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor",
+    "Div", "Equal", "FakeQuantize", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
+    "Min", "Mod", "Mul", "NotEqual", "Or", "PRelu", "Pow", "SquaredDifference", "Sub", "Where",
+    "Xor", "ir::Mod",
+)  # fmt: skip
+"""Operators element by element, of more than one operand."""
+
+
+def of_copies(b: Builder, node: Node, place: Place) -> Result:
+    """The operator of copies of such constants, made at each inference: of the only row of a stack,
+    by a number that OpenVINO does not know."""
+    known, operands = known_values(place), node.inputs
+    if all(value in known for value in operands if value is not None):
+        return None
+    wanted = [v is not None and known.get(v, False) and _fits(v, node) for v in operands]
+    if not any(wanted):
+        return None
+    copied = [
+        of_unknown_content(b, value) if value is not None and copy else value
+        for value, copy in zip(operands, wanted, strict=True)
+    ]
+    return b.op(node.op, *copied, **node.attributes)
+
+
+def _fits(value: Value, node: Node) -> bool:
+    """Whether a result may lie where this operand is."""
+    (output,) = node.outputs
+    if value.element is not output.element:
+        return False
+    if is_static(value.shape) and is_static(output.shape):
+        return size_of(value.shape) == size_of(output.shape)
+    return True
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
+    "GatherND, Conv, Elu, ...) is overwritten by what is computed of it element by element, and "
+    "wrong from the second inference or iteration on.",
+    cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
+    run=rewriting(*TAKERS, by=of_copies),
+)

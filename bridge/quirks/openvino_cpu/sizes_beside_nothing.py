@@ -1,0 +1,67 @@
+"""Values of a Loop's body that surely have no elements: the CPU plugin does not compute them, and
+where they are stacked takes 0 for their open sizes."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked
+from bridge.neutral.types import is_static
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft
+from bridge.quirks.known import unknown_nothing
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.struct import replace
+
+
+def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
+    """What the body reads of that kind, of sizes that OpenVINO does not know."""
+    exits = node.body.exits()
+    if not any(isinstance(exit, Stacked) and _lacks_elements(value) for value, exit in exits):
+        return None
+    draft = Draft.of(node)
+    opened: dict[int, int] = {}
+    for index, port in enumerate(draft.body.inputs):
+        if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
+            continue
+        outer = draft.inputs[port.input]
+        if outer is None or not _lacks_elements(outer) or _is_open(outer):
+            continue
+        if port.input not in opened:
+            opened[port.input] = draft.outer(_opened(b, outer))
+        draft.body.inputs[index] = replace(port, input=opened[port.input])
+    if not opened:
+        return None
+    draft.drop_unused_inputs()
+    return draft.build(b)
+
+
+def _lacks_elements(value: Value) -> bool:
+    """Whether a value has no elements, and sizes that are not known."""
+    return 0 in (value.shape or ()) and not is_static(value.shape)
+
+
+def _opened(b: Builder, value: Value) -> Value:
+    sizes = b.op("Add", b.op("Shape", value), unknown_nothing(b))
+    opened = b.op("Reshape", value, sizes, allowzero=True)
+    opened.type = value.type
+    return opened
+
+
+def _is_open(value: Value) -> bool:
+    """Whether `_opened` made the value."""
+    made = value.producer
+    sizes = made.inputs[1] if made is not None and made.op == "Reshape" else None
+    added = sizes.producer if sizes is not None else None
+    return added is not None and added.op == "Add"
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A stack of values that are computed in a Loop's body, and of which one size is known "
+    "to be 0 and another is open, has 0 for that, too.",
+    cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
+    "makes 0, for each such value that goes into the Loop",
+    run=rewriting("Loop", by=of_open_sizes),
+)

@@ -1,0 +1,57 @@
+"""Stacks along an axis before which there may be nothing: the CPU plugin divides by the product of
+the sizes before the axis, where it does not know them beforehand, and ends the process."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Stacked
+from bridge.neutral.types import low
+from bridge.operators import Result
+from bridge.operators.control.draft import Draft
+from bridge.operators.idioms import squeeze, unsqueeze
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.struct import replace
+
+
+def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
+    """Such stacks along the first axis, and moved into place behind the Loop."""
+    draft = Draft.of(node)
+    body = draft.body
+    for index, (value, exit) in enumerate(body.exits()):
+        if not isinstance(exit, Stacked) or not value.shape:
+            continue
+        axis = exit.axis % len(value.shape)
+        if all(low(size) for size in value.shape[:axis]):
+            continue
+        body.outputs[index] = replace(exit, axis=0)
+        body.graph.outputs[index] = _in_front(draft.inside(b), value, axis)
+        draft.after(exit.output, partial(_into_place, axis))
+        draft.changed = True
+    return draft.build(b) if draft.changed else None
+
+
+def _in_front(b: Builder, value: Value, axis: int) -> Value:
+    """The value with an axis as its first."""
+    if value.dims[axis] == 1:
+        return unsqueeze(b, squeeze(b, value, axis), 0)
+    others = [other for other in range(len(value.dims)) if other != axis]
+    return b.op("Transpose", value, b.constant([axis, *others]))
+
+
+def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
+    """The stack with its first axis as that one."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(stacked.dims))]
+    return b.op("Transpose", stacked, b.constant(order))
+
+
+QUIRK = Quirk(
+    OPENVINO_CPU,
+    releases="2026.4",
+    symptom="A stack of open size along an axis behind one of size 0 ends the process.",
+    cost="a Transpose of each stack that is not along the first axis, where a size before that may "
+    "be 0",
+    run=rewriting("Loop", by=stacked_in_front),
+)
