@@ -10,7 +10,7 @@ from typing import Any
 from bridge.elements import ELEMENTS, Element
 from bridge.neutral.builder import Builder
 from bridge.neutral.former import Former
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, size_of
 
@@ -62,29 +62,46 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def load(said: Any, values: Mapping[str, Sequence[Value]]) -> Former | None:
-    """The node that JSON speaks of, among values by the names of their layers; None where it is no
-    such node, or a value is gone."""
-    try:
-        op, inputs, *rest = said
-        attributes = rest[0] if rest else {}
-        return Former(
-            str(op),
-            {str(name): _read_attribute(value) for name, value in attributes.items()},
-            [_read_input(value, values) for value in inputs],
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return None
+class Formers:
+    """What the record says of one graph, which is being read into `nodes`. `constants` are those
+    that only nodes of ONNX have."""
 
+    def __init__(self, said: Mapping[str, Any], nodes: list[Node]) -> None:
+        self.constants: dict[str, Value] = {}
+        self._said = said
+        self._builder = Builder(nodes)
+        self._values: dict[str, Sequence[Value]] = {}
 
-def _read_input(said: Any, values: Mapping[str, Sequence[Value]]) -> Value | None:
-    if said is None:
-        return None
-    if isinstance(said, dict):
-        names = [str(said["name"])] if said.get("name") else []
-        return Builder([]).tensor(_read_tensor(said), names)
-    name, index = (said, 0) if isinstance(said, str) else said
-    return values[name][index]
+    def load(self, layer: str) -> Former | None:
+        """The node that a layer, which is to be read next, stands for; None where there is no such
+        node, or a value is gone."""
+        try:
+            op, inputs, *rest = self._said[layer]
+            attributes = rest[0] if rest else {}
+            return Former(
+                str(op),
+                {str(name): _read_attribute(value) for name, value in attributes.items()},
+                [None if value is None else self._input(value) for value in inputs],
+            )
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None
+
+    def know(self, layer: str, values: Sequence[Value], former: Former | None = None) -> None:
+        """Learns what a layer gives, and notes with its node what that stands for."""
+        self._values[layer] = values
+        node = values[0].producer if values else None
+        if former is not None and node is not None:
+            node.extras = {**(node.extras or {}), "former": former}
+
+    def _input(self, said: Any) -> Value:
+        if not isinstance(said, dict):
+            name, index = (said, 0) if isinstance(said, str) else said
+            return self._values[name][index]
+        key = str(said)
+        if key not in self.constants:
+            names = [str(said["name"])] if said.get("name") else []
+            self.constants[key] = self._builder.tensor(_read_tensor(said), names)
+        return self.constants[key]
 
 
 def _read_attribute(said: Any) -> Any:

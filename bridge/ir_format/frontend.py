@@ -11,7 +11,7 @@ from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
 from bridge.ir_format.document import read_document
-from bridge.ir_format.formers import load as load_former
+from bridge.ir_format.formers import Formers
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin
@@ -173,12 +173,11 @@ class Reader:
         """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
         each Result layer by its id, in file order."""
         values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
-        by_name: dict[str, Sequence[Value]] = {}
-        formers = self.origin.formers.get(str(len(self.bodies)), {})
+        formers = Formers(self.origin.formers.get(str(len(self.bodies)), {}), graph.nodes)
         results: dict[int, Value] = {}
         for layer in layers:
             if layer.type == "Parameter":
-                by_name[layer.name] = values[layer.id]
+                formers.know(layer.name, values[layer.id])
                 continue
             layer.given = self.origin.given(layer.name, layer.type, layer.id)
             inputs = []
@@ -192,15 +191,14 @@ class Reader:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
                 results[layer.id] = inputs[0]
             else:
+                former = formers.load(layer.name)
                 start = len(graph.nodes)
-                made = values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
-                by_name[layer.name] = made
-                if layer.name in formers:
-                    _recall(made, formers[layer.name], by_name)
+                values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
+                formers.know(layer.name, values[layer.id], former)
                 for node in graph.nodes[start:]:
                     if why := impropriety(node) or contradiction(node):
                         raise InvalidModelError(f"{where} / {layer}: {why}")
-        _drop_unused_constants(graph, results)
+        _drop_unused_constants(graph, [*results.values(), *formers.constants.values()])
         return results
 
     def _layer(
@@ -242,18 +240,10 @@ class Reader:
         return _raw(nodes, layer, inputs, where, why)
 
 
-def _recall(made: Sequence[Value], said: Any, values: Mapping[str, Sequence[Value]]) -> None:
-    """Notes with the node that makes some values what the record says that it was in ONNX."""
-    node = made[0].producer if made else None
-    former = load_former(said, values) if node is not None else None
-    if former is not None and node is not None:
-        node.extras = {**(node.extras or {}), "former": former}
-
-
-def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
+def _drop_unused_constants(graph: Graph, further: Sequence[Value]) -> None:
     """Drops the Constants that bodies have taken over or that nothing ever used."""
     used = {value for node in graph.nodes for value in node.inputs}
-    used.update(results.values())
+    used.update(further)
     graph.nodes = [n for n in graph.nodes if n.op != "Constant" or n.outputs[0] in used]
 
 

@@ -102,8 +102,12 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 def recompose_ir(model: Model, context: Context) -> None:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
     # WITHIN takes apart what some nodes became, and of others restores it.
-    for choice in (_by_record, _by_op(WITHIN), _by_record, _by_op(OF_IR)):
+    for choice in (_by_record, _by_op(WITHIN), _by_record):
         _graph(model.graph, context.target, choice, model.graph.inputs)
+    for node in model.graph.walk():
+        if node.extras:
+            node.extras.pop("former", None)
+    _graph(model.graph, context.target, _by_op(OF_IR), model.graph.inputs)
 
 
 def recompose_onnx(model: Model, context: Context) -> None:

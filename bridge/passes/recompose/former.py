@@ -28,20 +28,12 @@ def former_node(b: Builder, node: Node, uses: Uses) -> Value | None:
     former, output = (node.extras or {}).get("former"), uses.output(node)
     if former is None or sum(map(uses.count, node.outputs)) > uses.count(output):
         return None
-    inputs = [None if value is None else _in_graph(b, value, uses) for value in former.inputs]
-    free = {v for v in inputs if v is not None and v.constant is None}
-    if fault_of(former.op, former.attributes) or not all(uses.is_before(v, node) for v in free):
+    inputs = [value for value in former.inputs if value is not None]
+    if fault_of(former.op, former.attributes) or not all(uses.is_before(v, node) for v in inputs):
         return None
-    made = b.node(former.op, inputs, 1, dict(former.attributes))
+    made = b.node(former.op, former.inputs, 1, dict(former.attributes))
     is_known = choose(made, b.target)[0] is not None
     return made.outputs[0] if is_known and _becomes(made, output) else None
-
-
-def _in_graph(b: Builder, value: Value, uses: Uses) -> Value:
-    """An input. The nodes need not have the constants that the one node has."""
-    if value.constant is None or uses.count(value):
-        return value
-    return b.tensor(value.constant, list(value.names))
 
 
 def _becomes(node: Node, output: Value) -> bool:

@@ -25,7 +25,7 @@ class Uses:
         self._places: dict[Value, int] = {}
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
-            self._counts.update(v for v in node.inputs if v is not None)
+            self._counts.update(_needs(node))
 
     def count(self, value: Value) -> int:
         """How often a value is used."""
@@ -45,13 +45,13 @@ class Uses:
 
     def drop(self, node: Node) -> None:
         """Takes a node out of the graph."""
-        self._counts.subtract(v for v in node.inputs if v is not None)
+        self._counts.subtract(_needs(node))
 
     def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
         """Puts nodes in the place of one, whose output becomes the value `made`."""
         self._counts[made] += self._counts[self.output(place)]
         for node in nodes:
-            self._counts.update(v for v in node.inputs if v is not None)
+            self._counts.update(_needs(node))
         self.drop(place)
 
     def hand_over(self, old: Value, new: Value, inside: int) -> None:
@@ -65,6 +65,13 @@ class Uses:
         """The node that makes a value which is used once, if it is one of these operators."""
         node = value.producer if value is not None and self._counts[value] == 1 else None
         return node if node is not None and node.op in ops else None
+
+
+def _needs(node: Node) -> list[Value]:
+    """The inputs of a node, and the constants of what it was, which it may become again."""
+    former = (node.extras or {}).get("former")
+    constants = [v for v in former.inputs if v and v.constant] if former is not None else []
+    return [*filter(None, node.inputs), *constants]
 
 
 def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
