@@ -16,8 +16,8 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.opsets import canonical
-from bridge.onnx_format.scope import Captures, Scope, describe
+from bridge.onnx_format.given import Given
+from bridge.onnx_format.scope import Captures, Scope
 from bridge.onnx_format.types import write_type
 
 if TYPE_CHECKING:
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
 
 
 def graph_attribute(
-    reader: Reader, proto: onnx.NodeProto, name: str, where: str
+    reader: Reader, node: Given, name: str, where: str
 ) -> tuple[onnx.GraphProto, Scope | None]:
     """The graph that a node holds under `name`, and the scope it stands in if that is another."""
-    for attribute in proto.attribute:
+    for attribute in node.attribute:
         if attribute.name == name:
             return reader.grafts.graph(attribute.g), reader.grafts.home(attribute.g)
     raise InvalidModelError(f"{where}: has no {name}")
 
 
-def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+def read_if(reader: Reader, node: Given, scope: Scope) -> None:
     """If 1 to 25; they differ in the types they allow alone."""
     from bridge.onnx_format.frontend import node_extras
 
-    where = scope.path(proto)
-    if len(proto.input) != 1 or not proto.input[0]:
+    where = node.where
+    if len(node.input) != 1 or not node.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
-    condition = given_input(proto.input[0], scope, where)
+    condition = given_input(node.input[0], scope, where)
     _expect_bool(condition, where)
     captures = Captures([condition])
     bodies = []
     for branch in BRANCHES:
-        graph, home = graph_attribute(reader, proto, branch, where)
-        inner = scope.nested(captures, f"{describe(proto)} / {branch}", home)
+        graph, home = graph_attribute(reader, node, branch, where)
+        inner = scope.nested(captures, f"{node.described} / {branch}", home)
         reader.graph(graph, inner)
-        if len(inner.graph.outputs) != len(proto.output):
+        if len(inner.graph.outputs) != len(node.output):
             raise InvalidModelError(
                 f"{where}: its {branch} has {len(inner.graph.outputs)} outputs, the node "
-                f"{len(proto.output)}"
+                f"{len(node.output)}"
             )
-        inner.body.outputs = [Yield(index) for index in range(len(proto.output))]
+        inner.body.outputs = [Yield(index) for index in range(len(node.output))]
         bodies.append(inner.body)
     then, otherwise = (body.graph.outputs for body in bodies)
-    for name, a, b in zip(proto.output, then, otherwise, strict=True):
+    for name, a, b in zip(node.output, then, otherwise, strict=True):
         try:
             join(a.type, b.type)
         except TypeError as error:
@@ -65,29 +65,29 @@ def read_if(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
                 f'{where}: its output "{name}" is {a.type} in one branch and {b.type} in the '
                 "other; both branches must give the same element type"
             ) from error
-    outputs = scope.outputs(proto)
+    outputs = scope.outputs(node)
     scope.builder.node(
-        "If", captures.inputs, outputs, {}, tuple(bodies), proto.name, node_extras(proto)
+        "If", captures.inputs, outputs, {}, tuple(bodies), node.name, node_extras(node)
     )
-    scope.bind(proto, outputs)
+    scope.bind(node, outputs)
 
 
-def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+def read_loop(reader: Reader, node: Given, scope: Scope) -> None:
     """Loop 1 to 25."""
     from bridge.onnx_format.frontend import node_extras
 
-    where = scope.path(proto)
-    graph, home = graph_attribute(reader, proto, "body", where)
-    given = [scope.resolve(name, where) if name else None for name in proto.input[:2]]
+    where = node.where
+    graph, home = graph_attribute(reader, node, "body", where)
+    given = [scope.resolve(name, where) if name else None for name in node.input[:2]]
     given += [None] * (2 - len(given))
-    given += [given_input(name, scope, where) for name in proto.input[2:]]
+    given += [given_input(name, scope, where) for name in node.input[2:]]
     _expect_bool(given[1], where)
     states = len(given) - 2
-    if len(proto.output) < states:
-        raise InvalidModelError(f"{where}: has {len(proto.output)} outputs for {states} states")
-    _expect_ports(where, graph, states + 2, len(proto.output) + 1)
+    if len(node.output) < states:
+        raise InvalidModelError(f"{where}: has {len(node.output)} outputs for {states} states")
+    _expect_ports(where, graph, states + 2, len(node.output) + 1)
     captures = Captures(given)
-    inner = scope.nested(captures, f"{describe(proto)} / body", home)
+    inner = scope.nested(captures, f"{node.described} / body", home)
     body = inner.body
     body.inputs = [Iteration(), Carried(None if given[1] is None else 1, 0)]
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
@@ -113,11 +113,9 @@ def read_loop(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
         body.outputs.append(
             Yield(index - 1) if index <= states else Stacked(index - 1, keepdims=False)
         )
-    outputs = scope.outputs(proto)
-    scope.builder.node(
-        "Loop", captures.inputs, outputs, {}, (body,), proto.name, node_extras(proto)
-    )
-    scope.bind(proto, outputs)
+    outputs = scope.outputs(node)
+    scope.builder.node("Loop", captures.inputs, outputs, {}, (body,), node.name, node_extras(node))
+    scope.bind(node, outputs)
 
 
 def _iteration_number(inner: Scope, number: Value) -> Value:
@@ -164,26 +162,26 @@ def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int)
             )
 
 
-def read_scan(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+def read_scan(reader: Reader, node: Given, scope: Scope) -> None:
     """Scan 9 to 25. Scan 8 has a batch dimension and is a Loop over it of a Scan 9."""
     from bridge.onnx_format.frontend import node_extras
     from bridge.onnx_format.scan8 import read_scan_8
 
     if scope.opsets[""] < 9:
-        read_scan_8(reader, proto, scope)
+        read_scan_8(reader, node, scope)
         return
-    where = scope.path(proto)
-    graph, home = graph_attribute(reader, proto, "body", where)
-    attributes = {a.name: read_attribute(a, reader.files, where) for a in proto.attribute}
+    where = node.where
+    graph, home = graph_attribute(reader, node, "body", where)
+    attributes = {a.name: read_attribute(a, reader.files, where) for a in node.attribute}
     captures = Captures([None, None])
-    captures.inputs += [given_input(name, scope, where) for name in proto.input]
-    outputs = scope.outputs(proto)
-    inner = scope.nested(captures, f"{describe(proto)} / body", home)
-    fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(proto.output), where)
+    captures.inputs += [given_input(name, scope, where) for name in node.input]
+    outputs = scope.outputs(node)
+    inner = scope.nested(captures, f"{node.described} / body", home)
+    fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(node.output), where)
     scope.builder.node(
-        "Loop", captures.inputs, outputs, {}, (inner.body,), proto.name, node_extras(proto)
+        "Loop", captures.inputs, outputs, {}, (inner.body,), node.name, node_extras(node)
     )
-    scope.bind(proto, outputs)
+    scope.bind(node, outputs)
 
 
 def fill_scan_body(
@@ -264,11 +262,11 @@ def _for_each(attributes: dict[str, Any], name: str, count: int, where: str) -> 
     return given
 
 
-def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+def read_constant(reader: Reader, node: Given, scope: Scope) -> None:
     """Constant 1 to 25, in all its attributes."""
-    where = scope.path(proto)
+    where = node.where
     found = None
-    for attribute in proto.attribute:
+    for attribute in node.attribute:
         value = read_attribute(attribute, reader.files, where)
         match attribute.type:
             case onnx.AttributeProto.TENSOR | onnx.AttributeProto.SPARSE_TENSOR:
@@ -282,8 +280,8 @@ def read_constant(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
                 found = Tensor(STRING, array.shape, array)
     if found is None:
         raise InvalidModelError(f"{where}: has no value")
-    name = proto.output[0]
-    scope.define(name, scope.builder.tensor(found, [scope.prefix + name], proto.name))
+    name = node.output[0]
+    scope.define(name, scope.builder.tensor(found, [scope.prefix + name], node.name))
 
 
 def given_input(name: str, scope: Scope, where: str) -> Value:
@@ -294,21 +292,24 @@ def given_input(name: str, scope: Scope, where: str) -> Value:
     return value
 
 
-def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> None:
+def read_by_function(reader: Reader, node: Given, scope: Scope) -> None:
     """SequenceMap 17 and other operators that hold graphs but are no control flow, by the function
     body that the standard makes for their types."""
     from bridge.onnx_format.functions import inline
 
-    where = scope.path(proto)
-    if any(reader.grafts.home(a.g) for a in proto.attribute):
+    where = node.where
+    if any(reader.grafts.home(a.g) for a in node.attribute):
         why = (
             "its graph is given where the function around it is called; write it into the function"
         )
-        raise UnsupportedError("any format", [Unsupported(proto.op_type, where, why)])
-    domain = canonical(proto.domain)
-    schema = onnx.defs.get_schema(proto.op_type, scope.opsets[domain], domain)
+        raise UnsupportedError("any format", [Unsupported(node.op_type, where, why)])
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    del proto.attribute[:]
+    proto.attribute.extend(node.attribute)
+    schema = onnx.defs.get_schema(node.op_type, scope.opsets[node.domain], node.domain)
     types = []
-    for name in proto.input:
+    for name in node.input:
         value, type = given_input(name, scope, where), onnx.TypeProto()
         write_type(value.type, type)
         if type.WhichOneof("value") is None:
@@ -320,10 +321,10 @@ def read_by_function(reader: Reader, proto: onnx.NodeProto, scope: Scope) -> Non
     except (RuntimeError, ValueError) as error:
         raise InvalidModelError(f"{where}: has no meaning: {error}") from None
     function.ParseFromString(body)
-    inline(reader, function, proto, scope, closed=False)
+    inline(reader, function, node, scope, closed=False)
 
 
-CONTROL: dict[str, Callable[[Any, onnx.NodeProto, Scope], None]] = {
+CONTROL: dict[str, Callable[[Any, Given, Scope], None]] = {
     "If": read_if,
     "Loop": read_loop,
     "Scan": read_scan,

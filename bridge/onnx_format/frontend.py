@@ -24,11 +24,12 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
+from bridge.onnx_format.given import Given, taken_apart
 from bridge.onnx_format.notes import gather
-from bridge.onnx_format.opsets import IMPLIED, canonical, read_opsets
+from bridge.onnx_format.opsets import IMPLIED, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.scope import Scope
-from bridge.onnx_format.signature import given_outputs, require_signature, signature
+from bridge.onnx_format.signature import leave_out_absent, require_signature, signature
 from bridge.onnx_format.survey import survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
@@ -230,54 +231,54 @@ class Reader:
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> None:
         """Reads one node into `scope`."""
-        proto = scope.with_references(proto)
-        domain = canonical(proto.domain)
-        function = self.functions.get(proto)
+        node = taken_apart(proto, scope.where)
+        scope.refer(node)
+        domain, where = node.domain, node.where
+        function = self.functions.get(node)
         if function is not None:
-            inline(self, function, proto, scope)
+            inline(self, function, node, scope)
             return
-        where = scope.path(proto)
         version = scope.opsets.get(domain, IMPLIED.get(domain))
         if version is None:
             raise InvalidModelError(f"{where}: no operator set of {domain or 'ONNX'} is imported")
-        require_signature(proto, domain, version, where)
-        control = CONTROL.get(proto.op_type) if domain == "" else None
-        if control is not None and signature(proto.op_type, version, domain) is not None:
-            control(self, proto, scope)
+        require_signature(node, version)
+        control = CONTROL.get(node.op_type) if domain == "" else None
+        if control is not None and signature(node.op_type, version, domain) is not None:
+            control(self, node, scope)
             return
-        if _holds_graph(proto) and _has_function(proto, domain, version):
-            read_by_function(self, proto, scope)
+        if _holds_graph(node) and _has_function(node, domain, version):
+            read_by_function(self, node, scope)
             return
-        proto = given_outputs(proto, domain, version)
-        inputs = [scope.resolve(name, where) if name else None for name in proto.input]
-        type = proto.op_type if domain == "" else f"{domain}::{proto.op_type}"
+        leave_out_absent(node, version)
+        inputs = [scope.resolve(name, where) if name else None for name in node.input]
+        type = node.op_type if domain == "" else f"{domain}::{node.op_type}"
         rule = reader("onnx", type, version)
-        spellings = onnx_rows(domain, proto.op_type)
+        spellings = onnx_rows(domain, node.op_type)
         if rule is None and not spellings:
-            self.unknown(proto, type, inputs, version, scope)
+            self.unknown(node, type, inputs, version, scope)
             return
-        raw = {a.name: read_attribute(a, self.files, where) for a in proto.attribute}
-        scope.builder.name = proto.name
+        raw = {a.name: read_attribute(a, self.files, where) for a in node.attribute}
+        scope.builder.name = node.name
         if rule is not None:
-            node = Node(type, inputs, [Value() for _ in proto.output], raw, (), proto.name)
-            if self._by_rule(rule, node, proto, scope):
+            made = Node(type, inputs, [Value() for _ in node.output], raw, (), node.name)
+            if self._by_rule(rule, made, node, scope):
                 return
         rows = [row for row in spellings if int(row[1].version) <= version]
-        if not self._by_row(rows, inputs, raw, proto, scope):
-            self.unknown(proto, type, inputs, version, scope)
+        if not self._by_row(rows, inputs, raw, node, scope):
+            self.unknown(node, type, inputs, version, scope)
 
-    def _by_rule(self, rule: Rule, node: Node, proto: onnx.NodeProto, scope: Scope) -> bool:
+    def _by_rule(self, rule: Rule, made: Node, node: Given, scope: Scope) -> bool:
         """Reads a node, as it stands in the file, by a rule, if that applies."""
         start = len(scope.builder.nodes)
         try:
-            result = rule(scope.builder, node)
+            result = rule(scope.builder, made)
         except Refused as refusal:
-            raise InvalidModelError(f"{scope.path(proto)}: {refusal}") from None
+            raise InvalidModelError(f"{node.where}: {refusal}") from None
         if result is None:
             return False
         results: list[Value | None] = [result] if isinstance(result, Value) else list(result)
-        _require_proper(scope.builder.nodes[start:], scope.path(proto))
-        scope.bind_results(proto, results)
+        _require_proper(scope.builder.nodes[start:], node.where)
+        scope.bind_results(node, results)
         return True
 
     def _by_row(
@@ -285,43 +286,43 @@ class Reader:
         rows: Sequence[tuple[Operator, Spelling]],
         inputs: list[Value | None],
         raw: dict[str, Any],
-        proto: onnx.NodeProto,
+        node: Given,
         scope: Scope,
     ) -> bool:
         """Reads a node by the first of the rows that fits its attributes, if one does."""
-        scope.builder.name = proto.name
+        scope.builder.name = node.name
         start = len(scope.builder.nodes)
         for operator, spelling in rows:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
-            outputs, extras = scope.outputs(proto), node_extras(proto)
+            outputs, extras = scope.outputs(node), node_extras(node)
             try:
                 unspell(
-                    scope.builder, operator, spelling, inputs, attributes, outputs, proto.name,
+                    scope.builder, operator, spelling, inputs, attributes, outputs, node.name,
                     extras,
                 )  # fmt: skip
             except KeyError as error:
-                raise InvalidModelError(f"{scope.path(proto)}: {error.args[0]}") from error
-            _require_proper(scope.builder.nodes[start:], scope.path(proto))
-            scope.bind(proto, outputs)
+                raise InvalidModelError(f"{node.where}: {error.args[0]}") from error
+            _require_proper(scope.builder.nodes[start:], node.where)
+            scope.bind(node, outputs)
             return True
         return False
 
     def unknown(
         self,
-        proto: onnx.NodeProto,
+        node: Given,
         type: str,
         inputs: list[Value | None],
         version: int,
         scope: Scope,
     ) -> None:
         """Reads a node of an operator that the vocabulary lacks, to be written as it is."""
-        where = scope.path(proto)
-        domain = canonical(proto.domain)
+        where = node.where
+        domain = node.domain
         op = type if domain else f"ai.onnx::{type}"
         why = ""
-        if any(a.type in (_A.GRAPH, _A.GRAPHS) for a in proto.attribute):
+        if any(a.type in (_A.GRAPH, _A.GRAPHS) for a in node.attribute):
             why = (
                 "it holds a graph; Bridge knows what graphs mean in If, Loop, Scan and operators "
                 "with a function body alone"
@@ -333,10 +334,10 @@ class Reader:
             )
         if why:
             raise UnsupportedError("any format", [Unsupported(op, where, why)])
-        kept = {a.name: keep_attribute(a, self.files, where) for a in proto.attribute}
-        outputs, extras = scope.outputs(proto), node_extras(proto)
-        scope.builder.node(op, inputs, outputs, kept, (), proto.name, extras)
-        scope.bind(proto, outputs)
+        kept = {a.name: keep_attribute(a, self.files, where) for a in node.attribute}
+        outputs, extras = scope.outputs(node), node_extras(node)
+        scope.builder.node(op, inputs, outputs, kept, (), node.name, extras)
+        scope.bind(node, outputs)
 
 
 def _require_proper(nodes: Sequence[Node], where: str) -> None:
@@ -359,26 +360,25 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
 
 
-def _holds_graph(proto: onnx.NodeProto) -> bool:
-    return any(a.type == _A.GRAPH for a in proto.attribute)
+def _holds_graph(node: Given) -> bool:
+    return any(a.type == _A.GRAPH for a in node.attribute)
 
 
-def _has_function(proto: onnx.NodeProto, domain: str, version: int) -> bool:
+def _has_function(node: Given, domain: str, version: int) -> bool:
     """Whether the standard makes a function body for the node's types."""
     try:
-        schema = onnx.defs.get_schema(proto.op_type, version, domain)
+        schema = onnx.defs.get_schema(node.op_type, version, domain)
     except onnx.defs.SchemaError:
         return False
     return bool(schema.has_context_dependent_function)
 
 
-def node_extras(proto: onnx.NodeProto) -> NodeExtras | None:
+def node_extras(node: Given) -> NodeExtras | None:
     """What a node says beyond its computation."""
-    if not proto.doc_string and not proto.metadata_props:
-        return None
+    text, entries = node.proto.doc_string, node.proto.metadata_props[:]
     extras: NodeExtras = {}
-    if proto.doc_string:
-        extras["doc_string"] = proto.doc_string
-    if proto.metadata_props:
-        extras["metadata_props"] = {e.key: e.value for e in proto.metadata_props}
-    return extras
+    if text:
+        extras["doc_string"] = text
+    if entries:
+        extras["metadata_props"] = {entry.key: entry.value for entry in entries}
+    return extras or None

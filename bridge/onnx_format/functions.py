@@ -13,6 +13,7 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.onnx_format.external import ModelFiles
+from bridge.onnx_format.given import Given
 from bridge.onnx_format.opsets import canonical, read_opsets
 from bridge.onnx_format.scope import Scope
 
@@ -26,23 +27,23 @@ class Functions:
     def __init__(self, protos: Iterable[onnx.FunctionProto]) -> None:
         self._table = {(canonical(f.domain), f.name, f.overload): f for f in protos}
 
-    def get(self, node: onnx.NodeProto) -> onnx.FunctionProto | None:
+    def get(self, node: Given) -> onnx.FunctionProto | None:
         """The function that a node calls, None where it is an operator."""
         if not self._table:
             return None
-        return self._table.get((canonical(node.domain), node.op_type, node.overload))
+        return self._table.get((node.domain, node.op_type, node.proto.overload))
 
 
 def inline(
     reader: Reader,
     function: onnx.FunctionProto,
-    call: onnx.NodeProto,
+    call: Given,
     scope: Scope,
     closed: bool = True,
 ) -> None:
     """Reads the body of `function` into the scope of the node that calls it. One that is not
     `closed` was made from a graph that may use names of that scope."""
-    where = scope.path(call)
+    where = call.where
     key = f"{canonical(function.domain)}::{function.name}::{function.overload}"
     budget().graph(scope.depth + 1, where)
     if closed and key in scope.calls:

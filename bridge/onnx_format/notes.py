@@ -8,7 +8,6 @@ is known by the first output of the node and its attribute, a node by its first 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 import onnx
@@ -43,28 +42,31 @@ def collect(graph: onnx.GraphProto, is_open: bool, path: str = "") -> Iterator[t
     """The notes of a graph, its values and nodes, and of all graphs in it, by path. Unless some
     size of the inputs is open (`is_open`), the sizes of all others are known without them."""
     yield from _of(path, graph)
-    for info in chain(graph.input, graph.output, graph.value_info):
+    for info in (*graph.input[:], *graph.output[:], *graph.value_info[:]):
         yield from _of(within(path, info.name), info)
-    for info in chain(graph.input if path else (), graph.output):
+    for info in (*(graph.input[:] if path else ()), *graph.output[:]):
         dims = _dims(info)
         if dims is not None and (is_open or not _is_static(dims)):
             yield within(path, info.name), {"shape": dims}
-    for info in graph.value_info:
+    for info in graph.value_info[:]:
         dims = _dims(info)
         if dims is not None:
             yield within(path, info.name), {"value_info": dims}
-    for node in graph.node:
-        if node.output:
-            yield from _of_node(node, is_open, path)
+    for node in graph.node[:]:
+        if outputs := node.output[:]:
+            yield from _of_node(node, outputs[0], is_open, path)
 
 
-def _of_node(node: onnx.NodeProto, is_open: bool, path: str) -> Iterator[tuple[str, Note]]:
-    """The notes of a node and of the graphs in it."""
-    place = node.output[0]
-    yield from _of(within(path, place, NODE), node)
-    for attribute in node.attribute:
-        if attribute.name in HINTS and attribute.type == onnx.AttributeProto.INT:
-            yield within(path, place, NODE), {"hints": {attribute.name: attribute.i}}
+def _of_node(
+    node: onnx.NodeProto, place: str, is_open: bool, path: str
+) -> Iterator[tuple[str, Note]]:
+    """The notes of a node, whose first output is called `place`, and of the graphs in it."""
+    if node.doc_string or node.metadata_props:
+        yield from _of(within(path, place, NODE), node)
+    for attribute in node.attribute[:]:
+        if attribute.type == onnx.AttributeProto.INT:
+            if attribute.name in HINTS:
+                yield within(path, place, NODE), {"hints": {attribute.name: attribute.i}}
         elif attribute.type == onnx.AttributeProto.GRAPH:
             yield from collect(attribute.g, is_open, within(path, place, attribute.name))
 

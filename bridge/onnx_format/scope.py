@@ -12,6 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
+from bridge.onnx_format.given import Given
 from bridge.onnx_format.order import Unordered
 
 if TYPE_CHECKING:
@@ -32,11 +33,6 @@ class Captures:
             index = self._index[outer] = len(self.inputs)
             self.inputs.append(outer)
         return index
-
-
-def describe(proto: onnx.NodeProto) -> str:
-    """A node by its operator and its name, or that of its first output."""
-    return f'{proto.op_type} "{proto.name or next(iter(proto.output), "")}"'
 
 
 class Scope:
@@ -113,10 +109,6 @@ class Scope:
         """Ends a body: the graphs beside it may use its names."""
         self._visible.difference_update(self._added)
 
-    def path(self, proto: onnx.NodeProto) -> str:
-        """Where a node stands, from the top graph down."""
-        return f"{self.where} / {describe(proto)}"
-
     def resolve(self, name: str, where: str) -> Any:
         """The value called `name`, captured from outside where it is not this graph's own; None
         for an optional input of a function that was not given."""
@@ -159,53 +151,51 @@ class Scope:
         self.body.add_entry(value, Invariant(self.captures.index(outer)))
         return value
 
-    def with_references(self, proto: onnx.NodeProto) -> onnx.NodeProto:
-        """The node with the attributes that it refers to, where it stands in a function; without
-        those that were not given."""
-        if not any(a.ref_attr_name for a in proto.attribute):
-            return proto
-        result = onnx.NodeProto()
-        result.CopyFrom(proto)
-        del result.attribute[:]
-        for attribute in proto.attribute:
+    def refer(self, node: Given) -> None:
+        """Gives a node the attributes that it refers to, where it stands in a function, and takes
+        those that the function was not given."""
+        if not any(a.ref_attr_name for a in node.attribute):
+            return
+        attributes = []
+        for attribute in node.attribute:
             name, given = attribute.ref_attr_name, attribute
             if name:
                 if self.attributes is None:
                     raise InvalidModelError(
-                        f"{self.path(proto)}: its attribute {attribute.name} refers to "
+                        f"{node.where}: its attribute {attribute.name} refers to "
                         f'"{name}" of a function, but it stands in none'
                     )
                 if name not in self.attributes:
                     continue
-                given = self.attributes[name]
-            added = result.attribute.add()
-            added.CopyFrom(given)
-            added.name = attribute.name
-        return result
+                given = onnx.AttributeProto()
+                given.CopyFrom(self.attributes[name])
+                given.name = attribute.name
+            attributes.append(given)
+        node.attribute = attributes
 
-    def outputs(self, proto: onnx.NodeProto) -> list[Value]:
+    def outputs(self, node: Given) -> list[Value]:
         """Fresh values for a node's outputs, with their names and declared types."""
         values = []
-        for name in proto.output:
+        for name in node.output:
             value = Value(names=[self.prefix + name] if name else [])
             if name in self.declared:
                 value.declared = value.type = self.declared[name]
             values.append(value)
         return values
 
-    def bind(self, proto: onnx.NodeProto, values: list[Value]) -> None:
+    def bind(self, node: Given, values: list[Value]) -> None:
         """Makes a node's outputs known by their names."""
-        for name, value in zip(proto.output, values, strict=False):
+        for name, value in zip(node.output, values, strict=False):
             if name:
                 self.define(name, value)
 
-    def bind_results(self, proto: onnx.NodeProto, results: list[Value | None]) -> None:
+    def bind_results(self, node: Given, results: list[Value | None]) -> None:
         """Makes what a rule gave known by the names of the node's outputs."""
-        for name, value in zip(proto.output, results, strict=False):
+        for name, value in zip(node.output, results, strict=False):
             if not name:
                 continue
             if value is None:
-                raise InvalidModelError(f'{self.path(proto)}: its output "{name}" has no meaning')
+                raise InvalidModelError(f'{node.where}: its output "{name}" has no meaning')
             if value.names or value.producer is None:
                 value = self.builder.op("Identity", value)
             value.names = [self.prefix + name]

@@ -11,6 +11,7 @@ import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError
+from bridge.onnx_format.given import Given
 from bridge.struct import Struct
 
 
@@ -118,69 +119,62 @@ def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
         proto.attribute.extend(kept)
 
 
-def require_signature(proto: onnx.NodeProto, domain: str, version: int, where: str) -> None:
+def require_signature(node: Given, version: int) -> None:
     """Raises InvalidModelError for a node that its operator's signature does not allow."""
-    attributes = list(proto.attribute)
+    attributes, inputs = node.attribute, node.input
     if len(attributes) > 1 and len({a.name for a in attributes}) < len(attributes):
-        raise InvalidModelError(f"{where}: has two attributes of one name")
-    declared = signature(proto.op_type, version, domain)
+        raise InvalidModelError(f"{node.where}: has two attributes of one name")
+    declared = signature(node.op_type, version, node.domain)
     if declared is None:
         return
-    inputs = list(proto.input)
     for kind, given, (least, most) in (
         ("inputs", len(inputs), declared.inputs),
-        ("outputs", len(proto.output), declared.outputs),
+        ("outputs", len(node.output), declared.outputs),
     ):
         if not least <= given <= most:
             allowed = str(least) if least == most else f"{least} to {most}"
             raise InvalidModelError(
-                f"{where}: has {given} {kind}, {proto.op_type} of operator set {version} has "
+                f"{node.where}: has {given} {kind}, {node.op_type} of operator set {version} has "
                 f"{allowed if most < 1 << 16 else f'at least {least}'}"
             )
     if "" in inputs:
         for index in declared.required_inputs:
             if index < len(inputs) and not inputs[index]:
-                raise InvalidModelError(f"{where}: its input {index} may not be absent")
+                raise InvalidModelError(f"{node.where}: its input {index} may not be absent")
     if attributes or declared.required_attributes:
-        _require_attributes(proto, declared, version, where)
+        _require_attributes(node, declared, version)
 
 
-def _require_attributes(
-    proto: onnx.NodeProto, declared: Signature, version: int, where: str
-) -> None:
-    for attribute in proto.attribute:
+def _require_attributes(node: Given, declared: Signature, version: int) -> None:
+    for attribute in node.attribute:
         expected = declared.attributes.get(attribute.name)
         if expected is None:
             if attribute.name.startswith("__"):  # someone's own note, which the checker lets pass
                 continue
             raise InvalidModelError(
-                f"{where}: {proto.op_type} of operator set {version} has no attribute "
+                f"{node.where}: {node.op_type} of operator set {version} has no attribute "
                 f"{attribute.name}"
             )
         if attribute.type != expected:
             kinds = onnx.AttributeProto.AttributeType
             raise InvalidModelError(
-                f"{where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, not "
-                f"{kinds.Name(expected)}"
+                f"{node.where}: its attribute {attribute.name} is {kinds.Name(attribute.type)}, "
+                f"not {kinds.Name(expected)}"
             )
     if declared.required_attributes:
-        for name in sorted(declared.required_attributes - {a.name for a in proto.attribute}):
-            raise InvalidModelError(f"{where}: its attribute {name} is missing")
+        for name in sorted(declared.required_attributes - {a.name for a in node.attribute}):
+            raise InvalidModelError(f"{node.where}: its attribute {name} is missing")
 
 
-def given_outputs(proto: onnx.NodeProto, domain: str, version: int) -> onnx.NodeProto:
-    """The node without the optional outputs at its end that have no name: they are not there."""
-    declared = signature(proto.op_type, version, domain)
-    count = len(proto.output)
-    if count == 1:
-        return proto
-    while count and not proto.output[count - 1] and declared and (
+def leave_out_absent(node: Given, version: int) -> None:
+    """Removes the optional outputs at a node's end that have no name: they are not there."""
+    count = len(node.output)
+    if count == 1 or all(node.output):
+        return
+    declared = signature(node.op_type, version, node.domain)
+    while count and not node.output[count - 1] and declared and (
         count - 1 in declared.optional_outputs
     ):  # fmt: skip
         count -= 1
-    if count in (0, len(proto.output)):
-        return proto
-    result = onnx.NodeProto()
-    result.CopyFrom(proto)
-    del result.output[count:]
-    return result
+    if count:
+        del node.output[count:]

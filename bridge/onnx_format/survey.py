@@ -6,7 +6,7 @@ relies on strings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import onnx
@@ -19,12 +19,17 @@ _A = onnx.AttributeProto
 def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.ModelProto, int]:
     """The model, with escapes for what is no UTF-8 in its texts, and how many nodes it has in all
     its graphs and functions. Only its `own` messages are changed, others copied before."""
+    graphs = [proto.graph, *grafts]
+    kinds = set(map(type, _of_model(proto)))
     count = 0
-    kinds: set[type] = {str}
-    for message in _messages(proto, grafts):
-        count += type(message) is onnx.NodeProto
-        kinds.update(map(type, _TEXTS[type(message)](message)))
-    if kinds == {str}:
+    for function in proto.functions[:]:
+        kinds.update(map(type, _of_function(function)))
+        count += _nodes(function.node[:], graphs, kinds)
+    while graphs:
+        graph = graphs.pop()
+        kinds.update(map(type, _of_graph(graph)))
+        count += _nodes(graph.node[:], graphs, kinds)
+    if kinds <= {str}:
         return proto, count
     if not own:
         copied = onnx.ModelProto()
@@ -35,65 +40,63 @@ def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.Mode
     return proto, count
 
 
-def _messages(proto: onnx.ModelProto, grafts: Iterable[onnx.GraphProto]) -> Iterator[Any]:
-    """The messages that hold texts, those of graphs within graphs too."""
-    yield proto
-    yield from proto.opset_import
-    yield from proto.metadata_props
-    graphs = [proto.graph, *grafts]
-    for function in proto.functions:
-        yield function
-        yield from function.opset_import
-        yield from _nodes(function.node, graphs)
-    while graphs:
-        graph = graphs.pop()
-        yield graph
-        yield from _nodes(graph.node, graphs)
-        for infos in (graph.input, graph.output, graph.value_info):
-            yield from infos
-        yield from graph.initializer
-        yield from graph.metadata_props
-        for sparse in graph.sparse_initializer:
-            yield sparse.values
+# A slice of a repeated field is a list at once: protobuf's iterators end in an exception, whose
+# message takes as long as a few elements.
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto], graphs: list[onnx.GraphProto]) -> Iterator[Any]:
+def _nodes(nodes: Sequence[onnx.NodeProto], graphs: list[onnx.GraphProto], kinds: set[type]) -> int:
+    """Adds to `kinds` those of the texts of nodes, to `graphs` those that they hold; how many nodes
+    there are."""
     for node in nodes:
-        yield node
-        yield from node.metadata_props
-        for attribute in node.attribute:
-            yield attribute
+        texts = [node.op_type, node.name, node.domain, node.overload, node.doc_string]
+        texts += node.input[:]
+        texts += node.output[:]
+        texts += _of_entries(node)
+        for attribute in node.attribute[:]:
+            texts += (attribute.name, attribute.ref_attr_name)
             if attribute.type == _A.GRAPH:
                 graphs.append(attribute.g)
             elif attribute.type == _A.TENSOR:
-                yield attribute.t
+                texts += _of_tensor(attribute.t)
+        kinds.update(map(type, texts))
+    return len(nodes)
 
 
-def _info_texts(info: onnx.ValueInfoProto) -> Iterator[Any]:
+def _of_model(m: onnx.ModelProto) -> Iterable[Any]:
+    yield from (m.producer_name, m.producer_version, m.domain, m.doc_string)
+    yield from (entry.domain for entry in m.opset_import)
+    yield from _of_entries(m)
+
+
+def _of_function(m: onnx.FunctionProto) -> Iterable[Any]:
+    yield from (m.name, m.domain, m.overload, *m.input, *m.output, *m.attribute)
+    yield from (entry.domain for entry in m.opset_import)
+
+
+def _of_graph(m: onnx.GraphProto) -> Iterable[Any]:
+    yield from (m.name, m.doc_string)
+    for info in (*m.input[:], *m.output[:], *m.value_info[:]):
+        yield from _of_info(info)
+    for tensor in (*m.initializer[:], *(sparse.values for sparse in m.sparse_initializer[:])):
+        yield from _of_tensor(tensor)
+    yield from _of_entries(m)
+
+
+def _of_tensor(m: onnx.TensorProto) -> Iterable[Any]:
+    return (m.name, *(entry.value for entry in m.external_data[:]))
+
+
+def _of_entries(m: Any) -> Iterable[Any]:
+    return [text for entry in m.metadata_props[:] for text in (entry.key, entry.value)]
+
+
+def _of_info(info: onnx.ValueInfoProto) -> Iterable[Any]:
     yield from (info.name, info.doc_string)
     type = info.type
     while (kind := type.WhichOneof("value")) in ("sequence_type", "optional_type"):
         type = getattr(type, kind).elem_type
-    for dim in type.tensor_type.shape.dim:
+    for dim in type.tensor_type.shape.dim[:]:
         yield dim.dim_param
-
-
-_TEXTS: dict[type, Callable[[Any], Iterable[Any]]] = {
-    onnx.NodeProto: lambda m: (
-        m.op_type, m.name, m.domain, m.overload, m.doc_string, *m.input, *m.output
-    ),
-    onnx.AttributeProto: lambda m: (m.name, m.ref_attr_name),
-    onnx.ValueInfoProto: _info_texts,
-    onnx.TensorProto: lambda m: (m.name, *(e.value for e in m.external_data)),
-    onnx.StringStringEntryProto: lambda m: (m.key, m.value),
-    onnx.OperatorSetIdProto: lambda m: (m.domain,),
-    onnx.GraphProto: lambda m: (m.name, m.doc_string),
-    onnx.FunctionProto: lambda m: (
-        m.name, m.domain, m.overload, *m.input, *m.output, *m.attribute
-    ),
-    onnx.ModelProto: lambda m: (m.producer_name, m.producer_version, m.domain, m.doc_string),
-}  # fmt: skip
-"""The texts of a message itself, by its type."""
 
 
 def _repair(message: Any) -> None:

@@ -55,7 +55,7 @@ def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
     if not tensor.HasField("shape"):
         return None
     dims: list[Dim] = []
-    for dim in tensor.shape.dim:
+    for dim in tensor.shape.dim[:]:
         kind = dim.WhichOneof("value")
         if kind == "dim_value" and dim.dim_value >= 0:
             dims.append(dim.dim_value)

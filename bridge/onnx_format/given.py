@@ -1,0 +1,44 @@
+"""A node as a file has it."""
+
+from __future__ import annotations
+
+import onnx
+
+from bridge.onnx_format.opsets import canonical
+from bridge.struct import Struct
+
+
+class Given(Struct, frozen=False, eq=False):
+    """A NodeProto taken apart, which makes a field anew each time that it is asked for one.
+
+    The fields have the names that they have there; `domain` is "" for the default one. `described`
+    is the operator with the name of the node, or that of its first output; `where` is its path from
+    the top graph down.
+    """
+
+    proto: onnx.NodeProto
+    op_type: str
+    domain: str
+    name: str
+    input: list[str]
+    output: list[str]
+    attribute: list[onnx.AttributeProto]
+    described: str
+    where: str
+
+
+def taken_apart(proto: onnx.NodeProto, around: str) -> Given:
+    """A node of the graph that stands at the path `around`."""
+    op_type, name, output = proto.op_type, proto.name, proto.output[:]
+    described = f'{op_type} "{name or (output[0] if output else "")}"'
+    return Given(
+        proto,
+        op_type,
+        canonical(proto.domain),
+        name,
+        proto.input[:],
+        output,
+        proto.attribute[:],
+        described,
+        f"{around} / {described}",
+    )
