@@ -77,13 +77,29 @@ LARGEST = 1 << 33
 
 def _faults(graph: Graph, where: str, target: str) -> Iterator[Unsupported]:
     for node in graph.nodes:
-        why = negative_padding(node) if target == "onnx" else ""
+        why = negative_padding(node) if target == "onnx" else _open_weights(node)
         why = why or impropriety(node) or contradiction(node) or _changing_state(node)
         if why:
             yield Unsupported(node.op, f"{where} / {node!r}", why)
         if node.bodies and (node.op != "If" or target == "ir"):
             for role, body in node.roles():
                 yield from _faults(body.graph, f"{where} / {node!r} / {role}", target)
+
+
+def _open_weights(node: Node) -> str:
+    """What OpenVINO lacks of a convolution: it takes weights of fixed sizes alone."""
+    weights = node.input(1) if node.op in CONVOLUTIONS else None
+    if weights is None or is_static(weights.shape):
+        return ""
+    return (
+        f"its weights {weights.type} have open sizes, which OpenVINO does not take; give the "
+        "shapes of the inputs that decide them, with --input-shape"
+    )
+
+
+CONVOLUTIONS = {
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
+}  # fmt: skip
 
 
 def _changing_state(node: Node) -> str:

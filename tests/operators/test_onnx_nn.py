@@ -340,3 +340,13 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
         bridge.convert(model, tmp_path / "a.xml")
         computed = OpenVino(tmp_path / "a.xml").run(list(feed.values()))
         assert_close(computed, OnnxRuntime(model).run(feed))
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_weights_of_open_sizes_are_refused_with_advice(op: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[1,2,5,5] x, float[2,2,k,k] w) => (float[1,2,a,b] y) {{ y = {op} (x, w) }}""")
+    with pytest.raises(bridge.UnsupportedError, match=r"weights f32\[2,2,k,k\] have open sizes"):
+        bridge.convert(model, tmp_path / "m.xml")
+    bridge.convert(model, tmp_path / "m.xml", input_shapes={"w": [2, 2, 3, 3]})
+    OpenVino(tmp_path / "m.xml")

@@ -33,6 +33,7 @@ for op in GATES:
         }  # fmt: skip
     CASES[f"{op} reverse, clipped"] = op, {"clip": 0.2, "direction": "reverse"}
     CASES[f"{op} weights as inputs"] = op, {"weights": True}
+    CASES[f"{op} weights of open sizes"] = op, {"weights": True, "dynamic": True, "open": True}
     count = {"LSTM": 3, "GRU": 2, "RNN": 1}[op]
     for name in ("Relu", "Softsign", "HardSigmoid", "LeakyRelu", "Elu", "Softplus"):
         CASES[f"{op} {name}"] = op, {"activations": [name, *["Tanh"] * (count - 1)]}
@@ -98,8 +99,10 @@ def model_and_feeds(op: str, options: Options) -> tuple[onnx.ModelProto, dict[st
     if options.pop("peepholes", False):
         values["P"] = random(ways, 3 * HIDDEN)
     constants = set() if options.pop("weights", False) else {"W", "R", "B", "P"}
-    sizes = {"X": ("seq", "batch", INPUT), "lens": ("batch",)}
+    sizes: dict[str, tuple[Any, ...]] = {"X": ("seq", "batch", INPUT), "lens": ("batch",)}
     sizes |= {name: (ways, "batch", HIDDEN) for name in "hc"}
+    if options.pop("open", False):
+        sizes |= {name: (None,) * rank for name, rank in (("W", 3), ("R", 3), ("B", 2))}
     dynamic = options.pop("dynamic", False)
     feeds = {n: v for n, v in values.items() if v is not None and n not in constants}
     outputs = ["Y", "Y_h", "Y_c"][: 1 + STATES[op]]

@@ -112,6 +112,9 @@ def _hidden_size(node: Node, gates: int) -> int:
     raise Refused("its hidden_size is unknown; set the attribute")
 
 
+GATES = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}
+
+
 def fits_sequence(layer: Layer) -> bool:
     """Whether IR's sequence operators compute this layer."""
     names = {a.name for functions in layer.activations for a in functions}
@@ -140,13 +143,19 @@ def to_sequence(
     ]  # fmt: skip
     if lengths is None:
         lengths = expand(b, cast(b, size(b, major, 1), I32), batch)
+    w, r, bias = weights
+    # What the attribute tells of open weights, OpenVINO asks of their shapes.
+    rows = GATES[op] * layer.hidden
+    w, r = _of_rows(b, w, count, rows, -1), _of_rows(b, r, count, rows, layer.hidden)
     y, *last = b.ops(
         op,
         1 + len(states),
         major,
         *initial,
         lengths,
-        *weights,
+        w,
+        r,
+        bias,
         activations=tuple(a.name for a in layer.activations[0]),
         clip=layer.clip,
         direction="bidirectional" if count == 2 else layer.directions[0],
@@ -156,6 +165,13 @@ def to_sequence(
     if layer.batch_first:
         return [transpose(b, y, 0, 2, 1, 3), *last]
     return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+
+
+def _of_rows(b: Builder, weights: Value, *sizes: int) -> Value:
+    """The weights in that shape, unless these sizes of it are known; -1 infers."""
+    if weights.rank == 3 and all(isinstance(dim, int) for dim in weights.dims[:2]):
+        return weights
+    return reshape(b, weights, *sizes)
 
 
 def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden: int) -> Value:
