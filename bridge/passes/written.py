@@ -8,11 +8,17 @@ from collections.abc import Iterator, Sequence
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import is_static, size_of
+from bridge.neutral.types import STRING, is_static, size_of
 from bridge.neutral.verify import verify
 from bridge.operators.validity import contradiction, impropriety
 from bridge.operators.window_validity import negative_padding
 from bridge.passes.context import Context
+
+ON_STRINGS = {
+    "Concat", "Constant", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Squeeze",
+    "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""What the CPU plugin does with strings."""
 
 
 def look_over(model: Model, context: Context) -> None:
@@ -28,6 +34,7 @@ def look_over(model: Model, context: Context) -> None:
     findings = list(_faults(model.graph, "graph", context.target.format))
     if context.target.format == "ir":
         findings += _too_large(model.graph, "graph")
+        findings += _on_strings(model.graph, "graph")
     if context.target.format == "onnx":
         findings += _foreign(model.graph.inputs, "Parameter", "graph")
         findings += _foreign_results(model.graph, "graph")
@@ -48,6 +55,19 @@ def _foreign_results(graph: Graph, where: str) -> Iterator[Unsupported]:
         yield from _foreign(node.outputs, node.op, here)
         for role, body in node.roles() if node.bodies else ():
             yield from _foreign_results(body.graph, f"{here} / {role}")
+
+
+def _on_strings(graph: Graph, where: str) -> Iterator[Unsupported]:
+    """The nodes that do more with strings than the CPU plugin does: it opens no model with most of
+    them, and some end the process."""
+    for node in graph.nodes:
+        here = f"{where} / {node!r}"
+        if not node.bodies and node.op not in ON_STRINGS:
+            values = (*node.inputs, *node.outputs)
+            if any(value is not None and value.element is STRING for value in values):
+                yield Unsupported(node.op, here, "OpenVINO does not compute with strings")
+        for role, body in node.roles() if node.bodies else ():
+            yield from _on_strings(body.graph, f"{here} / {role}")
 
 
 def _too_large(graph: Graph, where: str) -> Iterator[Unsupported]:

@@ -59,6 +59,23 @@ STRINGS = {
         word = Cast <to = 8> (z)
         y = ai.onnx.ml.LabelEncoder <keys_strings = ["-2", "7", "07", "x"],
             values_floats = [1.0, 2.0, 3.0, 4.0], default_float = -1.0> (word) }""",
+    "sliced and stacked": """g (string[n, 2] x) => (string[n, 2] y, int64[n] k) {
+        y, k = Scan <num_scan_inputs = 1, body = b (string[2] row) => (string[2] w, int64 m) {
+            w = ai.onnx.ml.LabelEncoder <keys_strings = ["red"], values_strings = ["rot"],
+                default_string = "-"> (row)
+            m = Size (row) }> (x) }""",
+    "sliced, and never asked": """g (string[n, 2] x) => (int64[n] k) {
+        k = Scan <num_scan_inputs = 1, body = b (string[2] row) => (int64 m) {
+            m = Size (row) }> (x) }""",
+    "cut": """g (string[n, 2] x) => (int64[k, 2] y)
+        <int64[1] start = {1}, int64[1] end = {3}, int64[2] twice = {2, 1}> {
+        rows = Slice (x, start, end)
+        more = Tile (rows, twice)
+        y = ai.onnx.ml.LabelEncoder <keys_strings = ["red", "pink"], values_int64s = [1, 2]> (more)
+        }""",
+    "scattered": """g (string[n, 2] x) => (string[3] y)
+        <string[3] words = {"red", "", "?"}, int64[1] at = {1}, string[1] word = {"blue"}> {
+        y = ScatterElements (words, at, word) }""",
     "in an if": """g (string[n, 2] x, bool c) => (string[n, 2] y) <string[1] word = {"red"}> {
         code = ai.onnx.ml.LabelEncoder <keys_strings = ["red", "blue"], values_int64s = [0, 1],
             default_int64 = 2> (x)
@@ -106,6 +123,25 @@ def test_strings(name: str, tmp_path: Path) -> None:
         folder = tmp_path / str(flag)
         folder.mkdir()
         both_ways(proto, {value.name: feed[value.name] for value in proto.graph.input}, folder)
+
+
+OPEN = {
+    "a slice": """g (string[3] x) => (string[1] y) <int64[1] a = {0}, int64[1] b = {1}> {
+        y = Slice (x, a, b) }""",
+    "a repetition": """g (string[3] x) => (string[6] y) <int64[1] twice = {2}> {
+        y = Tile (x, twice) }""",
+    "a stack": """g (string[3] x) => (string[3] y) {
+        y = Scan <num_scan_inputs = 1, body = b (string s) => (string t) { t = Identity (s) }> (x)
+        }""",
+    "what is there": "g (string[3] x) => (string[k] y) { y = Unique (x) }",
+}
+"""What OpenVINO does not do with strings, or ends the process with."""
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_strings_that_no_vocabulary_holds(name: str, tmp_path: Path) -> None:
+    with pytest.raises(bridge.UnsupportedError, match=r"a string that no|not compute with strings"):
+        bridge.convert(onnx.parser.parse_model(f"{HEAD} {OPEN[name]}"), tmp_path / "a.xml")
 
 
 def test_newer_operators_than_the_source_has(tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ def lower_strings(model: Model, context: Context) -> None:
     groups = [group for group in vocabularies.groups() if group.lowered]
     if not groups:
         return
+    for group in groups:
+        if not group.words:  # a list of none could not be looked up in
+            group.add([""])
     findings = _record(model, vocabularies)
     for group in groups:
         _number(group)

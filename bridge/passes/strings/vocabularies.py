@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.ports import Carried, Stacked, Yield, outer_input
+from bridge.neutral.ports import Carried, Sliced, Stacked, Yield, outer_input
 from bridge.neutral.types import STRING
 from bridge.struct import Struct, field
 from bridge.vocabulary import has_trait
@@ -102,11 +102,15 @@ class Vocabularies:
                 index = outer_input(port)
                 if index is not None:
                     self._flow(node.inputs[index], value)
+                if isinstance(port, Sliced):
+                    self._names(value, ())
                 if isinstance(port, Carried):
                     self._flow(body.graph.outputs[port.output], value)
             for value, exit in body.exits():
                 if isinstance(exit, Yield | Stacked) and exit.output is not None:
                     self._flow(value, node.outputs[exit.output])
+                if isinstance(exit, Stacked):
+                    self._names(value, ())
 
     def _hand_on(self, node: Node, inputs: Iterable[Value | None]) -> None:
         """The output has strings of these inputs."""
@@ -175,7 +179,8 @@ class Vocabularies:
             self._closed.append((one, other))
 
     def selection(self, node: Node) -> None:
-        """It hands strings on, which IR does not."""
+        """It hands strings on, which IR does not, or OpenVINO's plugins do not, or by the bytes of
+        what holds them alone, so that they are freed twice."""
         self._hand_on(node, node.inputs)
         for value in node.outputs:
             self._names(value, ())
@@ -261,9 +266,15 @@ _VISITS: dict[str, Callable[[Vocabularies, Node], None]] = {
     "Equal": Vocabularies.equal,
     "Where": Vocabularies.selection,
     "Compress": Vocabularies.selection,
+    "Expand": Vocabularies.selection,
     "GatherElements": Vocabularies.selection,
     "GatherND": Vocabularies.selection,
+    "ReverseSequence": Vocabularies.selection,
+    "ScatterElements": Vocabularies.selection,
+    "ScatterND": Vocabularies.selection,
+    "Slice": Vocabularies.selection,
     "Split": Vocabularies.selection,
+    "Tile": Vocabularies.selection,
     "ai.onnx.ml::ArrayFeatureExtractor": Vocabularies.selection,
     "Cast": Vocabularies.cast,
     "ai.onnx.ml::LabelEncoder": Vocabularies.label_encoder,

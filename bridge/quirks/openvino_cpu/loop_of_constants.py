@@ -7,12 +7,13 @@ may be at most; both fail. The plugin takes no random number for known, OpenVINO
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Node
-from bridge.neutral.ports import Sliced
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
 from bridge.operators import Result
 from bridge.operators.control.draft import Draft
 from bridge.operators.idioms import cast
+from bridge.passes.dead import EFFECTS
 from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -22,7 +23,8 @@ NUMBERS = {BF16, F16, F32, F64, I32, I64}
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not."""
-    if not all(is_known(value, place) for value in node.inputs):
+    unread = _unread_slices(node.body)
+    if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
     value = None if index is None else node.inputs[index]
@@ -33,6 +35,19 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
     draft.inputs[index] = b.op("Add", value, cast(b, nothing, value.element))
     return draft.build(b)
+
+
+def _unread_slices(body: Body) -> set[int]:
+    """The inputs of which nothing reads the slices, and which OpenVINO takes away. The first that
+    is sliced stays (`uncounted_slices`)."""
+    read: set[Value | None] = {*body.graph.outputs}
+    for node in reversed(body.graph.nodes):
+        if node.op in EFFECTS or not read.isdisjoint(node.outputs):
+            read.update(node.inputs)
+    entries = body.entries()
+    unread = {p.input for v, p in entries if isinstance(p, Sliced) and v not in read}
+    used = {outer_input(port) for value, port in entries if value in read}
+    return unread - used - {_first_sliced(body)}
 
 
 def _first_sliced(body: Body) -> int | None:
