@@ -112,12 +112,15 @@ DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
 def _known(source: Any, debug: bool = DEBUG) -> Iterator[Any]:
     """The source as a path, bytes, an onnx.ModelProto, or a Model. Where something unforeseen
     breaks inside, asks the standard's checker whether the model is at fault too: InvalidModelError
-    if so, which names both. With `debug` inference takes nothing for unforeseen."""
+    if so, which names both. With `debug` inference takes nothing for unforeseen. That numbers of a
+    model overflow is nothing that numpy should warn of."""
+    import numpy as np
+
     from bridge.neutral.inference import strictly
 
     source = in_memory(source)
     try:
-        with strictly(debug):
+        with strictly(debug), np.errstate(all="ignore"):
             yield source
     except (BridgeError, MemoryError, RecursionError):
         raise

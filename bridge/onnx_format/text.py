@@ -38,9 +38,8 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
     try:
         text = data.decode()
         if is_onnx:
-            model: onnx.ModelProto = onnx.parser.parse_model(text)
-            return model
-        model = text_format.Parse(text, onnx.ModelProto())
+            return _parsed(text, where)
+        model: onnx.ModelProto = text_format.Parse(text, onnx.ModelProto())
         return model
     except UnicodeDecodeError as error:
         raise InvalidModelError(f"{where}: is no UTF-8 text: {error}") from error
@@ -53,6 +52,18 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
             f"{where}: has graphs so deep within one another that ONNX's parser of text cannot "
             "pass them on; give the model as .onnx"
         ) from error
+
+
+def _parsed(text: str, where: str) -> onnx.ModelProto:
+    """The model in ONNX's text syntax, whose parser lets through what C++ says of numbers."""
+    try:
+        model: onnx.ModelProto = onnx.parser.parse_model(text)
+    except (IndexError, OverflowError, RuntimeError, ValueError) as error:
+        raise InvalidModelError(
+            f"{where}: is not an ONNX model in text: it holds a number that is out of range "
+            f"({error})"
+        ) from error
+    return model
 
 
 def _first(error: Exception) -> str:

@@ -120,6 +120,8 @@ def attention(node: Node) -> Iterator[str]:
     """Queries, keys and values all of rank 3, with numbers of heads, or all of rank 4; as many
     heads of keys as of values, of which each serves equally many queries (ONNX, Attention)."""
     q, k, v = shapes = _shapes(node, 3)
+    if not 0 <= (mode := node.attributes["qk_matmul_output_mode"]) <= 3:
+        yield f"its scores have no stage {mode}"
     ranks = {len(shape) for shape in shapes if shape is not None}
     if ranks - {3, 4} or len(ranks) > 1:
         given = ", ".join(map(format_shape, shapes))

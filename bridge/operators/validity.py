@@ -12,7 +12,7 @@ from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked
-from bridge.neutral.types import Shape, differ, format_shape, is_static, size_of
+from bridge.neutral.types import ANY, Shape, differ, format_shape, is_static, size_of
 from bridge.operators import nn_validity as nn
 from bridge.operators.window_validity import CONVOLUTION, POOLING, window
 from bridge.vocabulary import has_trait, operator
@@ -352,11 +352,20 @@ def _einsum(node: Node) -> Iterator[str]:
     if len(terms) != len(node.inputs):
         yield f'"{equation}" is for {len(terms)} inputs, and it has {len(node.inputs)}'
         return
+    sizes: dict[str, int] = {}
     for term, value in zip(terms, node.inputs, strict=True):
-        shape, labels = _shape(value), len(term.replace("...", ""))
-        if shape is None or labels == len(shape) or ("..." in term and labels < len(shape)):
+        shape = _shape(value)
+        before, ellipsis, after = term.partition("...")
+        labels = before + after
+        if shape is None:
             continue
-        yield f'"{term}" are no axes of {format_shape(shape)}'
+        if len(labels) > len(shape) or (not ellipsis and len(labels) < len(shape)):
+            yield f'"{term}" are no axes of {format_shape(shape)}'
+            return
+        dims = (*shape[: len(before)], *shape[len(shape) - len(after) :])
+        for label, dim in zip(labels, dims, strict=True):
+            if isinstance(dim, int) and dim != 1 and sizes.setdefault(label, dim) != dim:
+                yield f"{_shapes(node)} differ in the size of {label}"
     if further := set(right) - set(left):
         yield f'"{equation}" makes {", ".join(sorted(further))} of nothing'
 
@@ -372,6 +381,15 @@ def _reversal(node: Node) -> Iterator[str]:
         yield f"its batch and its time are axis {batch} of {format_shape(shape)}"
     if lengths is not None and differ(lengths[0], shape[batch]):
         yield f"{format_shape(lengths)} are no lengths for axis {batch} of {format_shape(shape)}"
+
+
+def _grid(node: Node) -> Iterator[str]:
+    """For each batch a point in space at each place (ONNX, GridSample)."""
+    x, grid = _shape(node.input(0)), _shape(node.input(1))
+    if x is None or grid is None:
+        return
+    if len(x) != len(grid) or differ(x[0], grid[0]) or differ(grid[-1], len(x) - 2):
+        yield f"{format_shape(grid)} are no places in {format_shape(x)}"
 
 
 def _squeeze(node: Node) -> Iterator[str]:
@@ -426,6 +444,22 @@ def _recurrent(node: Node) -> Iterator[str]:
         yield f"{_shapes(node)} differ in hidden size"
     if w is not None and b is not None and isinstance(w[1], int) and differ(b[1], 2 * w[1]):
         yield f"{_shapes(node)} differ in the size of the bias"
+    yield from _states(shapes, batch_first)
+
+
+def _states(shapes: list[Shape], batch_first: bool) -> Iterator[str]:
+    """The batch and the size of the initial states of a recurrent layer, and the lengths."""
+    x, r = shapes[0], shapes[2] if len(shapes) > 2 else None
+    batch = ANY if x is None else x[0 if batch_first else 1]
+    size = ANY if r is None else r[2]
+    for index, place in ((4, 0), (5, not batch_first), (6, not batch_first)):
+        shape = shapes[index] if index < len(shapes) else None
+        if shape is None:
+            continue
+        if differ(shape[place], batch):
+            yield f"its input {index} is {format_shape(shape)}, for a batch of {batch}"
+        if index > 4 and differ(shape[2], size):
+            yield f"its input {index} is {format_shape(shape)}, for a hidden size of {size}"
 
 
 def _top(node: Node) -> Iterator[str]:
@@ -620,6 +654,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "DeformConv": (nn.convolution, nn.deformable_convolution, window),
     "ConvolutionBackpropData": (nn.transposed_convolution, window),
     "Col2Im": (nn.blocks_to_image,),
+    "GridSample": (_rank(3), _rank(3, 1 << 30, 1), _grid),
     "GroupNormalization": (nn.group_normalization,),
     "Attention": (nn.attention,),
     "ScaledDotProductAttention": (nn.scaled_attention,),
@@ -628,8 +663,9 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "GatherND": (_batches, _places),
     "ScatterND": (_places,),
     "ScatterUpdate": (_axis_input(3), _single(3)),
-    **dict.fromkeys(("CumProd", "CumSum", "ir::Split"), (_axis_input(1), _single(1))),
-    "VariadicSplit": (_axis_input(1), _single(1), _lengths),
+    **dict.fromkeys(("CumProd", "CumSum"), (_axis_input(1), _single(1))),
+    "ir::Split": (_rank(1), _axis_input(1), _single(1)),
+    "VariadicSplit": (_rank(1), _axis_input(1), _single(1), _lengths),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), (_rank(3), nn.blocks)),
     **dict.fromkeys(("GRUCell", "RNNCell"), _ranks(2, 2, 2, 2, 1)),
     "LSTMCell": _ranks(2, 2, 2, 2, 2, 1),

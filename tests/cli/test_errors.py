@@ -149,6 +149,18 @@ CASES = [
         "{}/model.onnxtxt {}/out.xml",
         ("is not an ONNX model in text",),
     ),
+    *(
+        Case(
+            f"a number out of range: {number}",
+            lambda folder, text=text: (folder / "model.onnxtxt").write_text(text),  # type: ignore[misc]
+            "{}/model.onnxtxt {}/out.xml",
+            ("it holds a number that is out of range",),
+        )
+        for number, text in {
+            "a size": f"{HEAD} g (float[99999999999999999999] x) => (float y) {{ y = Relu(x) }}",
+            "an attribute": f"{HEAD} g (float x) => (float y) {{ y = Elu<alpha = 1e999>(x) }}",
+        }.items()
+    ),
     Case(
         "no operator set",
         onnx_text("<ir_version: 8, opset_import: []> g (float x) => (float y) { y = Relu (x) }"),

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -408,6 +409,17 @@ def test_what_has_no_such_axis(says: str, tmp_path: Path) -> None:
     with pytest.raises(bridge.BridgeError, match=says) as refused:
         bridge.convert(tmp_path / "m.onnxtxt", tmp_path / "m.xml")
     assert "did not foresee" not in str(refused.value)
+
+
+def test_nobody_is_warned_of_numbers_that_overflow(tmp_path: Path) -> None:
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] y) <float s = {3e38}, uint8 z = {0}> {
+          q = QuantizeLinear (x, s, z)
+          y = DequantizeLinear (q, s, z)
+        }""")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bridge.convert(source, tmp_path / "m.xml")
 
 
 def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
