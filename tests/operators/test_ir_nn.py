@@ -611,6 +611,15 @@ for name, more in (
         CLASSES,
         static=True,
     )
+# Boxes that are less than a pixel wide and apart overlap with none.
+corner = _RNG.uniform(0, 6, (4, 5, 3, 2))
+full = {"min_size": 0.0, "nms_threshold": 0.3, "pre_nms_count": 60, "post_nms_count": 60}
+case(
+    "generated proposals of narrow anchors", of(9, "GenerateProposals", normalized=False, **full),
+    np.array([[70, 90, 1]], F32),
+    np.concatenate([corner, corner + _RNG.uniform(0, 0.3, corner.shape)], 3).astype(F32),
+    np.zeros((1, 12, 4, 5), F32), random(1, 3, 4, 5), static=True,
+)  # fmt: skip
 MATRIX: dict[str, dict[str, Any]] = {
     "plain": {},
     "gaussian": {"decay_function": "gaussian", "gaussian_sigma": 3.0},
