@@ -9,7 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import moved
+from bridge.operators.detection.boxes import moved, pixels_shared, with_areas
 from bridge.operators.detection.greedy import suppressed
 from bridge.operators.detection.suppression import NONE
 from bridge.operators.idioms import (
@@ -20,8 +20,6 @@ from bridge.operators.idioms import (
     positions,
     reshape,
     sizes,
-    split,
-    squeeze,
     take,
     transpose,
     unsqueeze,
@@ -62,28 +60,13 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
         limits = most, reshape(b, overlap, 1), reshape(b, none, 1)
         kept = b.op("NonMaxSuppression", boxes, rated, *limits)
     else:
-        area = b.op("ReduceProd", b.op("Sub", end, low), b.constant([2]), keepdims=True)
-        kept = suppressed(b, concat(b, 2, boxes, area), rated, most, overlap, none, _overlaps)
+        pixels = with_areas(b, low, high)
+        kept = suppressed(b, pixels, rated, most, overlap, none, pixels_shared)
     rows = take(b, kept, 1, 0, 2)
     results = [b.op("GatherND", v, rows) for v in (boxes, best)]
     image = b.op("Equal", take(b, kept, 1, 0), positions(b, scores, 0))
     count = b.op("ReduceSum", cast(b, image, I64), b.constant([0]), keepdims=False)
     return [*(cast(b, v, element) for v in results), cast(b, count, attributes["roi_num_type"])]
-
-
-def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (x1, y1, x2, y2, area) that count their last pixel [5, n] with one [5] what they
-    share by what they cover together, [n]; 0 where they lie less than a pixel apart, too."""
-    one, zero = b.constant(1.0), b.constant(0.0)
-    theirs, own = (split(b, v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
-    width, height = (
-        b.op("Sub", b.op("Min", theirs[i + 2], own[i + 2]), b.op("Max", theirs[i], own[i]))
-        for i in (0, 1)
-    )
-    shared = b.op("Mul", b.op("Add", width, one), b.op("Add", height, one))
-    overlap = b.op("Div", shared, b.op("Sub", b.op("Add", theirs[4], own[4]), shared))
-    apart = b.op("Less", b.op("Min", width, height), zero)
-    return squeeze(b, b.op("Where", apart, zero, overlap), 0)
 
 
 def _least(b: Builder, info: Value, size: float) -> Value:
