@@ -611,6 +611,15 @@ for name, more in (
         CLASSES,
         static=True,
     )
+# Boxes that are less than a pixel wide and apart overlap with none.
+corner = _RNG.uniform(0, 6, (4, 5, 3, 2))
+full = {"min_size": 0.0, "nms_threshold": 0.3, "pre_nms_count": 60, "post_nms_count": 60}
+case(
+    "generated proposals of narrow anchors", of(9, "GenerateProposals", normalized=False, **full),
+    np.array([[70, 90, 1]], F32),
+    np.concatenate([corner, corner + _RNG.uniform(0, 0.3, corner.shape)], 3).astype(F32),
+    np.zeros((1, 12, 4, 5), F32), random(1, 3, 4, 5), static=True,
+)  # fmt: skip
 MATRIX: dict[str, dict[str, Any]] = {
     "plain": {},
     "gaussian": {"decay_function": "gaussian", "gaussian_sigma": 3.0},
@@ -716,24 +725,26 @@ for count in (5, 30):
         random(12, 4, 4) / 3,
         _RNG.uniform(0, 1, (3, 4, 4)).astype(F32),
     )
-    case(
-        f"detectron detections {count}",
-        of(
-            6,
-            "ExperimentalDetectronDetectionOutput",
-            score_threshold=0.3,
-            num_classes=3,
-            max_detections_per_image=count,
-            max_delta_log_wh=2.0,
-            class_agnostic_box_regression=False,
-            deltas_weights=[10.0, 10.0, 5.0, 5.0],
-            **limits,
-        ),
-        REGIONS,
-        MOVES,
-        CHANCES,
-        np.array([[60, 60, 1]], F32),
-    )
+    # Of the small regions many are narrower than a pixel, and less than one apart.
+    for name, regions in (("", REGIONS), (" of small regions", REGIONS / 30)):
+        case(
+            f"detectron detections {count}{name}",
+            of(
+                6,
+                "ExperimentalDetectronDetectionOutput",
+                score_threshold=0.3,
+                num_classes=3,
+                max_detections_per_image=count,
+                max_delta_log_wh=2.0,
+                class_agnostic_box_regression=False,
+                deltas_weights=[10.0, 10.0, 5.0, 5.0],
+                **limits,
+            ),
+            regions,
+            MOVES,
+            CHANCES,
+            np.array([[60, 60, 1]], F32),
+        )
 ANCHORS = {"base_size": 16, "feat_stride": 16, "ratio": [0.5, 1.0, 2.0], "scale": [1.0, 2.0]}
 PROPOSALS: dict[str, dict[str, Any]] = {
     "plain": {},

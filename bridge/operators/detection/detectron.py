@@ -11,7 +11,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.boxes import first_rows, moved, pixels_shared, with_areas
+from bridge.operators.detection.greedy import suppressed
 from bridge.operators.idioms import (
     cast,
     concat,
@@ -114,10 +115,10 @@ def detection_output(b: Builder, node: Node) -> Result:
     valid = b.op("Greater", extent, zero)
     ranked = cut(b, transpose(b, scores, 1, 0), 0, 1, classes)
     ranked = unsqueeze(b, b.op("Where", valid, ranked, zero), 1)
-    kept = b.op(
-        "NonMaxSuppression", concat(b, 2, low, b.op("Add", high, b.constant(1.0))), ranked,
-        b.constant([attributes["post_nms_count"]]), b.constant([attributes["nms_threshold"]]),
-        b.constant([attributes["score_threshold"]]),
+    kept = suppressed(
+        b, with_areas(b, low, high), ranked, b.constant([attributes["post_nms_count"]]),
+        b.constant(attributes["nms_threshold"]), b.constant(attributes["score_threshold"]),
+        pixels_shared,
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
     total = sizes(b, found, 0)

@@ -9,7 +9,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import moved
+from bridge.operators.detection.boxes import moved, pixels_shared, with_areas
+from bridge.operators.detection.greedy import suppressed
 from bridge.operators.detection.suppression import NONE
 from bridge.operators.idioms import (
     cast,
@@ -31,8 +32,7 @@ _LARGEST_GROWTH = math.log(1000.0 / 16.0)
 def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     """GenerateProposals-9: of each image the anchors moved and clipped, of the best those that are
     large enough and that suppression leaves. `nms_eta` changes nothing in OpenVINO. Boxes that are
-    not normalised count their last pixel; OpenVINO then says of boxes less than a pixel apart
-    that they do not overlap, which matters where they are narrower than two."""
+    not normalised count their last pixel."""
     info, anchors, deltas, scores = (cast(b, v, F32) for v in given(node, 0, 1, 2, 3))
     attributes, element = node.attributes, first(node).element
     pixel = 0.0 if attributes["normalized"] else 1.0
@@ -53,13 +53,17 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     small = b.op("Less", b.op("Sub", end, low), _least(b, info, attributes["min_size"]))
     small = b.op("ReduceMax", cast(b, small, I64), b.constant([2]), keepdims=False)
     rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
-    kept = b.op(
-        "NonMaxSuppression", concat(b, 2, low, end), unsqueeze(b, rated, 1),
-        b.constant([attributes["post_nms_count"]]), b.constant([attributes["nms_threshold"]]),
-        b.constant([NONE]),
-    )  # fmt: skip
+    most = b.constant([attributes["post_nms_count"]])
+    overlap, boxes = b.constant(attributes["nms_threshold"]), concat(b, 2, low, high)
+    rated, none = unsqueeze(b, rated, 1), b.constant(NONE)
+    if attributes["normalized"]:
+        limits = most, reshape(b, overlap, 1), reshape(b, none, 1)
+        kept = b.op("NonMaxSuppression", boxes, rated, *limits)
+    else:
+        pixels = with_areas(b, low, high)
+        kept = suppressed(b, pixels, rated, most, overlap, none, pixels_shared)
     rows = take(b, kept, 1, 0, 2)
-    results = [b.op("GatherND", v, rows) for v in (concat(b, 2, low, high), best)]
+    results = [b.op("GatherND", v, rows) for v in (boxes, best)]
     image = b.op("Equal", take(b, kept, 1, 0), positions(b, scores, 0))
     count = b.op("ReduceSum", cast(b, image, I64), b.constant([0]), keepdims=False)
     return [*(cast(b, v, element) for v in results), cast(b, count, attributes["roi_num_type"])]

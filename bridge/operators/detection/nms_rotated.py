@@ -8,17 +8,15 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, I64, I64_MAX
+from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Result, expands
-from bridge.operators.detection.suppression import NONE, of_classes
+from bridge.operators.detection.greedy import suppressed
 from bridge.operators.idioms import (
     as_i64,
     cast,
     concat,
     cut,
-    expand,
     given,
-    positions,
     reshape,
     scalar,
     sizes,
@@ -26,36 +24,21 @@ from bridge.operators.idioms import (
     take,
     unsqueeze,
 )
-from bridge.operators.loops import along
 
-Values = list[Value]
+_CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)
 
 
 @expands("NMSRotated", target="onnx")
 def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
-    """NMSRotated-13: a Loop through the classes of the images, in it one through their boxes, by
-    falling score: each that is left suppresses those that it overlaps."""
+    """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
     boxes, scores, limit, overlap, least = given(node, 0, 1, 2, 3, 4)
     sign = 1.0 if node.attributes["clockwise"] else -1.0
     boxes = b.op("Mul", cast(b, boxes, F32), b.constant(np.array([1, 1, 1, 1, sign], np.float32)))
-    image, label = of_classes(b, scores)
-
-    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
-        scores, image = parts
-        boxes, overlap, least = fixed
-        mine = b.op("Gather", boxes, image, b.constant(0))
-        return [], [_left(b, mine, scores, overlap, least)]
-
-    flat = b.op("Flatten", cast(b, scores, F32), axis=2)
-    thresholds = [scalar(b, cast(b, v, F32)) for v in (overlap, least)]
-    _, (dense,) = along(b, step, [flat, image], [], [boxes, *thresholds])
-    most = b.op("Min", reshape(b, as_i64(b, limit), 1), sizes(b, scores, 2))
-    best, place = b.ops("TopK", 2, dense, most, axis=1, largest=True, sorted=True)
-    columns = [expand(b, unsqueeze(b, v, 1), b.op("Shape", place)) for v in (image, label)]
-    indices = concat(b, 1, *(reshape(b, v, -1, 1) for v in (*columns, place)))
-    best = reshape(b, best, -1)
-    found = b.op("Greater", best, b.constant(NONE))
-    indices, best = (b.op("Compress", v, found, axis=0) for v in (indices, best))
+    rated = cast(b, scores, F32)
+    overlap, least = (scalar(b, cast(b, v, F32)) for v in (overlap, least))
+    most = reshape(b, as_i64(b, limit), 1)
+    indices = suppressed(b, boxes, rated, most, overlap, least, _overlaps)
+    best = b.op("GatherND", rated, indices)
     if node.attributes["sort_result_descending"]:
         count = sizes(b, best, 0)
         best, order = b.ops("TopK", 2, best, count, axis=0, largest=True, sorted=True)
@@ -66,40 +49,15 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     return cast(b, indices, element), cast(b, rows, scores.element), count
 
 
-def _left(b: Builder, boxes: Value, scores: Value, overlap: Value, least: Value) -> Value:
-    """The scores [boxes] of those that are left of a class, else NONE."""
-    none = b.constant(NONE)
-    above = cast(b, b.op("Greater", scores, least), I64)
-    count = b.op("ReduceSum", above, b.constant([0]), keepdims=True)
-    count = b.op("Min", b.op("Max", count, b.constant([1])), sizes(b, scores, 0))
-    best, place = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
-    boxes = b.op("Gather", boxes, place, b.constant(0))
-    rank = positions(b, best, 0)
-    live = b.op("Greater", best, least)
-
-    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
-        number, box = parts
-        (live,) = states
-        boxes, rank, overlap = fixed
-        hit = b.op("Greater", _overlaps(b, boxes, box), overlap)
-        hit = b.op("And", hit, b.op("Greater", rank, number))
-        hit = b.op("And", hit, b.op("Gather", live, number, b.constant(0)))
-        return [b.op("And", live, b.op("Not", hit))], []
-
-    (live,), _ = along(b, step, [rank, boxes], [live], [boxes, rank, overlap])
-    nothing = expand(b, none, sizes(b, scores, 0))
-    return b.op("ScatterND", nothing, unsqueeze(b, place, 1), b.op("Where", live, best, none))
-
-
 def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (centre, size, angle) [n, 5] with one [5] what they share by what they cover
+    """Of boxes (centre, size, angle) [5, n] with one [5] what they share by what they cover
     together, [n]; 0 where one has no area."""
     zero, half = b.constant(0.0), b.constant(0.5)
-    x, y, width, height, angle = split(b, boxes, 1, 1, 1, 1, 1, 1)
+    x, y, width, height, angle = split(b, boxes, 0, 1, 1, 1, 1, 1)
     own_x, own_y, own_width, own_height, own_angle = split(b, box, 0, 1, 1, 1, 1, 1)
-    # The corners [n, 5], the first once more, in the frame of the one box.
-    u = b.op("Mul", width, b.constant(np.array([-0.5, 0.5, 0.5, -0.5, -0.5], np.float32)))
-    v = b.op("Mul", height, b.constant(np.array([-0.5, -0.5, 0.5, 0.5, -0.5], np.float32)))
+    # The corners [5, n], the first once more, in the frame of the one box.
+    u = b.op("Mul", width, b.constant(_CORNERS[:, :1]))
+    v = b.op("Mul", height, b.constant(_CORNERS[:, 1:]))
     turn = b.op("Sub", angle, own_angle)
     corners = _turned(b, u, v, turn)
     centre = _turned(b, b.op("Sub", x, own_x), b.op("Sub", y, own_y), b.op("Neg", own_angle))
@@ -145,9 +103,9 @@ def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]
 def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> Value:
     """The areas [n] of polygons, as far as `reach_x` and `reach_y` from the origin: by Green's
     theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no farther
-    than `reach_y`. Corners are [n, edges + 1], the first once more."""
+    than `reach_y`. Corners are [edges + 1, n], the first once more."""
     (x_start, x_end), (y_start, y_end) = (
-        [cut(b, v, 1, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
+        [cut(b, v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
     )
 
     def clamped(v: Value, reach: Value) -> Value:
@@ -179,4 +137,4 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
         mean = part if mean is None else b.op("Add", mean, part)
     assert mean is not None
     total = b.op("Mul", b.op("Mul", mean, b.constant(0.5)), b.op("Sub", high, low))
-    return b.op("Abs", b.op("ReduceSum", total, b.constant([1]), keepdims=False))
+    return b.op("Abs", b.op("ReduceSum", total, b.constant([0]), keepdims=False))
