@@ -257,7 +257,7 @@ class GraphWriter:
             if said is not None:
                 self.file.formers.setdefault(self._number, {})[name] = said
         tab = self.indent + "\t\t"
-        lines = self._layers
+        lines: list[str] = []
         lines.append(
             f'{self.indent}\t<layer id="{id}" name={attribute(name)} type={attribute(type)} '
             f"version={attribute(version)}{further}>\n"
@@ -267,7 +267,9 @@ class GraphWriter:
             lines.append(f"{tab}<data {texts} />\n")
         if "rt_info" in extras:
             lines.append(f"{tab}<rt_info>{extras['rt_info']}</rt_info>\n")
-        lines.append(before or [])
+        if before:
+            self._layers += ("".join(lines), before)
+            lines.clear()
         info = extras.get("port_rt_info", {})
         if inputs:
             lines.append(f"{tab}<input>\n")
@@ -287,8 +289,11 @@ class GraphWriter:
                 own = info.get(("output", port - len(inputs))) if info else None
                 lines.append(self._port(port, value, text, own))
             lines.append(f"{tab}</output>\n")
-        lines.append(after or [])
+        if after:
+            self._layers += ("".join(lines), after)
+            lines.clear()
         lines.append(f"{self.indent}\t</layer>\n")
+        self._layers.append("".join(lines))
 
     def text(self) -> Text:
         """The `<layers>` and `<edges>` elements."""

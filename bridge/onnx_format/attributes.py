@@ -68,6 +68,8 @@ def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) ->
 
 def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:
     """`raw` with the values of attributes that the row types as bool or element made so."""
+    if not raw:
+        return raw
     kinds: dict[str, str] = {}
     for spelled in (*spelling.attributes.values(), *spelling.as_attributes.values()):
         if spelled.type in ("bool", "element"):

@@ -5,6 +5,7 @@ not go together. Engines refuse to open a model that has such a node, or fail wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -50,14 +51,18 @@ ONE_OF = {"Resize": (2, 3)}
 
 def contradiction(node: Node) -> str:
     """Why the known shapes of a node's inputs do not go together; "" where they may."""
-    checks = (_elementwise,) if has_trait(node.op, "broadcasts") else CHECKS.get(node.op, ())
-    for check in checks:
+    for check in _checks(node.op):
         for why in check(node):
             return why
     return ""
 
 
 Check = Callable[[Node], Iterator[str]]
+
+
+@cache
+def _checks(op: str) -> tuple[Check, ...]:
+    return (_elementwise,) if has_trait(op, "broadcasts") else CHECKS.get(op, ())
 
 
 def _axis_attribute(name: str, more: int = 0) -> Check:

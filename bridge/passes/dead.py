@@ -27,10 +27,10 @@ def remove_dead_nodes(graph: Graph, trim: bool = False) -> None:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
     `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
     optional."""
-    used: set[Value] = set(graph.outputs)
+    used: set[Value | None] = set(graph.outputs)
     alive: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.op not in EFFECTS and not any(value in used for value in node.outputs):
+        if node.op not in EFFECTS and used.isdisjoint(node.outputs):
             continue
         if trim and node.bodies:
             _drop_outputs(node, used)
@@ -43,13 +43,13 @@ def remove_dead_nodes(graph: Graph, trim: bool = False) -> None:
             _trim_outputs(node, used)
         if node.bodies:
             drop_unused_inputs(node, 1 if node.op == "If" else 2)
-        used.update(value for value in node.inputs if value is not None)
+        used.update(node.inputs)
         alive.append(node)
     alive.reverse()
     graph.nodes = alive
 
 
-def _trim_outputs(node: Node, used: set[Value]) -> None:
+def _trim_outputs(node: Node, used: set[Value | None]) -> None:
     row = operator(node.op)
     declared = row.outputs if row is not None else ()
     count = min(len(node.outputs), len(declared))
@@ -60,7 +60,7 @@ def _trim_outputs(node: Node, used: set[Value]) -> None:
     del node.outputs[count:]
 
 
-def _drop_outputs(node: Node, used: set[Value]) -> None:
+def _drop_outputs(node: Node, used: set[Value | None]) -> None:
     """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone."""
     keep = [index for index, value in enumerate(node.outputs) if value in used]
     if len(keep) == len(node.outputs):
@@ -112,6 +112,7 @@ def _drop_states(body: Body) -> bool:
 
 
 def _drop_captures(body: Body) -> None:
-    used = {v for n in body.graph.nodes for v in n.inputs if v is not None}
-    used.update(body.graph.outputs)
+    used: set[Value | None] = set(body.graph.outputs)
+    for node in body.graph.nodes:
+        used.update(node.inputs)
     body.take_entries(lambda value, port: value not in used and isinstance(port, Invariant))

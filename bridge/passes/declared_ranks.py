@@ -134,7 +134,7 @@ class _Forgetting:
                 self._if(node)
             elif node.bodies:
                 self._loop(node)
-            elif any(value in self.open for value in node.inputs) or self._opens(node):
+            elif not self.open.isdisjoint(node.inputs) or self._opens(node):
                 self._forget(node, node.outputs)
 
     def _opens(self, node: Node) -> bool:

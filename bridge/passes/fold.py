@@ -102,9 +102,10 @@ def _known_in_branches(node: Node) -> bool:
 
 def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     """Makes `value` a Constant where all its elements are known, or it has none."""
-    if value.element is not None and is_static(value.shape) and 0 in (value.shape or ()):
-        nothing = np.empty(value.shape, value.element.dtype)
-        tensor = Tensor(value.element, value.shape, nothing)
+    empty = value.shape
+    if empty and 0 in empty and is_static(empty) and value.element is not None:
+        nothing = np.empty(empty, value.element.dtype)
+        tensor = Tensor(value.element, empty, nothing)
         value.content = constant_value(tensor).content
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True

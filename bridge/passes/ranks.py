@@ -216,10 +216,10 @@ class _Solver:
         known = self.sets.get(value)
         if known is not None:
             return known
-        from_if = value.producer is not None and value.producer.op == "If"
-        if value.rank is not None and (not from_if or value in self.believed):
-            return frozenset((value.rank,))
-        return None
+        rank, made = value.rank, value.producer
+        if rank is None or (made is not None and made.op == "If" and value not in self.believed):
+            return None
+        return frozenset((rank,))
 
     def narrow(self, value: Value, to: frozenset[int] | None) -> None:
         if to is None:
@@ -251,8 +251,13 @@ class _Solver:
             return
         for a, b, k in relations(node):
             below, above = self.of(b), self.of(a)
-            self.narrow(a, None if below is None else frozenset(r + k for r in below))
-            self.narrow(b, None if above is None else frozenset(r - k for r in above if r >= k))
+            if k and below is not None:
+                below = frozenset(r + k for r in below)
+            # (Below 0 are those of what is squeezed too often.)
+            if above is not None and (k or min(above) < 0):
+                above = frozenset(r - k for r in above if r >= k)
+            self.narrow(a, below)
+            self.narrow(b, above)
         for value, rank in demands(node):
             self.narrow(value, frozenset((rank,)))
         if has_trait(node.op, "broadcasts"):

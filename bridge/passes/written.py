@@ -73,14 +73,14 @@ def _on_strings(graph: Graph, where: str) -> Iterator[Unsupported]:
 def _too_large(graph: Graph, where: str) -> Iterator[Unsupported]:
     """The nodes that OpenVINO computes when it opens a model, in memory that no machine has."""
     for node in graph.nodes:
-        here = f"{where} / {node!r}"
         if all(value is None or value.constant is not None for value in node.inputs):
             for value in node.outputs:
                 size = _bytes_of(value)
                 if size > LARGEST:
-                    yield Unsupported(node.op, here, f"its result of constants has {size} bytes")
+                    why = f"its result of constants has {size} bytes"
+                    yield Unsupported(node.op, f"{where} / {node!r}", why)
         for role, body in node.roles() if node.bodies else ():
-            yield from _too_large(body.graph, f"{here} / {role}")
+            yield from _too_large(body.graph, f"{where} / {node!r} / {role}")
 
 
 def _bytes_of(value: Value) -> int:

@@ -144,12 +144,11 @@ def rewriting(*ops: str, by: Rewrite) -> Callable[[Graph, Context], None]:
 
 
 def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -> None:
-    if not any(node.op in ops or node.bodies for node in place.graph.nodes):
-        return
-    substitution = Substitution()
+    substitution, replaced = Substitution(), False
     nodes: list[Node] = []
     for node in place.graph.nodes:
-        substitution.apply(node)
+        if replaced:
+            substitution.apply(node)
         for body in node.bodies:
             _graph(Place(body.graph, node, body, place), ops, by, expander)
         if node.op not in ops:
@@ -164,6 +163,7 @@ def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -
         if result is None:
             nodes.append(node)
             continue
+        replaced = True
         values: list[Value | None] = [result] if isinstance(result, Value) else list(result)
         expander.replace(node, made, values, nodes, substitution, repr(node))
     place.graph.nodes = nodes

@@ -161,7 +161,12 @@ def _possible(type: Type) -> Type:
     """The type with sizes that a tensor can have: arithmetic on shapes that do not fit together
     gives others."""
     shape = type.shape if isinstance(type, TensorType) else None
-    if shape is None or all(not isinstance(d, int) or 0 <= d <= I64_MAX for d in shape):
+    if shape is None:
+        return type
+    for dim in shape:
+        if isinstance(dim, int) and not 0 <= dim <= I64_MAX:
+            break
+    else:
         return type
     dims = (d if not isinstance(d, int) or 0 <= d <= I64_MAX else ANY for d in shape)
     return TensorType(type.element, tuple(dims))  # type: ignore[union-attr]
