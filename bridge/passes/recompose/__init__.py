@@ -33,7 +33,13 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import nothing_added, only_row, shape_kept
+from bridge.passes.recompose.nothing import (
+    nothing_added,
+    nothing_padded,
+    only_row,
+    padded_with_nothing,
+    shape_kept,
+)
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -53,8 +59,9 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),
-    "Reshape": (shape_kept, compressed_constant),
+    "Reshape": (shape_kept, padded_with_nothing, compressed_constant),
     "Sub": (nothing_added,),
+    "ir::Pad": (nothing_padded,),
 }
 """Those that larger patterns contain: they come first."""
 
