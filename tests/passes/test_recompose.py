@@ -444,6 +444,35 @@ def places_reshaped(condition: Any) -> Any:
 case("reshaped as it is", "NonZero Neg", places_reshaped, np.array([True, False, True]))
 
 
+def padded(x: Any, edge: Any) -> Any:
+    zero = np.array([0], np.int64)
+    edges = ops.split(ops.concat([zero, zero, edge, zero], 0), np.int64(0), 2)
+    return ops.pad(x, edges.output(0), edges.output(1), "constant")
+
+
+PADDED = random(1, 2), np.array([3])
+case(
+    "nothing padded",
+    "Neg",
+    lambda x, n: ops.negative(padded(x, ops.floor_mod(n, np.array([1])))),
+    *PADDED,
+)
+case(
+    "nothing padded, then shaped",
+    "Neg",
+    lambda x, n: ops.negative(
+        ops.reshape(padded(x, ops.floor_mod(n, np.array([1]))), np.array([0, 2]), special_zero=True)
+    ),
+    *PADDED,
+)
+case(
+    "something padded",
+    "Mod Concat Pad Neg",
+    lambda x, n: ops.negative(padded(x, ops.floor_mod(n, np.array([2])))),
+    *PADDED,
+)
+
+
 def row_of_stack(x: Any, axis: int) -> Any:
     row = counted(ops.squeeze(drawn(0.5), [0]))
     return ops.negative(ops.gather(ops.unsqueeze(x, [0]), row, np.int64(axis)))

@@ -41,7 +41,14 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import limit_kept, nothing_added, only_row, shape_kept
+from bridge.passes.recompose.nothing import (
+    limit_kept,
+    nothing_added,
+    nothing_padded,
+    only_row,
+    padded_with_nothing,
+    shape_kept,
+)
 from bridge.passes.recompose.places import compress, place_of_one
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -64,8 +71,9 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
     "Mul": (compressed_constant,),
-    "Reshape": (shape_kept, compressed_constant),
+    "Reshape": (shape_kept, padded_with_nothing, compressed_constant),
     "Sub": (nothing_added,),
+    "ir::Pad": (nothing_padded,),
 }
 """Those that larger patterns contain: they come first."""
 

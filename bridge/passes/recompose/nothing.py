@@ -30,6 +30,40 @@ def shape_kept(b: Builder, node: Node, uses: Uses) -> Value | None:
     return value if whole else None
 
 
+def nothing_padded(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """x with an edge of the remainder by 1, which is 0, is x."""
+    value, begin, end = node.inputs[:3]
+    halves = begin.producer if begin is not None else None
+    if halves is None or halves.op != "ir::Split" or end is None or end.producer is not halves:
+        return None
+    edges = halves.inputs[0].producer if halves.inputs[0] is not None else None
+    if edges is None or edges.op != "Concat" or not all(map(_is_zero, edges.inputs)):
+        return None
+    return value
+
+
+def padded_with_nothing(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The same, in the shape that it has."""
+    padded, sizes = node.inputs
+    pad = uses.sole(padded, "ir::Pad")
+    known = integers(sizes)
+    if pad is None or padded is None or known is None or node.attributes["allowzero"]:
+        return None
+    if len(known) != padded.rank or any(
+        k and k != d for k, d in zip(known, padded.dims, strict=True)
+    ):
+        return None
+    return nothing_padded(b, pad, uses)
+
+
+def _is_zero(value: Value | None) -> bool:
+    """Whether a value is surely 0, or the remainder of an integer by 1."""
+    made = value.producer if value is not None else None
+    if made is not None and made.op == "Mod":
+        return integers(made.inputs[1]) == (1,)
+    return integers(value) == (0,)
+
+
 def only_row(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The row at such a number of a stack of x alone is x."""
     stack, index, axis = node.inputs
