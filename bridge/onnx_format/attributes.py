@@ -67,7 +67,8 @@ def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) ->
 
 
 def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:
-    """`raw` with the values of attributes that the row types as bool or element made so."""
+    """`raw` with the values of attributes that the row types as bool or element made so. What is
+    neither 0 nor 1 stays, and is a fault: some engines take it for true, others for false."""
     if not raw:
         return raw
     kinds: dict[str, str] = {}
@@ -80,7 +81,10 @@ def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any
     for name, kind in kinds.items():
         if name in result:
             value = result[name]
-            result[name] = bool(value) if kind == "bool" else BY_ONNX.get(value)
+            if kind == "element":
+                result[name] = BY_ONNX.get(value)
+            elif value in (0, 1):
+                result[name] = bool(value)
     return result
 
 

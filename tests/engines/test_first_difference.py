@@ -200,3 +200,20 @@ def test_scripts_are_told_where_and_who(tmp_path: Path) -> None:
     first = data["first_difference"]
     assert first["name"] == "p" and [one["iteration"] for one in first["iterations"]] == [2, 1]
     assert data["fault"]["who"] == "conversion" and data["fault"]["advice"]
+
+
+def test_a_value_that_becomes_elements_and_shape(tmp_path: Path) -> None:
+    """The model says a rank of its output that it does not have: there is nothing to look into."""
+    text = """g (int64 trips, float[N] x) => (float[] y, int64[R] shape) <int64[1] one = {1}> {
+      z = Loop (trips, "", x) <body = b (int64 i, bool again, float[] old)
+          => (bool still, float[] new) {
+        still = Identity (again)
+        sizes = Shape (old)
+        longer = Concat <axis = 0> (one, sizes)
+        new = Reshape (old, longer)
+      }>
+      shape = Shape (z)
+      y = Neg (z)
+    }"""
+    report = check(saved(HEADER + text, tmp_path / "m.onnx"), samples=1)
+    assert not report.ok and not report.failures

@@ -398,7 +398,9 @@ NO_PLACE = {
     'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0], ngram_indexes = [0, 1], '
     "min_gram_length = 1, max_gram_length = 1, max_skip_count = 4611686018427387904, "
     "pool_int64s = [2, 1]> (i)",
-    "its data has rank 2": 'y = GridSample <mode = "nearest"> (x, x)',
+    "its epsilon is -1.5, and OpenVINO takes none": "v = Constant <value_floats = [1.0, 1.0]> () "
+    "y = BatchNormalization <epsilon = -1.5> (x, v, v, v, v)",
+    r"is \[2,2\], not of rank 3": 'y = GridSample <mode = "nearest"> (x, x)',
 }
 
 
@@ -613,6 +615,9 @@ NO_SUCH: dict[str, Callable[[], onnx.ModelProto]] = {
     "is none of forward": lambda: model(
         [node("RNN", "x w r", "z y", hidden_size=1, direction="back")],
         [value("x", [1, 1, 1]), value("w", [1, 1, 1]), value("r", [1, 1, 1])],
+    ),
+    "keepdims is 7, which is no bool": lambda: model(
+        [node("ReduceSum", "x", keepdims=7)], [value("x", [2])]
     ),
     "1 outputs for 2 states": lambda: model(
         [node("Loop", "--x-x", body=LOOP)], [value("x")]

@@ -568,3 +568,12 @@ def test_resizing_to_a_vector_of_unknown_length(by: str, tmp_path: Path) -> None
     onnx.checker.check_model(made := bridge.to_onnx(tmp_path / "model.xml"), full_check=True)
     feed = {item.name: value for item, value in zip(made.graph.input, values, strict=True)}
     assert_close(OnnxRuntime(made).run(feed), OpenVino(tmp_path / "model.xml").run(values))
+
+
+def test_the_axis_of_a_scalar_stays_in_ir(tmp_path: Path) -> None:
+    x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([]))
+    y = of(1, "ReduceSum", keep_dims=False)(x, ov.op.Constant(np.array([0])))
+    ov.save_model(ov.Model([y], [x]), tmp_path / "model.xml")
+    bridge.convert(tmp_path / "model.xml", tmp_path / "again.xml")
+    again = ov.Core().read_model(tmp_path / "again.xml")
+    assert [op.get_type_name() for op in again.get_ordered_ops()].count("ReduceSum") == 1

@@ -54,6 +54,8 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     if attributes["training_mode"]:
         return _batch_normalization_in_training(b, node)
     plain = {"epsilon": attributes["epsilon"]}
+    if not plain["epsilon"] >= 0:
+        raise Refused(f"its epsilon is {plain['epsilon']}, and OpenVINO takes none below 0")
     if len({v.element for v in (data, *parameters)}) > 1:
         wide = [cast(b, v, F32) for v in (data, *parameters)]
         return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)

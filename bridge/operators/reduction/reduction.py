@@ -46,8 +46,6 @@ def read_reduction(b: Builder, node: Node) -> Result:
     data, axes = node.inputs
     assert data is not None and axes is not None
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
-    if data.rank == 0 and integers(axes):  # IR calls the axis of a scalar 0 or -1
-        return b.op(node.op, data, keepdims=keep)
     return b.op(
         node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
         noop_with_empty_axes=not integers(axes),
@@ -215,7 +213,10 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
 @expands(*ALL, target="onnx")
 def reduction_to_onnx(b: Builder, node: Node) -> Result:
     """Reductions (ReduceSum-1, ReduceL1-4 and the like): ONNX has no logical ones, and wants most
-    axes as attributes before operator set 18."""
+    axes as attributes before operator set 18. IR calls the axis of a scalar 0 or -1."""
+    x, axes = node.input(0), node.input(1)
+    if x is not None and x.rank == 0 and integers(axes):
+        return b.op(node.op, x, keepdims=node.attributes["keepdims"])
     made = _empty_axes(b, node)
     if made is None and node.op in ("ReduceLogicalAnd", "ReduceLogicalOr"):
         made = _logical(b, node)
