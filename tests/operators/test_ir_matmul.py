@@ -217,6 +217,19 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
     assert_close(OnnxRuntime(target).run(feed), OpenVino(source).run(arrays))
 
 
+def test_grouped_matmul_of_computed_weights(tmp_path: Path) -> None:
+    """OpenVINO's CPU plugin runs none; the expectation is that of its specification, with the
+    second matrices transposed as this release has them."""
+    rows, weights, offsets = random(7, 4), random(3, 5, 4), np.array([2, 2, 7], I64)
+    source, target, arrays = convert((of(17, "GroupedMatMul"), (rows, weights, offsets)), tmp_path)
+    expected = np.concatenate([rows[:2] @ weights[0].T, rows[2:] @ weights[2].T])
+    (found,) = OnnxRuntime(target).run({f"in{i}": array for i, array in enumerate(arrays)})
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+    again = tmp_path / "b.xml"
+    bridge.convert(source, again)
+    assert "GroupedMatMul" in again.read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "gates", "functions"),
     [("GRUCell", 3, ["hardsigmoid", "tanh"]), ("RNNCell", 1, ["hardsigmoid"])],

@@ -751,7 +751,11 @@ PROPOSALS: dict[str, dict[str, Any]] = {
     "clipped after": {"clip_after_nms": True, "clip_before_nms": False},
     "normalised": {"normalize": True, "pre_nms_topn": 15},
     "scaled": {"min_size": 20, "box_coordinate_scale": 10.0, "box_size_scale": 5.0},
-}
+    "narrow": {
+        "base_size": 2, "feat_stride": 2, "scale": [0.3, 0.6], "min_size": 0, "nms_thresh": 0.3,
+        "pre_nms_topn": 120, "post_nms_topn": 30,
+    },
+}  # fmt: skip
 for framework, version in product(("", "tensorflow"), (1, 4)):
     for name, attributes in PROPOSALS.items():
         full = {

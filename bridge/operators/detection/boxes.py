@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.idioms import concat, cut, sizes, split, squeeze
+from bridge.operators.idioms import concat, cut, sizes, split
 
 
 def moved(
@@ -36,27 +36,3 @@ def first_rows(b: Builder, rows: Value, count: int) -> Value:
     rest = [sizes(b, rows, i) for i in range(1, rows.rank or 1)]
     zeros = b.op("Expand", b.like(0, rows), concat(b, 0, b.constant([count]), *rest))
     return cut(b, concat(b, 0, rows, zeros), 0, 0, count)
-
-
-def with_areas(b: Builder, low: Value, high: Value) -> Value:
-    """Boxes (x1, y1, x2, y2, area) of their corners [..., boxes, 2]; they count the last pixel."""
-    extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
-    area = b.op("ReduceProd", extent, b.constant([-1]), keepdims=True)
-    return concat(b, -1, low, high, area)
-
-
-def pixels_shared(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes `with_areas` [5, n] with one [5] what they share by what they cover together, [n]:
-    0 where they lie apart, be it by less than the pixel that they count."""
-    one, zero = b.constant(1.0), b.constant(0.0)
-    theirs, own = (split(b, v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
-    extents, reaches = [], []
-    for low, high in ((0, 2), (1, 3)):
-        start, end = b.op("Max", theirs[low], own[low]), b.op("Min", theirs[high], own[high])
-        extents.append(b.op("Max", b.op("Add", b.op("Sub", end, start), one), zero))
-        # Of boxes narrower than a pixel, which are inside out, this is not the same.
-        reaches += [b.op("Sub", theirs[high], own[low]), b.op("Sub", own[high], theirs[low])]
-    shared = b.op("Mul", *extents)
-    overlap = b.op("Div", shared, b.op("Sub", b.op("Add", theirs[4], own[4]), shared))
-    apart = b.op("Less", b.op("Min", *reaches), zero)
-    return squeeze(b, b.op("Where", apart, zero, overlap), 0)

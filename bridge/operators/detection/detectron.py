@@ -11,8 +11,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import first_rows, moved, pixels_shared, with_areas
-from bridge.operators.detection.greedy import suppressed
+from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.idioms import (
     cast,
     concat,
@@ -115,10 +115,9 @@ def detection_output(b: Builder, node: Node) -> Result:
     valid = b.op("Greater", extent, zero)
     ranked = cut(b, transpose(b, scores, 1, 0), 0, 1, classes)
     ranked = unsqueeze(b, b.op("Where", valid, ranked, zero), 1)
-    kept = suppressed(
-        b, with_areas(b, low, high), ranked, b.constant([attributes["post_nms_count"]]),
-        b.constant(attributes["nms_threshold"]), b.constant(attributes["score_threshold"]),
-        pixels_shared,
+    kept = pixels_suppressed(
+        b, low, high, ranked, attributes["post_nms_count"], attributes["nms_threshold"],
+        attributes["score_threshold"],
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
     total = sizes(b, found, 0)

@@ -9,8 +9,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import moved, pixels_shared, with_areas
-from bridge.operators.detection.greedy import suppressed
+from bridge.operators.detection.boxes import moved
+from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
 from bridge.operators.idioms import (
     cast,
@@ -53,15 +53,12 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     small = b.op("Less", b.op("Sub", end, low), _least(b, info, attributes["min_size"]))
     small = b.op("ReduceMax", cast(b, small, I64), b.constant([2]), keepdims=False)
     rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
-    most = b.constant([attributes["post_nms_count"]])
-    overlap, boxes = b.constant(attributes["nms_threshold"]), concat(b, 2, low, high)
-    rated, none = unsqueeze(b, rated, 1), b.constant(NONE)
+    rated, boxes = unsqueeze(b, rated, 1), concat(b, 2, low, high)
+    limits = attributes["post_nms_count"], attributes["nms_threshold"], NONE
     if attributes["normalized"]:
-        limits = most, reshape(b, overlap, 1), reshape(b, none, 1)
-        kept = b.op("NonMaxSuppression", boxes, rated, *limits)
+        kept = b.op("NonMaxSuppression", boxes, rated, *(b.constant([n]) for n in limits))
     else:
-        pixels = with_areas(b, low, high)
-        kept = suppressed(b, pixels, rated, most, overlap, none, pixels_shared)
+        kept = pixels_suppressed(b, low, high, rated, *limits)
     rows = take(b, kept, 1, 0, 2)
     results = [b.op("GatherND", v, rows) for v in (boxes, best)]
     image = b.op("Equal", take(b, kept, 1, 0), positions(b, scores, 0))

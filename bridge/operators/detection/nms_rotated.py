@@ -108,13 +108,14 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
         [cut(b, v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
     )
 
+    zero, one = b.constant(0.0), b.constant(1.0)
+
     def clamped(v: Value, reach: Value) -> Value:
         return b.op("Min", b.op("Max", v, b.op("Neg", reach)), reach)
 
     def share(part: Value, whole: Value) -> Value:
         """Of edges that do not change any number: what they are multiplied with is 0."""
-        still = b.op("Equal", whole, b.constant(0.0))
-        return b.op("Div", part, b.op("Where", still, b.constant(1.0), whole))
+        return b.op("Div", part, b.op("Where", b.op("Equal", whole, zero), one, whole))
 
     low, high = clamped(y_start, reach_y), clamped(y_end, reach_y)
     slope = share(b.op("Sub", x_end, x_start), b.op("Sub", y_end, y_start))
@@ -122,9 +123,8 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
         b.op("Add", x_start, b.op("Mul", b.op("Sub", v, y_start), slope)) for v in (low, high)
     )
     change = b.op("Sub", last, first)
-    zero, one = b.constant(0.0), b.constant(1.0)
     crossings = [
-        b.op("Min", b.op("Max", share(b.op("Sub", edge, first), change), zero), one)
+        b.op("Clip", share(b.op("Sub", edge, first), change), zero, one)
         for edge in (b.op("Neg", reach_x), reach_x)
     ]
     # Between these shares of an edge x is a line, or does not change.

@@ -12,6 +12,8 @@ from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, TensorType, Type
 from bridge.operators import Refused, Result, expands
 from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.pixels import pixels_suppressed
+from bridge.operators.detection.suppression import NONE
 from bridge.operators.idioms import (
     cast,
     concat,
@@ -89,11 +91,13 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), sizes(b, flat, 0))
     best, place = b.ops("TopK", 2, flat, number, axis=0, largest=True, sorted=True)
     low, high = (b.op("Gather", v, place, b.constant(0)) for v in (low, high))
-    wide = concat(b, 1, low, b.op("Add", high, b.constant(extra)))
-    kept = b.op(
-        "NonMaxSuppression", unsqueeze(b, wide, 0), unsqueeze(b, best, 0, 1), b.constant([most]),
-        b.constant([attributes["nms_thresh"]]),
-    )  # fmt: skip
+    rated, limits = unsqueeze(b, best, 0, 1), (most, attributes["nms_thresh"], NONE)
+    if other:
+        boxes = unsqueeze(b, concat(b, 1, low, high), 0)
+        kept = b.op("NonMaxSuppression", boxes, rated, *(b.constant([n]) for n in limits))
+    else:
+        corners = [unsqueeze(b, v, 0) for v in (low, high)]
+        kept = pixels_suppressed(b, corners[0], corners[1], rated, *limits)
     rows = reshape(b, take(b, kept, 1, 2), -1)
     corners = [b.op("Gather", v, rows, b.constant(0)) for v in (low, high)]
     if attributes["clip_after_nms"]:

@@ -1,0 +1,83 @@
+"""Suppression of boxes that count their last pixel.
+
+Their sizes and what they share are larger by one than their corners are apart, but those that lie
+apart share nothing, be it by less than a pixel. ONNX's NonMaxSuppression says the same of boxes
+whose high corners are moved by one, unless they are narrow. Which it is is seen when the model
+runs: an If.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.types import I64
+from bridge.operators.detection.greedy import suppressed
+from bridge.operators.idioms import cast, concat, split, squeeze
+
+
+def pixels_suppressed(
+    b: Builder, low: Value, high: Value, scores: Value, limit: int, overlap: float, least: float
+) -> Value:
+    """The rows (image, class, box) left of boxes with corners [images, boxes, 2], as ONNX's
+    NonMaxSuppression gives them: by scores [images, classes, boxes] above `least`, at most `limit`
+    of a class; those that overlap by more than `overlap` suppress each other."""
+    outer = [low, high, scores]
+    if overlap <= 0:
+        return _exactly(b, outer, limit, overlap, least)
+    bodies = []
+    for name, rows in (("narrow", _exactly), ("wide", _by_operator)):
+        graph = Graph([Value(v.type) for v in outer], name=name)
+        inner = Builder(graph.nodes, b.name, b.target)
+        graph.outputs = [rows(inner, graph.inputs, limit, overlap, least)]
+        ports = [Invariant(i + 1) for i in range(len(outer))]
+        bodies.append(Body(graph, [*ports], [Yield(0)]))
+    narrow = _narrow(b, outer, overlap, least)
+    return b.node("If", [narrow, *outer], 1, {}, tuple(bodies)).outputs[0]
+
+
+def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Value:
+    """Whether there may be two boxes less than a pixel apart of which the operator says that they
+    overlap by more than `overlap`. Then they share less than the smaller width, and their widths
+    are at most (1 + 1 / overlap) times what they share: one is narrower than half of that."""
+    low, high, scores = boxes
+    extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
+    extent = b.op("ReduceMin", extent, b.constant([2]), keepdims=False)
+    bound = max(0.5 + 0.5 / overlap, 1.0) * 1.001
+    live = b.op("ReduceMax", scores, b.constant([1]), keepdims=False)
+    found = b.op("Less", extent, b.constant(bound))
+    found = b.op("And", found, b.op("Greater", live, b.constant(least)))
+    count = b.op("ReduceSum", cast(b, found, I64), b.constant([0, 1]), keepdims=False)
+    return b.op("Greater", count, b.constant(0))
+
+
+def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
+    low, high, scores = boxes
+    wide = concat(b, 2, low, b.op("Add", high, b.constant(1.0)))
+    limits = (b.constant([n]) for n in (limit, overlap, least))
+    return b.op("NonMaxSuppression", wide, scores, *limits)
+
+
+def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
+    low, high, scores = boxes
+    extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
+    area = b.op("ReduceProd", extent, b.constant([2]), keepdims=True)
+    limits = b.constant([limit]), b.constant(overlap), b.constant(least)
+    return suppressed(b, concat(b, 2, low, high, area), scores, *limits, _shared)
+
+
+def _shared(b: Builder, boxes: Value, box: Value) -> Value:
+    """Of boxes (x1, y1, x2, y2, area) [5, n] with one [5] what they share by what they cover
+    together, [n]: 0 where they lie apart, be it by less than the pixel that they count."""
+    one, zero = b.constant(1.0), b.constant(0.0)
+    theirs, own = (split(b, v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
+    extents, reaches = [], []
+    for low, high in ((0, 2), (1, 3)):
+        start, end = b.op("Max", theirs[low], own[low]), b.op("Min", theirs[high], own[high])
+        extents.append(b.op("Max", b.op("Add", b.op("Sub", end, start), one), zero))
+        # Of boxes narrower than a pixel, which are inside out, this is not the same.
+        reaches += [b.op("Sub", theirs[high], own[low]), b.op("Sub", own[high], theirs[low])]
+    shared = b.op("Mul", *extents)
+    overlap = b.op("Div", shared, b.op("Sub", b.op("Add", theirs[4], own[4]), shared))
+    apart = b.op("Less", b.op("Min", *reaches), zero)
+    return squeeze(b, b.op("Where", apart, zero, overlap), 0)
