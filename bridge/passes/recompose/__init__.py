@@ -24,6 +24,7 @@ from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.frames import short_time_transform
+from bridge.passes.recompose.guards import guarded_division
 from bridge.passes.recompose.integers import (
     conv_integer,
     dynamic_quantize_linear,
@@ -39,7 +40,14 @@ from bridge.passes.recompose.inverses import (
     transposed_again,
 )
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
-from bridge.passes.recompose.nothing import limit_kept, nothing_added, nothing_expanded
+from bridge.passes.recompose.nothing import (
+    limit_kept,
+    line_again,
+    nothing_added,
+    nothing_compared,
+    nothing_cut,
+    nothing_expanded,
+)
 from bridge.passes.recompose.places import compress, place_of_one, some_sizes
 from bridge.passes.recompose.quantization import dequantize_linear, quantize_linear
 from bridge.passes.recompose.root_mean_square import rms_normalization
@@ -58,8 +66,11 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Expand": (nothing_expanded,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
+    "Max": (nothing_compared,),
     "Mul": (compressed_constant,),
+    "Or": (nothing_compared,),
     "Reshape": (compressed_constant,),
+    "Slice": (nothing_cut,),
     "Sub": (nothing_added,),
 }
 """Those that larger patterns contain: they come first."""
@@ -74,11 +85,12 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Min": (clip,),
     "PRelu": (leaky_relu,),
     "Range": (limit_kept,),
+    "Reshape": (line_again,),
     "RDFT": (short_time_transform,),
     "Slice": (whole_stack, some_sizes),
     "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift, masked_attention),
+    "Where": (bit_shift, masked_attention, guarded_division),
 }
 """Patterns with operators of IR, by the last operator."""
 
