@@ -62,13 +62,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     net = read_document(xml, take)
     if net.find("layers") is None:
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
-    version = number(net, "version", str(xml))
-    if version not in VERSIONS:
-        older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
-        raise InvalidModelError(
-            f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}"
-            + (f". {older}" if version < VERSIONS[0] else "")
-        )
+    version = _version(net, xml, layers)
     where = net.get("name") or xml.stem
     entries, metadata = read_rt_info(net)
     origin = load_origin(metadata)
@@ -106,6 +100,24 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     if edited:
         override_shapes(model, edited)
     return model
+
+
+def _version(net: Xml, xml: Path, layers: list[Layer]) -> int:
+    """The version of an IR; InvalidModelError for one that Bridge does not read, and for what is a
+    model no more."""
+    version = number(net, "version", str(xml))
+    if version not in VERSIONS:
+        older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
+        raise InvalidModelError(
+            f"{xml}: is IR version {version}; Bridge reads {VERSIONS[0]} and {VERSIONS[1]}"
+            + (f". {older}" if version < VERSIONS[0] else "")
+        )
+    if any("execOrder" in layer.data for layer in layers):
+        raise InvalidModelError(
+            f"{xml}: is what a device makes of a model and runs (get_runtime_model), not a model; "
+            "convert the one that was compiled"
+        )
+    return version
 
 
 def _as_they_were(

@@ -26,7 +26,7 @@ from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
-from bridge.operators.spelling import choose
+from bridge.operators.spelling import choose, spell
 from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
@@ -142,14 +142,17 @@ class Writer:
         """The Constants, by tensor, that are initializers of the top graph though a body uses them:
         those that more than one graph uses, and large ones, which are streamed from there."""
         top = self.source.graph
+        if not any(node.bodies for node in top.nodes):
+            return {}
         homes: dict[int, Graph] = {}
         first: dict[int, Node] = {}
         many: set[int] = set()
         stack = [top]
         while stack:
             graph = stack.pop()
+            taken = self._taken(graph)
             for node in graph.nodes:
-                if node.op == "Constant":
+                if node.op == "Constant" and node.outputs[0] in taken:
                     tensor = node.attributes["value"]
                     key = id(tensor)
                     first.setdefault(key, node)
@@ -159,6 +162,16 @@ class Writer:
                 for body in node.bodies:
                     stack.append(body.graph)
         return {key: node for key, node in first.items() if key in many}
+
+    def _taken(self, graph: Graph) -> set[Value]:
+        """The values of a graph that are written as inputs of its nodes, not as attributes, or as
+        its outputs."""
+        taken = set(graph.outputs)
+        for node in graph.nodes:
+            spelling = None if node.bodies else choose(node, self.target)[0]
+            inputs = node.inputs if spelling is None else spell(node, spelling)[0]
+            taken.update(value for value in inputs if value is not None)
+        return taken
 
     def name_of(self, value: Value) -> str:
         """The value's name in the written model."""

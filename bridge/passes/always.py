@@ -10,9 +10,9 @@ from bridge.passes.context import Context
 
 
 def know_conditions(model: Model, context: Context) -> None:
-    """Makes true, in place, the condition that the number of the iteration is not negative, and one
-    that is true and nameless. A Loop without a trip count keeps it: it would have no end that can
-    be seen."""
+    """Makes true, in place, the condition that the number of the iteration is not negative, and
+    gives all that are true one name. A Loop without a trip count keeps it: it would have no end
+    that can be seen."""
     for node in list(model.graph.walk()):
         if node.op == "Loop" and node.trip_count is not None:
             _know(node.body)
@@ -32,4 +32,4 @@ def _always(value: Value, numbers: set[Value]) -> bool:
         return False
     if made.op == "GreaterOrEqual":
         return made.inputs[0] in numbers and integers(made.inputs[1]) == (0,)
-    return made.op == "Constant" and not value.names and integers(value) == (1,)
+    return made.op == "Constant" and integers(value) == (1,)

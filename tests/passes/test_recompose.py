@@ -430,7 +430,7 @@ case(
 )  # fmt: skip
 case(
     "something_at_times",
-    "RandomUniform Sub Mul Add Unsqueeze Greater Cast ReduceSum Mul Sub Neg",
+    "RandomUniform Unsqueeze Greater Cast ReduceSum Mul Sub Neg",
     lambda n: ops.negative(ops.subtract(n, counted(drawn(2)) * np.array([0]))), COUNT,
 )  # fmt: skip
 
@@ -527,6 +527,22 @@ case("range_up_to_start", "Range", ranged, LONG)
 case("range_down_to_start", "Range", lambda n: ranged(n, ops.minimum, -1), LONG)
 case("range_up_to_start_downwards", "Max Range", lambda n: ranged(n, step=-1), np.array(1))
 case("range_up_to_another", "Max Range", lambda n: ranged(n, kept=4), LONG)
+DIVISORS = np.array([2, 0, 3, 0])
+
+
+def divided(x: Any, y: Any, guard: Any = ops.not_equal, by: Any = ops.divide) -> Any:
+    return ops.select(guard(y, np.array(0)), by(x, y), np.array(-1))
+
+
+case("guarded_division", "Equal Not Where Mod Sub Div Where", divided, DIVISORS + 7, DIVISORS)
+case(
+    "guarded_remainder", "Greater Where Mod Where",
+    lambda x, y: divided(x, y, ops.greater, ops.mod), DIVISORS + 7, DIVISORS,
+)  # fmt: skip
+case(
+    "division_guarded_by_another", "Equal Not Mod Sub Div Where",
+    lambda x, y: divided(x, y, lambda y, zero: ops.not_equal(x, zero)), DIVISORS, DIVISORS + 1,
+)  # fmt: skip
 FEW_BYTES = np.array([200, 7, 100], np.uint8)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -79,11 +79,50 @@ def unsigned(x: Any) -> list[Any]:
     return [ops.convert(ops.relu(x), "u8"), ops.max_pool(x, [1], [1], [0], [0], [2]).output(0)]
 
 
+def doubled(x: Any) -> list[Any]:
+    """PyTorch's while: as many iterations as there are numbers."""
+    y, lower = ops.parameter([-1, -1, -1], np.float32), np.float32(100)
+    twice = ops.add(y, ops.abs(y))
+    more = ops.less(ops.reduce_sum(ops.abs(twice), np.array([0, 1, 2])), lower)
+    results = [ops.result(value) for value in (more, twice)]
+    count = ops.constant(np.array(np.iinfo(np.int64).max))
+    loop = ops.loop(count, ops.constant(np.array(True)))
+    loop.set_function(openvino.Model(results, [y]))
+    loop.set_special_body_ports([-1, 0])
+    loop.set_merged_input(y, x.output(0), results[1].output(0))
+    return [loop.get_iter_value(results[1].output(0), -1)]
+
+
+def turned(x: Any) -> list[Any]:
+    """PyTorch's if: constants come in, and become attributes of ONNX."""
+    order, branches = ops.constant(np.array([0, 2, 1])), []
+    positive = ops.greater(ops.reduce_sum(x, np.array([0, 1, 2])), np.float32(0))
+    choice = ops.if_op(positive.output(0))
+    for sign in (1, -1):
+        y, by = ops.parameter([-1, -1, -1], np.float32), ops.parameter([3], np.int64)
+        first = ops.gather(ops.transpose(y, by), np.array([0]), np.int64(0))
+        result = ops.result(ops.multiply(first, np.float32(sign)))
+        branches.append((y, by, result, openvino.Model([result], [y, by])))
+    then, otherwise = branches
+    choice.set_then_body(then[3])
+    choice.set_else_body(otherwise[3])
+    choice.set_input(x.output(0), then[0], otherwise[0])
+    choice.set_input(order.output(0), then[1], otherwise[1])
+    return [choice.set_output(then[2], otherwise[2])]
+
+
+def quantised(x: Any) -> list[Any]:
+    """nncf's activations."""
+    low, high = np.float32(-1.28), np.float32(1.27)
+    return [ops.relu(ops.fake_quantize(x, low, high, low, high, 256))]
+
+
 OTHERS: dict[str, tuple[Callable[[], openvino.Model], list[list[np.ndarray]]]] = {}
 BATCHES = [np.random.default_rng(1).uniform(-2, 2, (n, 3, 4)).astype(np.float32) for n in (2, 1)]
 ROWS = [np.arange(n * m, dtype=np.float32).reshape(n, m) for n, m in ((3, 4), (5, 2))]
 for build, feed in {
     halves: ROWS, counted: ROWS, unsigned: BATCHES,
+    doubled: BATCHES, turned: BATCHES, quantised: BATCHES,
 }.items():  # fmt: skip
     kind = ([-1] * feed[0].ndim, np.float32)
     OTHERS[build.__name__] = partial(model_of, kind, build=build), [[one] for one in feed]
@@ -91,9 +130,18 @@ for name, *feeds in (
     ("loop_state_is_initial_again", [np.ones(2, np.float32), np.array(3)]),
     ("loop_scan_output_of_scalar", [np.array(4)]),
     ("loop_zero_iterations", [np.ones(2, np.float32)]),
+    ("loop_state_grows_or_not", [np.ones((2, 3), np.float32), np.array(3)]),
     ("bit_shift", [np.array([1, 20, 7, 9], np.uint8), np.array([1, 2, 0, 3], np.uint8)]),
 ):
     OTHERS[name] = partial(read_by_openvino, name), feeds
+
+
+def names_taken(graph: onnx.GraphProto) -> Iterator[str]:
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from names_taken(attribute.g)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -105,6 +153,8 @@ def test_what_openvino_writes_is_right_at_once(name: str, tmp_path: Path) -> Non
     for suffix in ("onnx", "xml", "bin"):
         first, second = (tmp_path / f"{number}.{suffix}" for number in ("1", "2"))
         assert first.read_bytes() == second.read_bytes(), suffix
+    model = onnx.load(tmp_path / "1.onnx")
+    assert {item.name for item in model.graph.initializer} <= set(names_taken(model.graph))
     original, there, again = OpenVino(path), OnnxRuntime(tmp_path / "1.onnx"), tmp_path / "1.xml"
     for feed in feeds:
         expected = original.run(feed)

@@ -94,6 +94,7 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     if plain_enough and rounding != "ceil":
         return None
     plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
+    plain["dilations"] = node.attributes.get("dilations")
     plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
     if exact:
         plain |= {**exact, "rounding_type": "floor"}

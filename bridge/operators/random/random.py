@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 import struct
 
-from bridge.neutral.builder import Builder, integers
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.inference.dims import known_integers, shape_in
-from bridge.neutral.types import ANY, F32, F64, I32, I64, Element, TensorType
+from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, expands
 from bridge.operators.idioms import cast, reshape, shape
 
@@ -108,25 +110,39 @@ def _seed(node: Node) -> int:
 
 @expands("ir::RandomUniform", target="onnx")
 def uniform_to_onnx(b: Builder, node: Node) -> Result:
-    """RandomUniform of 0 to 1, or RandomUniformLike where the shape is computed; scaled. Integers
-    are rounded down."""
+    """RandomUniform, or RandomUniformLike where the shape is computed; of 0 to 1 and scaled, unless
+    the bounds are numbers that its attributes hold. Integers are rounded down."""
     dims, low, high = node.inputs
     assert dims is not None and low is not None and high is not None
     element = node.attributes["output_type"]
     # A 32-bit float has too few digits for a range of integers.
     drawn = F64 if element in (I32, I64, F64) else F32
-    seed = _onnx_seed(node)
+    attributes = _onnx_seed(node) | {"dtype": drawn}
+    bounds = [known for known in map(values_of, (low, high)) if known is not None]
+    if said := drawn is F32 and [bound.size for bound in bounds] == [1, 1]:
+        attributes["low"], attributes["high"] = (float(np.ravel(bound)[0]) for bound in bounds)
     known = integers(dims)
     if known is not None:
-        numbers = b.op("RandomUniform", shape=known, dtype=drawn, **seed)
+        numbers = b.op("RandomUniform", shape=known, **attributes)
     else:
-        ones = b.op("Expand", b.constant(0.0), cast(b, dims, I64))
-        numbers = b.op("RandomUniformLike", ones, dtype=drawn, **seed)
+        numbers = b.op("RandomUniformLike", _of_shape(b, dims), **attributes)
+    if said:
+        return cast(b, numbers, element)
     first, last = (cast(b, reshape(b, v), drawn) for v in (low, high))
     scaled = b.op("Add", b.op("Mul", numbers, b.op("Sub", last, first)), first)
     if element in (I32, I64):
         scaled = b.op("Floor", scaled)
     return cast(b, scaled, element)
+
+
+def _of_shape(b: Builder, dims: Value) -> Value:
+    """A value of these dimensions: the one that they are of, or zeros."""
+    asked = dims.behind("Cast").producer
+    if asked is not None and asked.op == "Shape" and asked.inputs[0] is not None:
+        whole = not asked.attributes["start"] and asked.attributes.get("end") is None
+        if whole and asked.inputs[0].element in (F16, F32, F64):
+            return asked.inputs[0]
+    return b.op("Expand", b.constant(0.0), cast(b, dims, I64))
 
 
 @expands("ir::Multinomial", target="onnx")

@@ -26,6 +26,7 @@ from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
 from bridge.passes.recompose.former import former_node
 from bridge.passes.recompose.frames import short_time_transform
+from bridge.passes.recompose.guards import guarded_division
 from bridge.passes.recompose.integers import (
     conv_integer,
     dynamic_quantize_linear,
@@ -43,7 +44,10 @@ from bridge.passes.recompose.inverses import (
 from bridge.passes.recompose.normalization import instance_normalization, layer_normalization
 from bridge.passes.recompose.nothing import (
     limit_kept,
+    line_again,
     nothing_added,
+    nothing_compared,
+    nothing_cut,
     nothing_padded,
     only_row,
     padded_with_nothing,
@@ -70,8 +74,11 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
     "Gather": (only_row,),
     "Less": (exchanged_again,),
     "LessOrEqual": (exchanged_again,),
+    "Max": (nothing_compared,),
     "Mul": (compressed_constant,),
+    "Or": (nothing_compared,),
     "Reshape": (shape_kept, padded_with_nothing, compressed_constant),
+    "Slice": (nothing_cut,),
     "Sub": (nothing_added,),
     "ir::Pad": (nothing_padded,),
 }
@@ -88,11 +95,12 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
     "Min": (clip,),
     "PRelu": (leaky_relu,),
     "Range": (limit_kept,),
+    "Reshape": (line_again,),
     "RDFT": (short_time_transform,),
     "Slice": (whole_stack,),
     "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift, masked_attention),
+    "Where": (bit_shift, masked_attention, guarded_division),
 }
 """Patterns with operators of IR, by the last operator."""
 

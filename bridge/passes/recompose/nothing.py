@@ -6,6 +6,9 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.passes.recompose.uses import Uses, is_number
 
+FAR = 1 << 30
+"""An end behind every element: no axis is so long."""
+
 
 def nothing_added(b: Builder, node: Node, uses: Uses) -> Value | None:
     """x + bucketize(r, bounds) or x - that, no random number r being as large as a bound, is x."""
@@ -72,6 +75,43 @@ def only_row(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     first = integers(axis) == (0,) == integers(row.inputs[1])
     return row.inputs[0] if first and not node.attributes["batch_dims"] else None
+
+
+def nothing_compared(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The greatest of x and x, or one or the other, is x."""
+    return node.inputs[0] if len(node.inputs) == 2 and len({*node.inputs}) == 1 else None
+
+
+def nothing_cut(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Slice from the first element to one that is far behind all, or further, is the whole."""
+    start, end, axes, step = (node.input(index) for index in range(1, 5))
+    whole = {*(integers(start) or (None,))} == {0} and {*(integers(step) or (1,))} == {1}
+    made = end.producer if end is not None else None
+    ends = made.inputs if made is not None and made.op == "Concat" else [end]
+    if not whole or axes is None or not all(map(_is_far, ends)):
+        return None
+    return node.inputs[0]
+
+
+def _is_far(end: Value | None) -> bool:
+    """Whether a value is at least as large as a number that no size is."""
+    made = end.producer if end is not None else None
+    if made is None or made.op != "Max":
+        return False
+    known = (integers(value) for value in made.inputs)
+    return any(k is not None and min(k, default=0) >= FAR for k in known) or any(
+        map(_is_far, made.inputs)
+    )
+
+
+def line_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A vector that is made a row and a vector again."""
+    row = node.inputs[0]
+    made = uses.sole(row, "Unsqueeze")
+    vector = made.inputs[0] if made is not None else None
+    if vector is None or vector.rank != 1 or integers(node.input(1)) != (-1,):
+        return None
+    return vector
 
 
 def limit_kept(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -37,11 +37,23 @@ def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     if axis is None:
         return None
     b.name = fake.name
-    parameters = [v.reshape(() if axis == 0 else (-1,)) for v in (scale, zero_point)]
-    return b.op(
-        "QuantizeLinear", x, b.constant(parameters[0], F32), b.constant(parameters[1], element),
-        **({"axis": axis} if axis else {}),
-    )  # fmt: skip
+    form = () if axis == 0 else (-1,)
+    parameters = [
+        b.constant(known.reshape(form), type)
+        for known, type in ((scale, F32), (zero_point, element))
+    ]
+    _share(parameters, uses.scales.get(node.outputs[0], []), uses)
+    return b.op("QuantizeLinear", x, *parameters, **({"axis": axis} if axis else {}))
+
+
+def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
+    """What is dequantized again takes the same scale and zero point, where they are equal."""
+    if len(parameters) != len(others):
+        return
+    pairs = list(zip(parameters, others, strict=True))
+    if all(np.array_equal(values_of(a), values_of(b)) for a, b in pairs):  # type: ignore[arg-type]
+        for own, other in pairs:
+            uses.hand_over(other, own, inside=0)
 
 
 def _scale(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
@@ -95,6 +107,7 @@ def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
         inputs = [integers, b.constant(scale.reshape(form), F32)]
         if integers.element is not I32:
             inputs.append(b.constant(zero_point.reshape(form), integers.element))
+            uses.scales[integers] = inputs[1:]
         return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
     return None
 

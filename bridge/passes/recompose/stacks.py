@@ -12,10 +12,8 @@ from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import Shape
 from bridge.operators.control.idle import initial_states
 from bridge.passes.recompose.inverses import named_after
+from bridge.passes.recompose.nothing import FAR
 from bridge.passes.recompose.uses import Uses
-
-FAR = 1 << 30
-"""An end behind every part: no stack has so many."""
 
 
 def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -16,13 +16,15 @@ from bridge.operators.quantization.quantize import bounds
 
 class Uses:
     """How often each value of a graph is an input of a node or an output of the graph; `known` are
-    values that the outside knows by name."""
+    values that the outside knows by name. `scales` are the scale and the zero point by which a
+    value is dequantized, where a pattern made them."""
 
     def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
         self.known = frozenset(known)
         self.handed_over: dict[Value, Value] = {}
         self._graph = graph
         self._places: dict[Value, int] = {}
+        self.scales: dict[Value, list[Value]] = {}
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
             self._counts.update(_needs(node))

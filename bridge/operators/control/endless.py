@@ -1,0 +1,23 @@
+"""Trip counts that no Loop reaches."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Condition
+from bridge.operators.control.draft import Draft
+
+NEVER = (1 << 31) - 1
+"""A number of iterations that no Loop reaches."""
+
+
+def without_limit(b: Builder, node: Node) -> list[Value] | None:
+    """A Loop without its trip count, where that is never reached and a condition ends it."""
+    trips = integers(node.trip_count)
+    if not trips or trips[0] < NEVER:
+        return None
+    if not any(isinstance(exit, Condition) for exit in node.body.outputs):
+        return None
+    draft = Draft.of(node)
+    draft.inputs[0] = None
+    return draft.build(b)
