@@ -48,10 +48,8 @@ def read_reduction(b: Builder, node: Node) -> Result:
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
     if data.rank == 0 and integers(axes):  # IR calls the axis of a scalar 0 or -1
         return b.op(node.op, data, keepdims=keep)
-    return b.op(
-        node.op, data, vector(b, as_i64(b, axes)), keepdims=keep,
-        noop_with_empty_axes=not integers(axes),
-    )  # fmt: skip
+    axes = vector(b, as_i64(b, axes))
+    return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not length_of(axes))
 
 
 def known_axes(node: Node) -> tuple[int, ...] | None:
