@@ -125,7 +125,7 @@ TO_ONNX = (
     Pass("passes.stateful.restore_pairs"),
     Pass("passes.state.lower_state"),
     Pass("passes.dead.trim_outputs"),
-    Pass("passes.recompose.recompose_ir"),
+    Pass("quirks.recomposed.recompose_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
     Pass("passes.idle_loops.drop_idle_loops"),

@@ -10,7 +10,7 @@ from typing import Any
 from bridge.elements import ELEMENTS, Element
 from bridge.neutral.builder import Builder
 from bridge.neutral.former import Former
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, size_of
 
@@ -63,13 +63,11 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
 
 
 class Formers:
-    """What the record says of one graph, which is being read into `nodes`. `constants` are those
-    that only nodes of ONNX have."""
+    """What the record says of one graph, which is being read. Its constants are in no graph."""
 
-    def __init__(self, said: Mapping[str, Any], nodes: list[Node]) -> None:
-        self.constants: dict[str, Value] = {}
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._constants: dict[str, Value] = {}
         self._said = said
-        self._builder = Builder(nodes)
         self._values: dict[str, Sequence[Value]] = {}
 
     def load(self, layer: str) -> Former | None:
@@ -98,10 +96,10 @@ class Formers:
             name, index = (said, 0) if isinstance(said, str) else said
             return self._values[name][index]
         key = str(said)
-        if key not in self.constants:
+        if key not in self._constants:
             names = [str(said["name"])] if said.get("name") else []
-            self.constants[key] = self._builder.tensor(_read_tensor(said), names)
-        return self.constants[key]
+            self._constants[key] = Builder([]).tensor(_read_tensor(said), names)
+        return self._constants[key]
 
 
 def _read_attribute(said: Any) -> Any:

@@ -185,7 +185,7 @@ class Reader:
         """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
         each Result layer by its id, in file order."""
         values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
-        formers = Formers(self.origin.formers.get(str(len(self.bodies)), {}), graph.nodes)
+        formers = Formers(self.origin.formers.get(str(len(self.bodies)), {}))
         results: dict[int, Value] = {}
         for layer in layers:
             if layer.type == "Parameter":
@@ -210,7 +210,7 @@ class Reader:
                 for node in graph.nodes[start:]:
                     if why := impropriety(node) or contradiction(node):
                         raise InvalidModelError(f"{where} / {layer}: {why}")
-        _drop_unused_constants(graph, [*results.values(), *formers.constants.values()])
+        _drop_unused_constants(graph, results)
         return results
 
     def _layer(
@@ -252,10 +252,10 @@ class Reader:
         return _raw(nodes, layer, inputs, where, why)
 
 
-def _drop_unused_constants(graph: Graph, further: Sequence[Value]) -> None:
+def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
     """Drops the Constants that bodies have taken over or that nothing ever used."""
     used = {value for node in graph.nodes for value in node.inputs}
-    used.update(further)
+    used.update(results.values())
     graph.nodes = [n for n in graph.nodes if n.op != "Constant" or n.outputs[0] in used]
 
 

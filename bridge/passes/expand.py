@@ -108,7 +108,7 @@ class Expander:
             if result is not None:
                 substitution.replace(old, result)
         if depth == 0 and self.target.format == "ir" and self.source == "onnx":
-            _remember(node, substitution.of(node.outputs[0]), out[start:])
+            remember(node, substitution.of(node.outputs[0]), out[start:])
 
     def _known(self, node: Node, out: list[Node]) -> bool:
         """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
@@ -167,13 +167,18 @@ class Expander:
             self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
 
 
-def _remember(node: Node, made: Value, nodes: Sequence[Node]) -> None:
+def remember(node: Node, made: Value, nodes: Sequence[Node]) -> None:
     """Notes with the one of `nodes` that gives a value which node they all stand for, where others
     might stand for it too."""
-    row, maker = operator(node.op), made.producer
+    row, maker, extras = operator(node.op), made.producer, node.extras or {}
+    if maker is None or maker not in nodes or maker.bodies or maker.op == "Constant":
+        return
+    if "former" in extras:
+        maker.extras = {**(maker.extras or {}), "former": extras["former"]}
+        return
     if row is None or "recorded" not in row.traits or len(node.outputs) != 1:
         return
-    if maker is None or maker not in nodes or maker.bodies or maker.op == "Constant":
+    if maker.op == node.op and all(other is maker or other.op == "Constant" for other in nodes):
         return
     said = {k: v for k, v in node.attributes.items() if v != row.defaults.get(k)}
     maker.extras = {**(maker.extras or {}), "former": Former(node.op, said, node.inputs)}

@@ -10,7 +10,7 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
-from bridge.passes.expand import Expander
+from bridge.passes.expand import Expander, remember
 from bridge.struct import Struct, field
 
 
@@ -165,6 +165,8 @@ def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -
             continue
         replaced = True
         values: list[Value | None] = [result] if isinstance(result, Value) else list(result)
+        start = len(nodes)
         expander.replace(node, made, values, nodes, substitution, repr(node))
+        remember(node, substitution.of(node.outputs[0]), nodes[start:])
     place.graph.nodes = nodes
     substitution.finish(place.graph)

@@ -86,6 +86,18 @@ GRAPHS: dict[str, tuple[str, str]] = {
           else_branch = no () => (float[2,3,1,1] e) { e = ReduceMean (x, axes) }
         >""",
     ),
+    "range": (
+        "(int64 n) => (int64[k] y) <int64 two = {2}, int64 one = {1}>",
+        "m = Sub (two, n) y = Range (one, m, one)",
+    ),
+    "sum of bytes": ("(int8[3] x) => (int8[3] y)", "y = Add (x, x)"),
+    "computed axes": ("(float[4,1] x, int64[1] k) => (float[4] y)", "y = Squeeze (x, k)"),
+    "sum along computed axes": (
+        "(float[4,5] x, int64[1] k) => (float[4] y)", "y = ReduceSum <keepdims = 0> (x, k)"
+    ),
+    "part along computed axes": (
+        "(float[4,5] x, int64[1] k) => (float[4,c] y)", "y = Slice (x, k, k, k)"
+    ),
     "of machine learning": (
         TABLE,
         "y = ai.onnx.ml.Binarizer <threshold = 0.25> (x)",
@@ -101,12 +113,14 @@ def model_of(name: str, opset: int = 18) -> onnx.ModelProto:
 
 
 def feed_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    """Random floats, and ones."""
     rng = np.random.default_rng(3)
     feed: dict[str, np.ndarray] = {}
     for value in model.graph.input:
         shape = [dim.dim_value or 3 for dim in value.type.tensor_type.shape.dim]
-        is_bool = value.type.tensor_type.elem_type == onnx.TensorProto.BOOL
-        feed[value.name] = np.array(True) if is_bool else rng.normal(size=shape).astype(np.float32)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        made = rng.normal(size=shape) if dtype == np.float32 else np.ones(shape)
+        feed[value.name] = made.astype(dtype)
     return feed
 
 

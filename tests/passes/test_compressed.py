@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.passes.recompose import recompose_ir
+from bridge.quirks.recomposed import recompose_ir
 from tests.support.graphs import after
 
 CASES = {

@@ -11,6 +11,7 @@ way to IR gives the name of the node it is for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
@@ -24,7 +25,7 @@ from bridge.passes.recompose.axes import axes_of_one
 from bridge.passes.recompose.bias import convolution_with_bias, gemm
 from bridge.passes.recompose.comparisons import exchanged_again
 from bridge.passes.recompose.compressed import compressed_constant
-from bridge.passes.recompose.former import former_node
+from bridge.passes.recompose.former import Rewrite, former_node
 from bridge.passes.recompose.frames import short_time_transform
 from bridge.passes.recompose.guards import guarded_division
 from bridge.passes.recompose.integers import (
@@ -115,14 +116,17 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 """Patterns of operators that ONNX has, by the last operator."""
 
 
-def recompose_ir(model: Model, context: Context) -> None:
-    """Recomposes, in place, what rules would expand otherwise, in all nested graphs too."""
+def recompose_ir(model: Model, context: Context, further: Rewrite) -> None:
+    """Recomposes, in place, what rules would expand otherwise, in all nested graphs too. `further`
+    is what may have been done to a graph that was expanded for IR."""
+    of_record = (partial(former_node, further),)
+
+    def by_record(node: Node) -> tuple[Pattern, ...]:
+        return of_record if node.extras and "former" in node.extras else ()
+
     # WITHIN takes apart what some nodes became, and of others restores it.
-    for choice in (_by_record, _by_op(WITHIN), _by_record):
+    for choice in (by_record, _by_op(WITHIN), by_record):
         _graph(model.graph, context.target, choice, model.graph.inputs)
-    for node in model.graph.walk():
-        if node.extras:
-            node.extras.pop("former", None)
     _graph(model.graph, context.target, _by_op(OF_IR), model.graph.inputs)
 
 
@@ -134,10 +138,6 @@ def recompose_onnx(model: Model, context: Context) -> None:
 
 def _by_op(patterns: Mapping[str, tuple[Pattern, ...]]) -> Choice:
     return lambda node: patterns.get(node.op, ())
-
-
-def _by_record(node: Node) -> tuple[Pattern, ...]:
-    return (former_node,) if node.extras and "former" in node.extras else ()
 
 
 def _graph(
@@ -167,7 +167,7 @@ def _graph(
                 break
         else:
             kept.append(node)
-    kept.reverse()
+    kept = [*uses.constants.values(), *reversed(kept)]
     for old, new in uses.handed_over.items():
         substitution.replace(old, new)
     for node in kept if substitution else ():

@@ -4,9 +4,10 @@ IR once more, gives the very nodes that are there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UnsupportedError
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_value
@@ -14,29 +15,36 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.tensor import Tensor
 from bridge.operators import BREAKS
-from bridge.operators.spelling import choose
+from bridge.operators.spelling import choose, spell
 from bridge.passes.expand import Expander
 from bridge.passes.fold import fold_graph
 from bridge.passes.recompose.uses import Uses
 
 IR = Target("ir")
+Rewrite = Callable[[Graph], object]
 
 
-def former_node(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The one node that gave an output, where it means what the nodes do that give it now."""
+def former_node(further: Rewrite, b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The one node that gave an output, where it means what the nodes do that give it now.
+    `further` is done to a graph that is expanded for IR, or was not."""
     assert b.target is not None
     former, output = (node.extras or {}).get("former"), uses.output(node)
     if former is None or sum(map(uses.count, node.outputs)) > uses.count(output):
         return None
     inputs = [value for value in former.inputs if value is not None]
-    if fault_of(former.op, former.attributes) or not all(uses.is_before(v, node) for v in inputs):
+    missing = [value for value in inputs if not uses.is_before(value, node)]
+    if fault_of(former.op, former.attributes) or any(v.constant is None for v in missing):
         return None
     made = b.node(former.op, former.inputs, 1, dict(former.attributes))
-    is_known = choose(made, b.target)[0] is not None
-    return made.outputs[0] if is_known and _becomes(made, output) else None
+    if choose(made, b.target)[0] is None or not _becomes(made, output, further):
+        return None
+    for value in missing:
+        if value.producer is not None:
+            uses.constants[value] = value.producer
+    return made.outputs[0]
 
 
-def _becomes(node: Node, output: Value) -> bool:
+def _becomes(node: Node, output: Value, further: Rewrite) -> bool:
     """Whether the nodes that a node becomes on the way to IR are those that give a value."""
     here = {value: clone_value(value) for value in node.inputs if value is not None}
     graph = Graph()
@@ -49,23 +57,30 @@ def _becomes(node: Node, output: Value) -> bool:
     graph.outputs = [clone_value(output)]
     graph.nodes.append(Node(node.op, inputs, list(graph.outputs), node.attributes))
     infer(graph.nodes[-1])
-    expander = Expander(IR, "onnx")
-    try:
-        expander.graph(graph, "")
-    except (*BREAKS, BridgeError):
-        return False  # The record is no longer as it was written.
-    if expander.findings:
-        return False
-    fold_graph(graph)
     leaves = {copy: value for value, copy in here.items() if value.constant is None}
-    return _is_same(graph.outputs[0], output, leaves)
+    try:
+        for step in (_expand, fold_graph, further, fold_graph):
+            step(graph)
+            if step is fold_graph and _is_same(graph.outputs[0], output, leaves):
+                return True
+    except (*BREAKS, BridgeError):
+        pass  # The record is no longer as it was written.
+    return False
+
+
+def _expand(graph: Graph) -> None:
+    """Makes IR of a graph."""
+    expander = Expander(IR, "onnx")
+    expander.graph(graph, "")
+    if expander.findings:
+        raise UnsupportedError(str(IR), expander.findings)
 
 
 def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:
     """Whether a value is computed like one that was made; `leaves` says which values those stand
     for that nodes were made of."""
     met: dict[Value, Value] = {}
-    pairs: list[tuple[Value | None, Value | None]] = [(made, value)]
+    pairs: Pairs = [(made, value)]
     while pairs:
         one, other = pairs.pop()
         if one is None or other is None:
@@ -84,23 +99,36 @@ def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:
     return True
 
 
-def _inputs_alike(one: Value, other: Value) -> list[tuple[Value | None, Value | None]] | None:
-    """What two values are made of, in pairs, where it is the same that makes them; else None."""
+Pairs = list[tuple[Value | None, Value | None]]
+
+
+def _inputs_alike(one: Value, other: Value) -> Pairs | None:
+    """What two values are made of, in pairs, where it is one layer of IR that makes them; else
+    None."""
     ours, theirs = one.producer, other.producer
-    if ours is None or theirs is None or ours.op != theirs.op or ours.bodies or theirs.bodies:
+    if ours is None or theirs is None or ours.bodies or theirs.bodies:
         return None
-    if ours.op == "Constant":
-        return [] if _are_equal(ours.attributes["value"], theirs.attributes["value"]) else None
-    if ours.attributes != theirs.attributes or len(ours.inputs) != len(theirs.inputs):
-        return None
+    if ours.op == "Constant" or theirs.op == "Constant":
+        return [] if _are_equal(one.constant, other.constant) else None
     if ours.outputs.index(one) != theirs.outputs.index(other):
         return None
-    return list(zip(ours.inputs, theirs.inputs, strict=True))
+    (type, inputs, attributes), (other_type, other_inputs, others) = map(_layer, (ours, theirs))
+    if type != other_type or attributes != others or len(inputs) != len(other_inputs):
+        return None
+    return list(zip(inputs, other_inputs, strict=True))
 
 
-def _are_equal(one: Tensor, other: Tensor) -> bool:
-    if one is other:
-        return True
+def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:
+    """What IR says of a node: the type of its layer, the inputs and the attributes."""
+    spelling, _ = choose(node, IR)
+    if spelling is None:
+        return node.op, node.inputs, node.attributes
+    return spelling.type, *spell(node, spelling)
+
+
+def _are_equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is other or one is None or other is None:
+        return one is other
     if one.element is not other.element or one.shape != other.shape:
         return False
     return bytes(one.data()) == bytes(other.data())

@@ -17,17 +17,19 @@ from bridge.operators.quantization.quantize import bounds
 class Uses:
     """How often each value of a graph is an input of a node or an output of the graph; `known` are
     values that the outside knows by name. `scales` are the scale and the zero point by which a
-    value is dequantized, where a pattern made them."""
+    value is dequantized, where a pattern made them; `constants` are to stand in front of the nodes.
+    """
 
     def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
         self.known = frozenset(known)
         self.handed_over: dict[Value, Value] = {}
+        self.constants: dict[Value, Node] = {}
         self._graph = graph
         self._places: dict[Value, int] = {}
         self.scales: dict[Value, list[Value]] = {}
         self._counts: Counter[Value] = Counter(graph.outputs)
         for node in graph.nodes:
-            self._counts.update(_needs(node))
+            self._counts.update(v for v in node.inputs if v is not None)
 
     def count(self, value: Value) -> int:
         """How often a value is used."""
@@ -47,13 +49,13 @@ class Uses:
 
     def drop(self, node: Node) -> None:
         """Takes a node out of the graph."""
-        self._counts.subtract(_needs(node))
+        self._counts.subtract(v for v in node.inputs if v is not None)
 
     def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
         """Puts nodes in the place of one, whose output becomes the value `made`."""
         self._counts[made] += self._counts[self.output(place)]
         for node in nodes:
-            self._counts.update(_needs(node))
+            self._counts.update(v for v in node.inputs if v is not None)
         self.drop(place)
 
     def hand_over(self, old: Value, new: Value, inside: int) -> None:
@@ -67,13 +69,6 @@ class Uses:
         """The node that makes a value which is used once, if it is one of these operators."""
         node = value.producer if value is not None and self._counts[value] == 1 else None
         return node if node is not None and node.op in ops else None
-
-
-def _needs(node: Node) -> list[Value]:
-    """The inputs of a node, and the constants of what it was, which it may become again."""
-    former = (node.extras or {}).get("former")
-    constants = [v for v in former.inputs if v and v.constant] if former is not None else []
-    return [*filter(None, node.inputs), *constants]
 
 
 def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
