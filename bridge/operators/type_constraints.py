@@ -3,8 +3,11 @@ the vocabulary, and so of what rules ask before they write an operator."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
@@ -38,29 +41,73 @@ def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
     return variables[-1] if variadic and variables else None
 
 
+TABLE = Path(__file__).with_name("types.txt")
+"""What `described` says of the operators of the default domain, as `python -m tests.signatures`
+writes it: the newest operator set, then a line an operator, with the operator sets in which its
+types changed, oldest first, and a line for each set of types that some variable may stand for,
+which operators name by its number. (To ask onnx itself, it has to set up the schemas of all.)"""
+
+
 @cache
 def type_signature(type: str, opset: int) -> TypeSignature | None:
     """The types of ONNX's operator `type` in operator set `opset`; None where that lacks it."""
+    newest, lines = _table()
+    if opset > newest:
+        return of_installed(type, opset)
+    changes = json.loads(lines.get(type, "[]"))
+    return next((_read(row, _types) for since, row in reversed(changes) if since <= opset), None)
+
+
+@cache
+def _table() -> tuple[int, dict[str, str]]:
+    newest, *lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return int(newest), {name: rest for name, _, rest in (line.partition(" ") for line in lines)}
+
+
+@cache
+def _types(number: int) -> frozenset[str]:
+    return frozenset(json.loads(_table()[1][str(number)]))
+
+
+def _read(row: Any, types: Callable[[Any], frozenset[str]]) -> TypeSignature:
+    inputs, outputs, variadic_inputs, variadic_outputs, mixed, allowed = row
+    return TypeSignature(
+        tuple(inputs),
+        tuple(outputs),
+        variadic_inputs,
+        variadic_outputs,
+        mixed,
+        {variable: types(said) for variable, said in allowed.items()},
+    )
+
+
+def of_installed(type: str, opset: int) -> TypeSignature | None:
+    """What the installed onnx says of an operator's types."""
     import onnx.defs
 
     try:
         schema = onnx.defs.get_schema(type, opset)
     except onnx.defs.SchemaError:
         return None
-    allowed = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
-    inputs = tuple(formal.type_str for formal in schema.inputs)
-    outputs = tuple(formal.type_str for formal in schema.outputs)
+    return _read(described(schema), frozenset)
+
+
+def described(schema: Any) -> list[Any]:
+    """The fields of the TypeSignature of an operator (`OpSchema`) in its operator set, as JSON."""
+    allowed = {c.type_param_str: sorted(c.allowed_type_strs) for c in schema.type_constraints}
+    inputs = [formal.type_str for formal in schema.inputs]
+    outputs = [formal.type_str for formal in schema.outputs]
     for variable in (*inputs, *outputs):
         # Where all operators have the same type, the schema names that itself.
-        allowed.setdefault(variable, frozenset([variable]))
-    return TypeSignature(
+        allowed.setdefault(variable, [variable])
+    return [
         inputs,
         outputs,
         schema.max_input > len(inputs),
         schema.max_output > len(outputs),
         not all(formal.is_homogeneous for formal in schema.inputs),
-        allowed,
-    )
+        dict(sorted(allowed.items())),
+    ]
 
 
 def schema_type(type: Type) -> str | None:
