@@ -12,6 +12,7 @@ from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
+from bridge.neutral.former import Former
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
@@ -253,9 +254,7 @@ class GraphWriter:
         itself; `before` and `after` the ports stands what layers with bodies have there."""
         extras = extras or {}
         if "former" in extras:
-            said = dump_former(extras["former"], self._places.get)
-            if said is not None:
-                self.file.formers.setdefault(self._number, {})[name] = said
+            self._record(name, extras["former"])
         tab = self.indent + "\t\t"
         lines: list[str] = []
         lines.append(
@@ -294,6 +293,12 @@ class GraphWriter:
             lines.clear()
         lines.append(f"{self.indent}\t</layer>\n")
         self._layers.append("".join(lines))
+
+    def _record(self, name: str, former: Former) -> None:
+        """Notes which node of ONNX a layer stands for."""
+        said = dump_former(former, self._places.get)
+        if said is not None:
+            self.file.formers.setdefault(self._number, {})[name] = said
 
     def text(self) -> Text:
         """The `<layers>` and `<edges>` elements."""

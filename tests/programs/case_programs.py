@@ -1,6 +1,6 @@
 """Draws programs of node cases, the standard's own or others: two or three of them in one nest of
-If, Loop and Scan, where their inputs are inputs of the program, constants, states, slices, elements of sequences
-or what an earlier case made, captured across any number of levels."""
+If, Loop and Scan, where their inputs are inputs of the program, constants, states, slices, elements
+of sequences or what an earlier case made, captured across any number of levels."""
 
 from __future__ import annotations
 
