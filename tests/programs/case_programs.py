@@ -1,6 +1,6 @@
-"""Draws programs of the standard's own node cases: two or three of them in one nest of If, Loop and
-Scan, where their inputs are inputs of the program, constants, states, slices, elements of sequences
-or what an earlier case made, captured across any number of levels."""
+"""Draws programs of node cases, the standard's own or others: two or three of them in one nest of
+If, Loop and Scan, where their inputs are inputs of the program, constants, states, slices, elements
+of sequences or what an earlier case made, captured across any number of levels."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from onnx import AttributeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from tests.conformance.cases import Case
 from tests.programs.blocks import one_of, shuffle
+from tests.programs.contrib_cases import VERSIONS
 from tests.programs.known_cases import at_opset
 
 OPSETS = (17, 18, 19, 20, 21, 22, 23, 24, 25)
@@ -50,6 +51,10 @@ SHARP = {
 
 UNSAFE = frozenset(["Div", "Mod", "Pow", "BitShift"])
 """Operators that do not take any integers."""
+
+
+ILL_CONDITIONED = frozenset(["Inverse"])
+"""Operators that take no other numbers than those of their cases."""
 
 
 @dataclass(frozen=True)
@@ -513,6 +518,8 @@ def _can_fit(value: Value, type: TypeProto) -> bool:
 def _wanted(graph: onnx.GraphProto, operators: set[str]) -> Callable[[Value], bool]:
     """Which values of others a case takes: none that are places or sizes to it, and none whose
     rounding would show."""
+    if operators & ILL_CONDITIONED:
+        return lambda value: False
     elements = {info.type.tensor_type.elem_type for info in graph.input}
     uniform = len(elements) == 1 and not operators & UNSAFE
     floats = all(_is_float(info.type.tensor_type.elem_type) for info in graph.output)
@@ -565,13 +572,20 @@ def _fill(block: Block, levels: Sequence[str], cases: Sequence[tuple[Case, int]]
 
 
 @st.composite
-def case_programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> CaseProgram:
-    """A program of one to three cases; what they make, at the top, are outputs."""
+def case_programs(
+    draw: Callable[[st.SearchStrategy[Any]], Any],
+    further: Callable[[], Mapping[str, list[Case]]] = dict,
+) -> CaseProgram:
+    """A program of three cases, about half of them `further` ones where there are any; what they
+    make, at the top, are outputs."""
     program = Program(draw, draw(st.sampled_from(OPSETS)))
     known = at_opset(program.opset)
     stems = list(known)
+    others = further()
 
     def some_case() -> Case:
+        if others and program.chance():
+            return program.choose(others[program.choose(list(others))])
         return program.choose(known[program.choose(stems)])
 
     depth = draw(st.sampled_from([1, 1, 2, 2, 3, 3, 6]))
@@ -593,6 +607,8 @@ def case_programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> CaseProgram:
     imports = [helper.make_opsetid("", program.opset)]
     if program.functions:
         imports.append(helper.make_opsetid("local", 1))
+    domains = {domain for domain in _domains(graph) if domain in VERSIONS}
+    imports += [helper.make_opsetid(domain, VERSIONS[domain]) for domain in sorted(domains)]
     version = max(10, helper.find_min_ir_version_for(imports, ignore_unknown=True))
     model = helper.make_model(
         graph, opset_imports=imports, functions=program.functions, ir_version=version
@@ -607,6 +623,14 @@ def _out(top: Block, value: Value) -> Value:
     name = top.op("Cast", [value.name], to=carrier)
     data = value.data.astype(helper.tensor_dtype_to_np_dtype(carrier))
     return Value(name, helper.make_tensor_type_proto(carrier, None), data, loose=value.loose)
+
+
+def _domains(graph: onnx.GraphProto) -> Iterator[str]:
+    for node in graph.node:
+        yield node.domain
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from _domains(attribute.g)
 
 
 def _read(graph: onnx.GraphProto) -> Iterator[str]:

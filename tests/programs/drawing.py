@@ -12,6 +12,7 @@ from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
 from tests.programs.case_programs import case_programs
+from tests.programs.contrib_cases import contrib
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
@@ -32,6 +33,7 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
     "cases": case_programs(),
+    "contrib": case_programs(contrib),
 }
 
 

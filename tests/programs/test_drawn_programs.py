@@ -21,7 +21,7 @@ from tests.support.alone import apart
 from tests.support.running import OnnxRuntime, assert_close
 
 FEEDS = 4
-COUNTS = {"if": 60, "rare": 50, "ranks": 30, "sequences": 50, "cases": 60}
+COUNTS = {"if": 60, "rare": 50, "ranks": 30, "sequences": 50, "cases": 60, "contrib": 10}
 
 
 @pytest.mark.parametrize("kind", KINDS)
