@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant
+from bridge.vocabulary import has_trait
 
 
 class Names:
@@ -88,13 +89,19 @@ def _derived(node: Node, index: int) -> str:
 
 
 def unique_node_names(graph: Graph) -> dict[Node, str]:
-    """A name for every named node, unique within the graph (onnxruntime wants that). What another
-    node is called no node gets by a number."""
+    """A name for every named node, unique within the graph (onnxruntime wants that). Of several,
+    that one has it without a number for which the others prepare. What another node is called no
+    node gets by a number."""
     named = [node for node in graph.nodes if node.name and node.op != "Constant"]
-    wished = {node.name for node in named}
-    taken: set[str] = set()
-    result: dict[Node, str] = {}
+    wished: dict[str, Node] = {}
     for node in named:
+        if _weight(node) > _weight(wished.setdefault(node.name, node)):
+            wished[node.name] = node
+    taken: set[str] = set(wished)
+    result: dict[Node, str] = {node: name for name, node in wished.items()}
+    for node in named:
+        if node in result:
+            continue
         name, number = node.name, 0
         while name in taken or (number and name in wished):
             number += 1
@@ -102,3 +109,9 @@ def unique_node_names(graph: Graph) -> dict[Node, str]:
         taken.add(name)
         result[node] = name
     return result
+
+
+def _weight(node: Node) -> tuple[bool, int]:
+    """How much more than the nodes about it one is what these were made for."""
+    aside = has_trait(node.op, "by_element") or has_trait(node.op, "broadcasts")
+    return not aside, len(node.inputs)

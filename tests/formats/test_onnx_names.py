@@ -13,6 +13,13 @@ def test_nodes_keep_their_names_before_others_are_numbered() -> None:
     assert [names.get(node) for node in nodes] == ["a", "a_2", "a_1", None, "a_1_1"]
 
 
+def test_what_others_prepare_for_has_the_name() -> None:
+    x = Value()
+    nodes = [Node(op, [x] * n, [], name="a") for op, n in (("Where", 3), ("GRU", 3), ("Cast", 1))]
+    names = unique_node_names(Graph([], [], nodes))
+    assert [names[node] for node in nodes] == ["a_1", "a", "a_2"]
+
+
 def test_values_keep_their_names_before_others_get_one() -> None:
     values = [Value(TensorType(F32, ()), names) for names in ([], ["a"], ["b"])]
     nodes = [Node("Neg", [], [value], name="a") for value in values]

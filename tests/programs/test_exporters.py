@@ -84,6 +84,7 @@ def stacked_layers() -> ov.Model:
         layer = opset5.lstm_sequence(y, state, state, lengths, *weights, 5, "bidirectional")
         turned = opset13.transpose(layer.output(0), np.array([0, 2, 1, 3]))
         y = opset13.reshape(turned, np.array([0, 0, -1]), True)
+        y = opset13.clamp(opset13.relu(y), 0.0, 0.5)
     return ov.Model([y], [x])
 
 

@@ -9,6 +9,9 @@ from bridge.vocabulary import has_trait
 
 Axis = tuple[Value, int]
 
+OF_FIRST = ("Clip", "DequantizeLinear", "FakeQuantize", "LayerNormalization", "QuantizeLinear")
+"""Operators whose output has the shape of their first input, beside those of one input."""
+
 
 def is_whole_length(lengths: Value | None, x: Value) -> bool:
     """Whether lengths are all the size of axis 1 of `x`, known or computed."""
@@ -58,7 +61,8 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
         return axis if kept else None
     if node.op in ("Squeeze", "Unsqueeze"):
         return _beside(node, rank, axis)
-    return axis if has_trait(node.op, "by_element") and len(node.inputs) == 1 else None
+    alone = has_trait(node.op, "by_element") and len(node.inputs) == 1
+    return axis if alone or node.op in OF_FIRST else None
 
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:
