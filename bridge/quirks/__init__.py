@@ -96,6 +96,8 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
     _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
+    _at("openvino_cpu.unsorted_unique", "Unique"),
+    _at("openvino_cpu.unique_of_bytes", "Unique"),
     _at("openvino_cpu.computed_weights", *RECURRENT),
     _at("openvino_cpu.memory_of_branch", "If"),
     _at("openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand"),

@@ -451,6 +451,15 @@ CANARIES: dict[str, Canary] = {
         w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
         {"x": _f32(2, 1, 2) / 10},
     ),
+    "openvino_cpu.unsorted_unique": Canary(
+        "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
+        {"x": np.array([[2, 1, 1], [3, 4, 3]], np.float32)},
+    ),
+    "openvino_cpu.unique_of_bytes": Canary(
+        """(int8[6] x) => (int8[k] y, int64[k] first, int64[6] places, int64[k] counts) {
+        y, first, places, counts = Unique <axis = 0, sorted = 0> (x) }""",
+        {"x": np.array([2, 1, 1, 3, 4, 3], np.int8)},
+    ),
     "openvino_cpu.memory_of_branch": Canary(
         """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {
         a = If (c) <
