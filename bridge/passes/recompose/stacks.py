@@ -115,12 +115,14 @@ def _asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
     """Whether a test fails in no case but that in which a Loop with this trip count and condition
     runs no iteration."""
     trips, condition = heads
+    if _is_scalar_of(test, condition):
+        return True
     made = test.producer if test is not None else None
     if made is not None and made.op == "And":
         return all(_asks(part, heads) for part in made.inputs)
     if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
         return _is_scalar_of(made.inputs[0], trips) and is_not_negative(trips)
-    return _is_scalar_of(test, condition)
+    return False
 
 
 def _is_scalar_of(value: Value | None, whole: Value | None) -> bool:

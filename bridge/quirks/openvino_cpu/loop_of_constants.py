@@ -9,31 +9,48 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Sliced, outer_input
-from bridge.neutral.types import BF16, F16, F32, F64, I32, I64
+from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft
+from bridge.operators.control.draft import Draft, is_positive, scalar
 from bridge.operators.idioms import cast
 from bridge.passes.dead import EFFECTS
 from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
-"""Types of which the plugin takes 0 away."""
+"""Types to which the plugin adds; others are added to in a wider one."""
 
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
-    """The Loop with a trip count that is not known, or slices of something that is not."""
+    """The Loop with a trip count that is not known, or slices of something that is not, or a first
+    condition."""
     unread = _unread_slices(node.body)
     if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
-    value = None if index is None else node.inputs[index]
-    if index is None or value is None or value.element not in NUMBERS:
+    if index is None:
+        return _with_unknown_condition(b, node)
+    value = node.inputs[index]
+    element = None if value is None else value.element
+    if value is None or element is None or element is STRING:
         return None
     nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
+    wide = element if element in NUMBERS else F32 if element.is_float else I64
     draft = Draft.of(node)
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
-    draft.inputs[index] = b.op("Add", value, cast(b, nothing, value.element))
+    hidden = b.op("Add", cast(b, value, wide), cast(b, nothing, wide))
+    draft.inputs[index] = cast(b, hidden, element)
+    return draft.build(b)
+
+
+def _with_unknown_condition(b: Builder, node: Node) -> Result:
+    """The Loop with a first condition that is not known."""
+    draft = Draft.of(node)
+    one = b.op("Add", b.constant(1, I64), unknown_nothing(b, 0))
+    go = b.op("Greater", one, b.constant(0, I64))
+    if node.condition is not None and not is_positive(node.condition):
+        go = b.op("And", scalar(b, node.condition), go)
+    draft.inputs[1] = go
     return draft.build(b)
 
 
@@ -60,6 +77,6 @@ QUIRK = Quirk(
     symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
     "and has no memory for that.",
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
-    "to what is sliced",
+    "to what is sliced, or of which a first condition is made",
     run=rewriting("Loop", by=of_something_unknown),
 )
