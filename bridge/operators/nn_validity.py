@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node
 from bridge.neutral.types import ANY, Dim, Shape, differ, format_shape, is_static, size_of
 
@@ -86,6 +87,28 @@ def blocks_to_image(node: Node) -> Iterator[str]:
             yield f"its {name} {list(numbers)} are not for {axes} axes"
         elif min(numbers) < least:
             yield f"its {name} are {list(numbers)}, and must be {least} or more"
+
+
+def places_of_blocks(node: Node) -> Iterator[str]:
+    """As many blocks as have room in the padded image (ONNX, Col2Im)."""
+    x, image, block = node.input(0), integers(node.input(1)), integers(node.input(2))
+    if x is None or not x.shape or image is None or block is None or len(image) != len(block):
+        return
+    axes = len(image)
+    strides, dilations, pads = (
+        node.attributes.get(name) or (default,) * count
+        for name, default, count in (
+            ("strides", 1, axes),
+            ("dilations", 1, axes),
+            ("pads", 0, 2 * axes),
+        )
+    )
+    places = 1
+    for i in range(axes):
+        room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1
+        places *= max(0, room // strides[i] + 1)
+    if differ(x.shape[-1], places):
+        yield f"{format_shape(x.shape)} are not the {places} blocks of its image"
 
 
 def blocks(node: Node) -> Iterator[str]:

@@ -658,7 +658,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), (nn.convolution, window)),
     "DeformConv": (nn.convolution, nn.deformable_convolution, window),
     "ConvolutionBackpropData": (nn.transposed_convolution, window),
-    "Col2Im": (nn.blocks_to_image,),
+    "Col2Im": (nn.blocks_to_image, nn.places_of_blocks),
     "GridSample": (_rank(3), _rank(3, 1 << 30, 1), _grid),
     "GroupNormalization": (nn.group_normalization,),
     "Attention": (nn.attention,),

@@ -426,6 +426,7 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("QuantizeLinear", [(4, 4), (2,)], {"axis": 0, "block_size": 2}, "are no scales of blocks"),
     ("VariadicSplit", [(2, 6), [1], [-1, -1]], {}, "[-1, -1] are no lengths of"),
     ("ir::Split", [(), [0]], {"num_splits": 1}, "[], not of rank 1 or more"),
+    ("Col2Im", [(1, 4, 4), [2, 2], [2, 2]], {}, "[1,4,4] are not the 1 blocks"),
     ("SpaceToDepth", [(1, 2, 3, 4)], {"blocksize": 2}, "[1,2,3,4] has no blocks of 2"),
     ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 2}, "[1,6,3,4] has no blocks of 2"),
     ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 0}, "its blocks have the size 0"),
