@@ -53,7 +53,6 @@ GRAPHS: dict[str, tuple[str, str]] = {
     "log of sum": (SQUARES, "y = ReduceLogSumExp (x, axes)"),
     "sum of squares": (SQUARES, "y = ReduceSumSquare (x, axes)"),
     "unit": (TABLE, "y = LpNormalization <axis = 1> (x)"),
-    "normalised": (SAME, "y = MeanVarianceNormalization (x)"),
     "celu": (SAME, "y = Celu <alpha = 2.0> (x)"),
     "shrink": (SAME, "y = Shrink <lambd = 0.5, bias = 0.1> (x)"),
     "threshold": (SAME, "y = ThresholdedRelu <alpha = 0.5> (x)"),
