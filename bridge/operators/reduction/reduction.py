@@ -46,8 +46,6 @@ def read_reduction(b: Builder, node: Node) -> Result:
     data, axes = node.inputs
     assert data is not None and axes is not None
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
-    if data.rank == 0 and integers(axes):  # IR calls the axis of a scalar 0 or -1
-        return b.op(node.op, data, keepdims=keep)
     axes = vector(b, as_i64(b, axes))
     return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not length_of(axes))
 
