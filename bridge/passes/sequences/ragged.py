@@ -57,14 +57,15 @@ def _filled(b: Builder, shapes: Value) -> Value:
 
 def position(b: Builder, index: Value, count: Value) -> Value:
     """A position among `count` elements, from the front; negative ones count from the end. i64
-    scalars."""
+    scalars. What is known to be negative gives at least 0, as all positions are: the bounds of what
+    is cut there follow from it, and an engine may take a part of the same bounds for the whole."""
     known = integers(index)
     index = scalar(b, index)
     if known is not None and known[0] >= 0:
         return index
     wrapped = b.op("Add", index, count)
     if known is not None:
-        return wrapped
+        return b.op("Max", wrapped, b.constant(0))
     return b.op("Where", b.op("Less", index, b.constant(0)), wrapped, index)
 
 
