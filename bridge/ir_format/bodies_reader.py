@@ -176,6 +176,8 @@ def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
     for entry in sorted(inputs, key=lambda e: e.port):
         if entry.layer in maps.inputs:
             raise InvalidModelError(f"{where}: two ports lead to layer {entry.layer} of the body")
+        if entry.purpose and entry.purpose in {known.purpose for known in maps.inputs.values()}:
+            raise InvalidModelError(f"{where}: two layers of the body are the {entry.purpose}")
         maps.inputs[entry.layer] = entry
     for edge in layer.xml.iterfind("back_edges/edge"):
         target = number(edge, "to-layer", where)

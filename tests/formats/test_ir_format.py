@@ -912,6 +912,12 @@ SUM = net(
         (specification_if(0).replace('"3" internal', '"9" internal'), "names input port 9"),
         (specification_if(0).replace('internal_layer_id="3"', 'internal_layer_id="7"'), "id 7"),
         (specification_if(0).replace("else_body>", "no_body>"), "else_body: is missing"),
+        (
+            loop_body_with_odd_iteration("i64").replace(
+                'internal_layer_id="1"/>', 'internal_layer_id="1" purpose="current_iteration"/>'
+            ),
+            "two layers of the body are the current_iteration",
+        ),
     ],
 )
 def test_invalid_files(text: str, message: str, tmp_path: Path) -> None:
