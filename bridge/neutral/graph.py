@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from bridge.limits import budget
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
-from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Sliced
+from bridge.neutral.ports import (
+    Carried,
+    Condition,
+    InputPort,
+    Invariant,
+    Iteration,
+    OutputPort,
+    Sliced,
+)
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
 from bridge.struct import Struct, field, replace
@@ -149,6 +157,15 @@ class Node:
     def trip_count(self) -> Value | None:
         """The most iterations of a Loop (None: no limit but the slices and the condition)."""
         return self.inputs[0]
+
+    def captures(self, body: Body) -> dict[Value, Value | None]:
+        """What the inputs of a body that are the same in each iteration, and in a branch, are
+        outside."""
+        return {
+            value: self.inputs[port.input]
+            for value, port in body.entries()
+            if isinstance(port, Invariant)
+        }
 
     def roles(self) -> list[tuple[str, Body]]:
         """The bodies with what they are called in paths: `then_branch`, `else_branch`, `body`."""

@@ -6,6 +6,7 @@ from itertools import zip_longest
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
+from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
 
 
@@ -31,7 +32,7 @@ class Match:
             self.bound[pattern] = value
             return True
         if pattern.constant is not None:
-            return _same_constant(pattern, value)
+            return are_equal(pattern.constant, value.constant)
         made, found = pattern.producer, value.producer
         if made is None or found is None or not self._nodes(made, found):
             return False
@@ -107,10 +108,3 @@ def _place(exit: object) -> object:
 def _plain(node: Node) -> dict[str, object]:
     """The attributes of a node but types, of which more may be known."""
     return {k: v for k, v in node.attributes.items() if not isinstance(v, Type)}
-
-
-def _same_constant(pattern: Value, value: Value) -> bool:
-    a, b = pattern.constant, value.constant
-    if a is None or b is None or (a.element, a.shape) != (b.element, b.shape):
-        return False
-    return a.nbytes == b.nbytes and bytes(a.data()) == bytes(b.data())

@@ -130,6 +130,15 @@ class Tensor:
         return f"{self.element}{format_shape(self.shape)}"
 
 
+def are_equal(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether two tensors are there and have one type, shape and content."""
+    if one is None or other is None:
+        return False
+    if (one.element, one.shape, one.nbytes) != (other.element, other.shape, other.nbytes):
+        return False
+    return one is other or bytes(one.data()) == bytes(other.data())
+
+
 def unpack(data: Any, element: Element, count: int) -> np.ndarray:
     """`count` elements from packed little-endian bytes, 1-D."""
     if element is STRING:

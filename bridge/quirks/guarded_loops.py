@@ -8,9 +8,10 @@ from collections.abc import Callable
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Stacked, Yield
+from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.draft import is_positive, scalar
-from bridge.operators.control.idle import initial_states
+from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.quirks.quirk import Place
 
 
@@ -78,14 +79,11 @@ def _branch(
 
 
 def _nothing(b: Builder, node: Node, index: int) -> Value:
-    """A stack without parts, or zeros for what is no state. Sizes that are not known are 0, as they
-    are in onnxruntime."""
+    """A stack without parts, or zeros for what is no state."""
     output = node.outputs[index]
-    shape = [dim if isinstance(dim, int) else 0 for dim in output.dims]
-    for exit in node.body.outputs:
-        if isinstance(exit, Stacked) and exit.output == index:
-            shape[exit.axis] = 0
-    assert output.element is not None
+    exits = (exit for exit in node.body.outputs if isinstance(exit, Stacked))
+    shape = shape_of_nothing(output, next((e.axis for e in exits if e.output == index), None))
+    assert output.element is not None and is_static(shape)
     return b.filled(0, shape, output.element)
 
 
@@ -94,11 +92,7 @@ def is_guarded(node: Node, place: Place) -> bool:
     holder, body = place.holder, place.body
     if holder is None or body is None or holder.op != "If" or body is not holder.then_body:
         return False
-    outside = {
-        value: holder.inputs[port.input]
-        for value, port in body.entries()
-        if isinstance(port, Invariant)
-    }
+    outside = holder.captures(body)
     known = _asked(holder.condition)
     return all(
         (position, outside.get(head.behind("Identity"))) in known for position, head in _heads(node)

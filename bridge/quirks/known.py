@@ -39,11 +39,7 @@ def known_before(place: Place) -> dict[Value, bool]:
 
 def _captured(node: Node, body: Body, known: set[Value]) -> set[Value]:
     """The inputs of a body that are among these values outside."""
-    return {
-        value
-        for value, port in body.entries()
-        if isinstance(port, Invariant) and node.inputs[port.input] in known
-    }
+    return {value for value, outer in node.captures(body).items() if outer in known}
 
 
 def _computed(graph: Graph, known: set[Value]) -> set[Value]:

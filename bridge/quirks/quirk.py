@@ -8,6 +8,7 @@ from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Substitution
+from bridge.neutral.types import is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.expand import Expander, remember
@@ -103,6 +104,15 @@ def follows_from_constants(value: Value | None) -> bool:
             return False
         todo += [v for v in made.inputs if v not in seen]
         seen.update(made.inputs)
+    return True
+
+
+def may_hold(value: Value, output: Value) -> bool:
+    """Whether the memory of a value is right for an output that is computed of it."""
+    if value.element is not output.element:
+        return False
+    if is_static(value.shape) and is_static(output.shape):
+        return size_of(value.shape) == size_of(output.shape)
     return True
 
 

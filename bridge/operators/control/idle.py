@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
-from bridge.neutral.types import is_static, low
+from bridge.neutral.types import Shape, is_static, low
 
 
 def never_runs(heads: Sequence[Value | None]) -> bool:
@@ -39,6 +39,17 @@ def initial_states(node: Node) -> dict[int, Value]:
             if initial is not None and isinstance(exit, Yield) and exit.output is not None:
                 states[exit.output] = initial
     return states
+
+
+def shape_of_nothing(output: Value, axis: int | None) -> Shape:
+    """The shape of an output of a Loop that does not run, which stacks along `axis` or is no stack.
+    Sizes that are not known are 0, as they are in onnxruntime."""
+    if output.shape is None:
+        return None
+    shape = [dim if isinstance(dim, int) else 0 for dim in output.shape]
+    if axis is not None:
+        shape[axis] = 0
+    return tuple(shape)
 
 
 def what_went_in(b: Builder, node: Node) -> list[Value] | None:

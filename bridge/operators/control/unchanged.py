@@ -13,7 +13,7 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     """A Loop whose unchanged states are values that are the same in each iteration, and what stands
     for its outputs; None where it has none."""
     body = node.body
-    outer = {v: node.inputs[p.input] for v, p in body.entries() if isinstance(p, Invariant)}
+    outer = node.captures(body)
     draft = Draft.of(node)
     found: dict[int, Value] = {}
     for index, (value, port) in enumerate(body.entries()):

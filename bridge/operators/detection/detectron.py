@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.idioms import (
     cast,
@@ -26,8 +26,6 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
-
-_LARGEST_GROWTH = math.log(1000.0 / 16.0)
 
 
 @expands("ExperimentalDetectronTopKROIs", target="onnx")
@@ -76,7 +74,7 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     grid = reshape(b, deltas, count, 4, sizes(b, deltas, 1), sizes(b, deltas, 2))
     moves = reshape(b, transpose(b, grid, 2, 3, 0, 1), -1, 4)
     flat = reshape(b, transpose(b, scores, 1, 2, 0), -1)
-    corners = moved(b, anchors, moves, 1, 1.0, 1.0, _LARGEST_GROWTH)
+    corners = moved(b, anchors, moves, 1, 1.0, 1.0, LARGEST_GROWTH)
     zero, one = b.constant(0.0), b.constant(1.0)
     edge = b.op("Sub", concat(b, 0, take(b, info, 0, 1), take(b, info, 0, 0)), one)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
 from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import moved
+from bridge.operators.detection.boxes import LARGEST_GROWTH, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
 from bridge.operators.idioms import (
@@ -25,8 +23,6 @@ from bridge.operators.idioms import (
     unsqueeze,
 )
 
-_LARGEST_GROWTH = math.log(1000.0 / 16.0)
-
 
 @expands("GenerateProposals", target="onnx")
 def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
@@ -39,7 +35,7 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     grid = reshape(b, deltas, 0, -1, 4, sizes(b, deltas, 2), sizes(b, deltas, 3))
     moves = reshape(b, transpose(b, grid, 0, 3, 4, 1, 2), 0, -1, 4)
     priors = reshape(b, anchors, 1, -1, 4)
-    corners = moved(b, priors, moves, 2, pixel, pixel, _LARGEST_GROWTH)
+    corners = moved(b, priors, moves, 2, pixel, pixel, LARGEST_GROWTH)
     zero, last = b.constant(0.0), b.constant(pixel)
     edge = unsqueeze(b, b.op("Sub", take(b, info, 1, 1, 0), last), 1)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)

@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_value
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import are_equal
 from bridge.operators import BREAKS
 from bridge.operators.spelling import choose, spell
 from bridge.passes.expand import Expander
@@ -109,7 +109,7 @@ def _inputs_alike(one: Value, other: Value) -> Pairs | None:
     if ours is None or theirs is None or ours.bodies or theirs.bodies:
         return None
     if ours.op == "Constant" or theirs.op == "Constant":
-        return [] if _are_equal(one.constant, other.constant) else None
+        return [] if are_equal(one.constant, other.constant) else None
     if ours.outputs.index(one) != theirs.outputs.index(other):
         return None
     (type, inputs, attributes), (other_type, other_inputs, others) = map(_layer, (ours, theirs))
@@ -124,11 +124,3 @@ def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:
     if spelling is None:
         return node.op, node.inputs, node.attributes
     return spelling.type, *spell(node, spelling)
-
-
-def _are_equal(one: Tensor | None, other: Tensor | None) -> bool:
-    if one is other or one is None or other is None:
-        return one is other
-    if one.element is not other.element or one.shape != other.shape:
-        return False
-    return bytes(one.data()) == bytes(other.data())

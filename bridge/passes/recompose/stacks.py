@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Invariant, Stacked, Yield
+from bridge.neutral.ports import Stacked, Yield
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import Shape
-from bridge.operators.control.idle import initial_states
+from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.passes.recompose.inverses import named_after
 from bridge.passes.recompose.nothing import FAR
 from bridge.passes.recompose.uses import Uses
@@ -42,7 +41,7 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     *constants, loop = node.then_body.graph.nodes or [node]
     if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
         return None
-    outside = _outside(node, node.then_body)
+    outside = node.captures(node.then_body)
     inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
     places = _places(node.then_body, loop)
     if not places or not _asks(node.condition, inputs[:2]) or not _gives_back(node, loop, places):
@@ -57,15 +56,6 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     return first
 
 
-def _outside(node: Node, body: Body) -> dict[Value, Value | None]:
-    """What the inputs of a branch are outside."""
-    return {
-        value: node.inputs[port.input]
-        for value, port in body.entries()
-        if isinstance(port, Invariant)
-    }
-
-
 def _places(body: Body, loop: Node) -> list[int]:
     """Which outputs of a Loop those of a branch are, in the order of its If's; none if others are
     among them, or the same one twice."""
@@ -78,7 +68,7 @@ def _places(body: Body, loop: Node) -> list[int]:
 def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
     """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
     nothing, where sizes that are not known are 0, as they are in onnxruntime."""
-    outer = _outside(node, node.then_body), _outside(node, node.else_body)
+    outer = node.captures(node.then_body), node.captures(node.else_body)
     states = initial_states(loop)
     axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
     for value, port in node.else_body.exits():
@@ -88,18 +78,9 @@ def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
             initial = outer[0].get(states[place])
             if initial is None or outer[1].get(value) is not initial:
                 return False
-        elif place not in axes or value.shape != _of_nothing(loop.outputs[place], axes[place]):
+        elif place not in axes or value.shape != shape_of_nothing(loop.outputs[place], axes[place]):
             return False
     return True
-
-
-def _of_nothing(stack: Value, axis: int) -> Shape:
-    """The shape of a stack without parts."""
-    if stack.shape is None:
-        return None
-    shape = [dim if isinstance(dim, int) else 0 for dim in stack.shape]
-    shape[axis] = 0
-    return tuple(shape)
 
 
 def _is_end(end: Value | None, loop: Node) -> bool:

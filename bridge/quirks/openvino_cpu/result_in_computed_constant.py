@@ -10,11 +10,10 @@ again each time.
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import is_static, size_of
+from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.quirks.known import known_values, of_unknown_content
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, may_hold, rewriting
 
 TAKERS = (
     "Add", "And", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor",
@@ -28,10 +27,10 @@ TAKERS = (
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The operator of copies of such constants, made at each inference: of the only row of a stack,
     by a number that OpenVINO does not know."""
-    known, operands = known_values(place), node.inputs
+    known, operands, (output,) = known_values(place), node.inputs, node.outputs
     if all(value in known for value in operands if value is not None):
         return None
-    wanted = [v is not None and known.get(v, False) and _fits(v, node) for v in operands]
+    wanted = [v is not None and known.get(v, False) and may_hold(v, output) for v in operands]
     if not any(wanted):
         return None
     copied = [
@@ -39,16 +38,6 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
         for value, copy in zip(operands, wanted, strict=True)
     ]
     return b.op(node.op, *copied, **node.attributes)
-
-
-def _fits(value: Value, node: Node) -> bool:
-    """Whether a result may lie where this operand is."""
-    (output,) = node.outputs
-    if value.element is not output.element:
-        return False
-    if is_static(value.shape) and is_static(output.shape):
-        return size_of(value.shape) == size_of(output.shape)
-    return True
 
 
 QUIRK = Quirk(

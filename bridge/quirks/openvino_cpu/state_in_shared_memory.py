@@ -13,9 +13,9 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.types import BOOL, STRING, Element, is_static, size_of
+from bridge.neutral.types import BOOL, STRING, Element
 from bridge.passes.context import Context
-from bridge.quirks.quirk import OPENVINO_CPU, Quirk, is_copy
+from bridge.quirks.quirk import OPENVINO_CPU, Quirk, is_copy, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -83,7 +83,7 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
             places[output] = {
                 place
                 for value in node.inputs
-                if value is not None and _fits(value, output)
+                if value is not None and may_hold(value, output)
                 for place in places.get(value, ())
             }
     return places
@@ -95,19 +95,10 @@ def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
         first is None
         or node.op in OWN_MEMORY
         or is_copy(node)
-        or not any(_fits(first, o) for o in node.outputs)
+        or not any(may_hold(first, o) for o in node.outputs)
     ):
         return set()
     return places.get(first, set())
-
-
-def _fits(value: Value, output: Value) -> bool:
-    """Whether a value's memory is right for an output."""
-    if value.element is not output.element:
-        return False
-    if is_static(value.shape) and is_static(output.shape):
-        return size_of(value.shape) == size_of(output.shape)
-    return True
 
 
 QUIRK = Quirk(
