@@ -67,7 +67,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
     def __getattr__(name: str) -> Any:
         home = _HOMES.get(name)
         if home is None:
-            from bridge.hints import nearest
+            from bridge.suggestions import nearest
 
             meant = nearest(name, __all__)
             help = f"; did you mean '{meant}'?" if meant else ""

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
+from bridge.atomic_write import scratch_folder, settled, whole
 from bridge.errors import BridgeError, InvalidModelError, UnsupportedError, UsageError
 from bridge.files import (
     companion,
@@ -25,11 +26,10 @@ from bridge.files import (
     require_unchanged,
     source_format,
 )
-from bridge.hints import keywords, refuse_other_contents
 from bridge.limits import Limits, budget, limited, read_limits
-from bridge.replacing import scratch_folder, settled, whole
 from bridge.report import Report
 from bridge.sources import described, in_memory
+from bridge.suggestions import keywords, refuse_other_contents
 
 if TYPE_CHECKING:
     import onnx
@@ -168,7 +168,7 @@ def _load(source: Any, weights: PathLike | None) -> Model:
 
 
 def _read(source: Any, weights: PathLike | None) -> Model:
-    import bridge.wiring  # noqa: F401
+    import bridge.hooks  # noqa: F401
 
     if not isinstance(source, str | os.PathLike):
         from bridge.neutral.graph import Model

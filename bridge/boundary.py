@@ -10,30 +10,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import UsageError
-from bridge.hints import keywords
+from bridge.label_codec import maps_of, places_of, words_at
 from bridge.limits import limited, read_limits
+from bridge.metadata import broken, read_record
 from bridge.neutral.arrays import zeros
 from bridge.neutral.lists import MAP_KEYS, VOCABULARIES, Lists
 from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import size_of
-from bridge.records import broken, read_record
-from bridge.words import maps_of, places_of, words_at
+from bridge.suggestions import keywords
 
 
-class Boundary(Record, frozen=False):
+@dataclass
+class Boundary(Record):
     """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
     model that became constants, `vocabularies` and `map_keys` the lists that tensors in the place
     of strings and maps belong to."""
 
     constants: tuple[str, ...] = ()
-    vocabularies: Lists = Lists()
-    map_keys: Lists = Lists()
+    vocabularies: Lists = field(default_factory=Lists)
+    map_keys: Lists = field(default_factory=Lists)
 
     @classmethod
     def of(cls, source: Any) -> Boundary:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bridge.struct import Struct
 
-
-class Element(Struct, eq=False):
+@dataclass(frozen=True, eq=False)
+class Element:
     """An element type of either format.
 
     `name` is the neutral name, `bits` the storage width of one element (0 for strings), `onnx` the

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from bridge.struct import Struct
+from dataclasses import dataclass
 
 LONGEST_LINE = 500
 """Characters of a message's line; a name in a model can have millions."""
@@ -48,7 +47,8 @@ class UsageError(BridgeError):
     """The call asks for something that makes no sense: a bad option, an unknown file type."""
 
 
-class Unsupported(Struct):
+@dataclass(frozen=True)
+class Unsupported:
     """One node that cannot be written: its operator, where it stands, and why not."""
 
     operator: str

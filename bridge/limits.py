@@ -13,10 +13,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from bridge.errors import LimitError, UsageError
-from bridge.struct import Struct, replace
 
 NODES_PER_NODE = 100
 """Nodes that a conversion may make for each node of the file."""
@@ -28,7 +28,8 @@ FRAMES_PER_GRAPH = 25
 """Calls of Python within one another that a graph in a graph takes, at most."""
 
 
-class Limits(Struct):
+@dataclass(frozen=True)
+class Limits:
     """The limits, by name; whole numbers above 0. MEANINGS says of what."""
 
     nodes: int = 50_000
@@ -112,7 +113,7 @@ def _raise(name: str, number: int) -> str:
 
 
 _current: ContextVar[Budget] = ContextVar("budget")
-_UNLIMITED = Limits(*(sys.maxsize for _ in Limits._fields))
+_UNLIMITED = Limits(*(sys.maxsize for _ in fields(Limits)))
 
 
 def budget() -> Budget:
@@ -130,7 +131,7 @@ def read_limits(given: Any) -> Limits:
         return _usual.get()
     if isinstance(given, Limits):
         return given
-    names = Limits._fields
+    names = [field.name for field in fields(Limits)]
     if not isinstance(given, Mapping):
         raise UsageError(f'limits map names to numbers, {{"nodes": 1000000}}; they are {given!r}')
     for name, number in given.items():

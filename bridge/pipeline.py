@@ -7,13 +7,13 @@ place, and a `Context`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
 from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
-from bridge.struct import Struct
 
 Run = Callable[[Model, Context], None]
 
@@ -76,7 +76,8 @@ def _has_strings(model: Model, context: Context) -> bool:
     return _from_other(model, context) and any(value.element is STRING for value in values)
 
 
-class Pass(Struct):
+@dataclass(frozen=True)
+class Pass:
     """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
 
     path: str
@@ -110,14 +111,14 @@ TO_IR = (
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings", _has_strings),
-    Pass("passes.expand.expand", _always),
+    Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code"),
     Pass("passes.compress.compress", _compresses),
-    Pass("passes.written.look_over", _always),
+    Pass("passes.legality.check_legality", _always),
 )
 
 TO_ONNX = (
@@ -125,7 +126,7 @@ TO_ONNX = (
     Pass("passes.stateful.restore_pairs"),
     Pass("passes.state.lower_state"),
     Pass("passes.dead.trim_outputs"),
-    Pass("quirks.recomposed.recompose_ir"),
+    Pass("quirks.fused.fuse_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
     Pass("passes.idle_loops.drop_idle_loops"),
@@ -136,11 +137,11 @@ TO_ONNX = (
     Pass("passes.open_outputs.wrap_open_outputs"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.sequences.copies.spell_copies", _always),
-    Pass("passes.expand.expand", _always),
-    Pass("passes.recompose.recompose_onnx"),
+    Pass("passes.legalize.legalize", _always),
+    Pass("passes.fuse.fuse_onnx"),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.dead.trim_outputs"),
-    Pass("passes.written.look_over", _always),
+    Pass("passes.legality.check_legality", _always),
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bridge.struct import Struct, field
 
-
-class Report(Struct, frozen=False):
+@dataclass
+class Report:
     """What was read and written, and every decision that a user may want to know of.
 
     `files` are those written; `pruned` one line for each If of which a branch was removed;

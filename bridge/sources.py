@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bridge.atomic_write import scratch_folder
 from bridge.errors import UsageError
-from bridge.replacing import scratch_folder
 
 if TYPE_CHECKING:
     import onnx

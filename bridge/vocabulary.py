@@ -45,12 +45,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bridge.elements import ELEMENTS
-from bridge.struct import Struct, field
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -61,7 +61,7 @@ TRAITS = {
     "of its axes count",
     "broadcasts": "its inputs are broadcast to one shape, numpy's way",
     "by_element": "its outputs have the shape of input 0 and say something of each of its elements",
-    "content_of_any_rank": "its content function knows values of any rank, not of vectors alone",
+    "known_value_of_any_rank": "its function of known values takes any rank, not vectors alone",
     "elements_of_all": "its output has the elements of its inputs",
     "elements_of_first": "its output has the elements of input 0, or some of them",
     "exact_on_integers": "it leaves integers as they are",
@@ -76,7 +76,8 @@ TRAITS = {
 """The traits that a row may have, and what they say of its operator."""
 
 
-class Attribute(Struct):
+@dataclass(frozen=True)
+class Attribute:
     """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
     that it may be (() for any, and for other types)."""
 
@@ -86,7 +87,8 @@ class Attribute(Struct):
     choices: tuple[str, ...] = ()
 
 
-class SpelledAttribute(Struct):
+@dataclass(frozen=True)
+class SpelledAttribute:
     """How a format spells one attribute. `names` has two where a list is written in halves;
     `values` maps neutral strings (or bools) to the format's."""
 
@@ -103,7 +105,8 @@ class SpelledAttribute(Struct):
         return spelled
 
 
-class Spelling(Struct):
+@dataclass(frozen=True)
+class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
     `places` has the index of each of `inputs` by its bare name."""
 
@@ -121,7 +124,8 @@ class Spelling(Struct):
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class Operator(Struct):
+@dataclass(frozen=True)
+class Operator:
     """A word of the vocabulary: signature and spellings, newest first. `places` has the index of
     each of `inputs` by its bare name."""
 
@@ -288,7 +292,8 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
 _TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
 
 
-class _Index(Struct):
+@dataclass(frozen=True)
+class _Index:
     """What the text of the mapping files tells before it is parsed, which takes time: where each
     family's file begins, the family and the text of each operator's row, and the operators whose
     rows may spell a type."""
@@ -326,7 +331,8 @@ def _index() -> _Index:
     )
 
 
-class _Beginning(Struct):
+@dataclass(frozen=True)
+class _Beginning:
     """What a mapping file says of operators without rows."""
 
     domains: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ import numpy as np
 from bridge.check.compare import Difference, compare, tolerance
 from bridge.check.engines import Session
 from bridge.check.lines import shortened
-from bridge.check.look import (
+from bridge.check.taps import (
     COUNT,
     ENDLESS,
     Place,

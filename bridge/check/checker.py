@@ -14,8 +14,8 @@ import numpy as np
 
 import bridge
 from bridge.api import ConvertOptions, Source
+from bridge.atomic_write import scratch_folder
 from bridge.check.alone import tried
-from bridge.check.around import neighbourhood
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
@@ -28,24 +28,24 @@ from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import Branch, IfSite, if_sites, instrument
 from bridge.check.lines import shortened
 from bridge.check.loading import load
-from bridge.check.look import expose
 from bridge.check.memory import as_file, name_of
+from bridge.check.neighbourhood import neighbourhood
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version
+from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
-from bridge.hints import keywords
 from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
 from bridge.passes.stateful import take_pairs
-from bridge.replacing import scratch_folder
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
+from bridge.suggestions import keywords
 
 
 @keywords(ConvertOptions.__annotations__)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import bridge
+from bridge.atomic_write import scratch_folder
 from bridge.check.engines import EngineError, Port, Session, feed_of
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
-from bridge.replacing import scratch_folder
 
 LARGEST = 6_000
 """Nodes of a model that is opened as a whole."""

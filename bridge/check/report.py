@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.check.around import Neighbour
 from bridge.check.bisect import FirstDifference
 from bridge.check.compare import Difference
 from bridge.check.fault import Fault
@@ -15,6 +14,7 @@ from bridge.check.force import Forced
 from bridge.check.inputs import Recipe
 from bridge.check.instrument import Branch, IfSite
 from bridge.check.lines import shortened
+from bridge.check.neighbourhood import Neighbour
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def require_file(path: Path, suffix: str) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file of text, whole or not at all."""
-    from bridge.replacing import whole
+    from bridge.atomic_write import whole
 
     with whole(path, notes=[]) as (part,):
         part.write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from bridge.cli.output import echo
 from bridge.errors import UsageError
-from bridge.hints import nearest
+from bridge.suggestions import nearest
 
 
 class Parser(argparse.ArgumentParser):

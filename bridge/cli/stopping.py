@@ -64,7 +64,7 @@ def _watch(arrived: int, ending: set[int]) -> None:
     while (number := os.read(arrived, 1)[0]) not in ending:
         pass
     time.sleep(PATIENCE)
-    from bridge.replacing import abandon
+    from bridge.atomic_write import abandon
 
     abandon()
     with suppress(OSError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
@@ -26,13 +27,13 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import BOOL, I64, TensorType, join, without_sizes
-from bridge.struct import Struct, field
 
 if TYPE_CHECKING:
     from bridge.ir_format.frontend import Reader
 
 
-class _Entry(Struct, frozen=False):
+@dataclass
+class _Entry:
     """An `<input>` or `<output>` of a port map: the outer port, the body's layer, and the rest."""
 
     port: int
@@ -44,7 +45,8 @@ class _Entry(Struct, frozen=False):
         return str(self.xml.get("purpose", ""))
 
 
-class _Maps(Struct, frozen=False):
+@dataclass
+class _Maps:
     """The port maps of one body: entries by body layer, back edges from Parameter to Result."""
 
     inputs: dict[int, _Entry] = field(default_factory=dict)

@@ -11,11 +11,11 @@ from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
 from bridge.ir_format.document import read_document
-from bridge.ir_format.formers import Formers
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin
 from bridge.ir_format.origin import load as load_origin
+from bridge.ir_format.provenance import ProvenanceTable
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import load as load_symbols
 from bridge.ir_format.symbols import restore as restore_symbols
@@ -185,7 +185,7 @@ class Reader:
         """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
         each Result layer by its id, in file order."""
         values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
-        formers = Formers(self.origin.formers.get(str(len(self.bodies)), {}))
+        formers = ProvenanceTable(self.origin.formers.get(str(len(self.bodies)), {}))
         results: dict[int, Value] = {}
         for layer in layers:
             if layer.type == "Parameter":
@@ -203,10 +203,10 @@ class Reader:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
                 results[layer.id] = inputs[0]
             else:
-                former = formers.load(layer.name)
+                provenance = formers.load(layer.name)
                 start = len(graph.nodes)
                 values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
-                formers.know(layer.name, values[layer.id], former)
+                formers.know(layer.name, values[layer.id], provenance)
                 for node in graph.nodes[start:]:
                     if why := impropriety(node) or contradiction(node):
                         raise InvalidModelError(f"{where} / {layer}: {why}")

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_shape, format_static, format_value
-from bridge.ir_format.formers import dump as dump_former
 from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
+from bridge.ir_format.provenance import dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
-from bridge.neutral.former import Former
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
 from bridge.operators.spelling import choose, spell
-from bridge.struct import Struct, field
 from bridge.vocabulary import ir_opset
 
 TARGET = Target("ir")
 
 
-class File(Struct, frozen=False):
+@dataclass
+class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
     written, in order; `numbered` says how far layers of one name are numbered, and `named` are
@@ -42,7 +43,8 @@ class File(Struct, frozen=False):
     ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
 
 
-class _Spelled(Struct, frozen=False):
+@dataclass
+class _Spelled:
     """A node in IR's words."""
 
     node: Node
@@ -253,8 +255,8 @@ class GraphWriter:
         """Appends a layer and the edges to its inputs. `further` are attributes of the layer
         itself; `before` and `after` the ports stands what layers with bodies have there."""
         extras = extras or {}
-        if "former" in extras:
-            self._record(name, extras["former"])
+        if "provenance" in extras:
+            self._record(name, extras["provenance"])
         tab = self.indent + "\t\t"
         lines: list[str] = []
         lines.append(
@@ -294,9 +296,9 @@ class GraphWriter:
         lines.append(f"{self.indent}\t</layer>\n")
         self._layers.append("".join(lines))
 
-    def _record(self, name: str, former: Former) -> None:
+    def _record(self, name: str, provenance: Provenance) -> None:
         """Notes which node of ONNX a layer stands for."""
-        said = dump_former(former, self._places.get)
+        said = dump_provenance(provenance, self._places.get)
         if said is not None:
             self.file.formers.setdefault(self._number, {})[name] = said
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
@@ -11,7 +12,6 @@ from bridge.ir_format.text import Xml, inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
-from bridge.struct import Struct, field
 from bridge.vocabulary import ir_type
 
 NEWEST = 17
@@ -21,7 +21,8 @@ Edge = tuple[int, int, int, int]
 """The layer and the port that an edge comes from, and those that it leads to."""
 
 
-class Port(Struct, frozen=False):
+@dataclass
+class Port:
     """A port of a layer: what the file says of the tensor and of its names."""
 
     id: int
@@ -30,7 +31,8 @@ class Port(Struct, frozen=False):
     rt_info: str
 
 
-class Layer(Struct, frozen=False):
+@dataclass
+class Layer:
     """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
     name that somebody gave it, "" where it has one only because every layer has."""
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.names import unnumbered
+from bridge.metadata import read_record
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import I64_MAX
-from bridge.records import read_record
-from bridge.struct import Struct, as_dict, field
 
 KEY = "onnx"
 """The entry of `Model.metadata` that holds an Origin, in JSON."""
@@ -31,10 +31,11 @@ NEWEST = 1 << 16
 _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 
 
-class Origin(Struct, frozen=False):
+@dataclass
+class Origin:
     """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
     are the names of bodies in the order of the file, outer before inner, "" for BODY; `formers` are
-    the nodes that layers stand for (see `bridge.ir_format.formers`)."""
+    the nodes that layers stand for (see `bridge.ir_format.provenance`)."""
 
     opset: int = 0
     opsets: dict[str, int] = field(default_factory=dict)
@@ -86,7 +87,7 @@ def dump(
         model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered,
         formers,
     )  # fmt: skip
-    said = {key: value for key, value in as_dict(record).items() if value}
+    said = {key: value for key, value in asdict(record).items() if value}
     return {KEY: json.dumps(said, separators=(",", ":"))}
 
 

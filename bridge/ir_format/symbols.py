@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 
 from bridge.errors import InvalidModelError
+from bridge.metadata import read_record
 from bridge.neutral.graph import Value
 from bridge.neutral.types import with_symbols
-from bridge.records import read_record
 
 KEY = "symbols"
 """The entry of `Model.metadata` that holds them, in JSON: of an input or output, by its name, the

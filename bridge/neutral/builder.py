@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,17 @@ import numpy as np
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.inference import CONTENT_LIMIT, infer
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, Element, TensorType
-from bridge.struct import Struct
 from bridge.vocabulary import operator
 
 integers = known_integers
 
 
-class Target(Struct):
+@dataclass(frozen=True)
+class Target:
     """What a graph is rewritten for: a format, and for ONNX the operator set and the other domains
     whose operators may be used, since the model was of them before."""
 
@@ -125,8 +126,8 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     """A value with the type and, for short integers, the content of `tensor` (no producer)."""
     value = Value(TensorType(tensor.element, tensor.shape), names)
     whole = tensor.element.kind in ("int", "uint", "bool")
-    if whole and len(tensor.shape) <= 1 and tensor.size <= CONTENT_LIMIT:
-        value.content = tuple(map(int, tensor.array().reshape(-1).tolist()))
+    if whole and len(tensor.shape) <= 1 and tensor.size <= KNOWN_VALUE_LIMIT:
+        value.known_value = tuple(map(int, tensor.array().reshape(-1).tolist()))
     return value
 
 

@@ -11,7 +11,7 @@ def clone_value(value: Value) -> Value:
     """A value of the same type, names and content, without a producer."""
     result = Value(value.type, list(value.names))
     result.declared = value.declared
-    result.content = value.content
+    result.known_value = value.known_value
     return result
 
 
@@ -25,8 +25,8 @@ def clone_node(node: Node, values: dict[Value, Value]) -> Node:
         outputs.append(values[value])
     bodies = tuple(clone_body(body) for body in node.bodies)
     extras = node.extras.copy() if node.extras else None
-    if extras and "former" in extras:
-        extras["former"] = extras["former"].of(lambda v: values.get(v, v))
+    if extras and "provenance" in extras:
+        extras["provenance"] = extras["provenance"].of(lambda v: values.get(v, v))
     return Node(node.op, inputs, outputs, dict(node.attributes), bodies, node.name, extras)
 
 

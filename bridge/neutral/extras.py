@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from bridge.neutral.former import Former
     from bridge.neutral.graph import Value
+    from bridge.neutral.provenance import Provenance
 
 
 class NodeExtras(TypedDict, total=False):
@@ -16,7 +16,7 @@ class NodeExtras(TypedDict, total=False):
     `ir_attributes` what the layer has beside the operator's own attributes, `layer` the type and
     the operator set of a layer that no row reads, `why` the reason.
     ONNX: `doc_string`, `metadata_props`.
-    Both: `former` is the node of ONNX in whose place this stands, with others that lead to it.
+    Both: `provenance` is the node of ONNX in whose place this stands, with others that lead to it.
     """
 
     rt_info: str
@@ -26,7 +26,7 @@ class NodeExtras(TypedDict, total=False):
     why: str
     doc_string: str
     metadata_props: dict[str, str]
-    former: Former
+    provenance: Provenance
 
 
 class EdgeExtras(NodeExtras, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from bridge.limits import budget
 from bridge.neutral.attributes import Attributes
@@ -18,7 +19,6 @@ from bridge.neutral.ports import (
 )
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
-from bridge.struct import Struct, field, replace
 
 BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
@@ -32,14 +32,14 @@ class Value:
     `declared` is what the file says of the type; inference refines it and never contradicts it.
     """
 
-    __slots__ = ("content", "declared", "names", "producer", "type")
+    __slots__ = ("declared", "known_value", "names", "producer", "type")
 
     def __init__(self, type: Type = UNKNOWN, names: list[str] | None = None) -> None:
         self.type: Type = type
         self.declared: Type = type
         self.names: list[str] = names if names is not None else []
         self.producer: Node | None = None
-        self.content: tuple[int | str | None, ...] | None = None
+        self.known_value: tuple[int | str | None, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -222,7 +222,8 @@ def names_of_outputs(graph: Graph) -> list[str]:
     return [name or value.name for name, value in zip(names, graph.outputs, strict=True)]
 
 
-class Body(Struct, frozen=False):
+@dataclass
+class Body:
     """A nested graph and its ports: `inputs[i]` says where `graph.inputs[i]` comes from,
     `outputs[i]` where `graph.outputs[i]` goes. Both are edited together, by the methods here."""
 
@@ -293,7 +294,8 @@ class Body(Struct, frozen=False):
         return Body(same, list(self.inputs), list(self.outputs))
 
 
-class Model(Struct, frozen=False):
+@dataclass
+class Model:
     """A graph and what the file says beside it.
 
     `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default

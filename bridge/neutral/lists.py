@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from bridge.metadata import broken, read_record
 from bridge.neutral.types import I64_MAX
-from bridge.records import broken, read_record
-from bridge.struct import Struct, as_dict, field
 
 VOCABULARIES = "boundary.strings"
 """The entry of `Model.metadata` for strings: lists of words."""
@@ -24,7 +24,8 @@ MAP_KEYS = "boundary.maps"
 Item = str | int
 
 
-class Lists(Struct, frozen=False):
+@dataclass
+class Lists:
     """Lists without repetition, by the names of a model's inputs and outputs."""
 
     inputs: dict[str, tuple[Item, ...]] = field(default_factory=dict)
@@ -35,7 +36,7 @@ class Lists(Struct, frozen=False):
 
     def dumps(self) -> str:
         """As JSON."""
-        return json.dumps(as_dict(self), default=as_dict, separators=(",", ":"), sort_keys=True)
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
 
     @classmethod
     def loads(cls, text: str | None, what: str) -> Self:

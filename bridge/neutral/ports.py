@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bridge.struct import Struct
+from dataclasses import dataclass
 
 
-class Invariant(Struct):
+@dataclass(frozen=True)
+class Invariant:
     """A body input that is the node's input `input`, the same in every iteration."""
 
     input: int
 
 
-class Carried(Struct):
+@dataclass(frozen=True)
+class Carried:
     """A body input that starts as the node's input `input` (None: the constant true, for a
     condition that was not given) and then takes the body output `output` of the iteration
     before."""
@@ -20,7 +22,8 @@ class Carried(Struct):
     output: int
 
 
-class Sliced(Struct):
+@dataclass(frozen=True)
+class Sliced:
     """A body input that takes one part of the node's input `input` along `axis` per iteration.
 
     IR's meaning: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart;
@@ -37,18 +40,21 @@ class Sliced(Struct):
     keepdims: bool = True
 
 
-class Iteration(Struct):
+@dataclass(frozen=True)
+class Iteration:
     """A body input that is the number of the iteration, from 0."""
 
 
-class Yield(Struct):
+@dataclass(frozen=True)
+class Yield:
     """A body output that becomes the node's output `output` (of the last iteration, in a Loop);
     None for one that only feeds a Carried input."""
 
     output: int | None
 
 
-class Stacked(Struct):
+@dataclass(frozen=True)
+class Stacked:
     """A body output of which all iterations' values are joined along `axis` into the node's
     output `output`; start, stride, end, part_size as in Sliced. With `keepdims` the values have
     the axis and are concatenated (IR); without, it is new and they are stacked (ONNX)."""
@@ -62,7 +68,8 @@ class Stacked(Struct):
     keepdims: bool = True
 
 
-class Condition(Struct):
+@dataclass(frozen=True)
+class Condition:
     """A body output that says whether a further iteration runs."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
-from bridge.struct import changed
 
 SHOWN = 8
 """Longest constant whose values are shown."""
@@ -77,7 +78,8 @@ def _body(body: Body, title: str, names: _Names, lines: list[str], depth: int) -
 
 def _port(port: InputPort | OutputPort) -> str:
     """A port without the fields that have their default value."""
-    told = (f"{name}={value}" for name, value in changed(port).items())
+    values = ((field, getattr(port, field.name)) for field in fields(port))
+    told = (f"{field.name}={value}" for field, value in values if value != field.default)
     return f"{type(port).__name__}({', '.join(told)})"
 
 

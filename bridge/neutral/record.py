@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from bridge.elements import ELEMENTS
+from bridge.metadata import broken, read_record
 from bridge.neutral.types import I64_MAX
-from bridge.records import broken, read_record
-from bridge.struct import Struct, as_dict, field
 
 KEY = "boundary"
 """The entry of `Model.metadata` that holds a Record, in JSON."""
@@ -23,7 +23,8 @@ CONSTANTS = "constant_inputs"
 """The entry that holds the names, in JSON, of the inputs that became constants."""
 
 
-class Port(Struct, frozen=False):
+@dataclass
+class Port:
     """One sequence, optional or tensor of open rank. `kind`: "ragged" (`.data` and `.shapes`),
     "elements" (`.0` to `.count-1`), "tensor" (an optional tensor, under its own name) or "open" (a
     tensor whose rank is known at run time alone: `.data`, its elements in their order, and
@@ -61,7 +62,8 @@ class Port(Struct, frozen=False):
         return [*own, *(f"{name}.{i}" for i in range(self.count))]
 
 
-class Record(Struct, frozen=False):
+@dataclass
+class Record:
     """The sequences and optionals among a model's inputs and outputs, by name. `input_order`
     holds the names of all inputs."""
 
@@ -71,7 +73,7 @@ class Record(Struct, frozen=False):
 
     def dumps(self) -> str:
         """As JSON."""
-        return json.dumps(as_dict(self), default=as_dict, separators=(",", ":"), sort_keys=True)
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
 
     @classmethod
     def loads(cls, text: str) -> Self:
@@ -106,7 +108,7 @@ _MOST_ELEMENTS = 1 << 20
 
 def _read_port(name: str, given: Any, kinds: Sequence[str]) -> Port:
     """A Port from JSON, for which only some `kinds` make sense."""
-    known = set(Port._fields)
+    known = {field.name for field in fields(Port)}
     if not isinstance(given, dict) or not {"kind", "element", "shape"} <= set(given) <= known:
         raise broken(_WHAT, f'what it says of "{name}" is not what Bridge writes')
     port = Port(**given)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
 from bridge.neutral.types import meet
-from bridge.struct import replace
 
 
 class Substitution:
@@ -28,8 +29,8 @@ class Substitution:
         """Replaces the inputs of a node."""
         if self._map:
             node.inputs = [None if v is None else self.of(v) for v in node.inputs]
-            if node.extras and "former" in node.extras:
-                node.extras["former"] = node.extras["former"].of(self.of)
+            if node.extras and "provenance" in node.extras:
+                node.extras["provenance"] = node.extras["provenance"].of(self.of)
 
     def applied(self, node: Node) -> Node:
         """The node, or one in its place that takes other inputs."""
@@ -56,8 +57,8 @@ class Substitution:
                 new.names.append(name)
         new.type = meet(new.type, old.type)
         new.declared = meet(new.declared, old.type)
-        if new.content is None:
-            new.content = old.content
+        if new.known_value is None:
+            new.known_value = old.known_value
         self._map[old] = new
 
     def finish(self, graph: Graph) -> None:
@@ -104,7 +105,7 @@ def _sink_into(node: Node, body: Body) -> bool:
         outer = node.inputs[port.input]
         assert outer is not None and outer.constant is not None
         known = constant_value(outer.constant)
-        value.type, value.content = known.type, known.content
+        value.type, value.known_value = known.type, known.known_value
         attributes = {"value": outer.constant}
         constants.append(Node("Constant", [], [value], attributes, (), value.name))
     body.graph.nodes[:0] = constants

@@ -24,7 +24,7 @@ def is_not_negative(value: Value | None, depth: int = 8, inside: Inside | None =
         value = known
     if value is None:
         return False
-    content, producer = value.content, value.producer
+    content, producer = value.known_value, value.producer
     if content is not None and None not in content:
         # A symbol stands for the size of an axis.
         return all(isinstance(x, str) or (x is not None and x >= 0) for x in content)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.types import STRING, Element, element_of, size_of
-from bridge.struct import Struct
 
 CHUNK = 1 << 22
 """Bytes read at a time when a range is streamed."""
 
 
-class FileRange(Struct):
+@dataclass(frozen=True)
+class FileRange:
     """`length` bytes at `offset` of the file at `path`."""
 
     path: str

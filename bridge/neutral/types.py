@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from bridge.elements import (
@@ -113,13 +114,13 @@ from bridge.elements import (
 from bridge.elements import (
     element_of as element_of,
 )
-from bridge.struct import Struct
 
 I64_MAX = (1 << 63) - 1
 """The largest size that both formats hold, and the end of a slice up to the last element."""
 
 
-class Interval(Struct):
+@dataclass(frozen=True)
+class Interval:
     """A dimension known to lie between `low` and `high` (None: no upper bound)."""
 
     low: int = 0
@@ -141,7 +142,8 @@ Shape = tuple[Dim, ...] | None
 """A shape: dimensions, or None where not even the rank is known."""
 
 
-class TensorType(Struct):
+@dataclass(frozen=True)
+class TensorType:
     """A tensor of `element` (None: unknown) with `shape`."""
 
     element: Element | None = None
@@ -156,7 +158,8 @@ class TensorType(Struct):
         return f"{self.element or '?'}{format_shape(self.shape)}"
 
 
-class SequenceType(Struct):
+@dataclass(frozen=True)
+class SequenceType:
     """A sequence of values of one type."""
 
     item: Type
@@ -165,7 +168,8 @@ class SequenceType(Struct):
         return f"seq({self.item})"
 
 
-class OptionalType(Struct):
+@dataclass(frozen=True)
+class OptionalType:
     """A value of type `item`, or nothing."""
 
     item: Type
@@ -174,7 +178,8 @@ class OptionalType(Struct):
         return f"optional({self.item})"
 
 
-class ForeignType(Struct):
+@dataclass(frozen=True)
+class ForeignType:
     """A type that only one format has (ONNX: maps and sparse tensors): `spelled` is what that
     format writes for it, `name` is for people."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import onnx
 
 from bridge.onnx_format.opsets import canonical
-from bridge.struct import Struct
 
 
-class Given(Struct, frozen=False, eq=False):
+@dataclass(eq=False)
+class Given:
     """A NodeProto taken apart, which makes a field anew each time that it is asked for one.
 
     The fields have the names that they have there; `domain` is "" for the default one. `described`

@@ -93,7 +93,7 @@ def _unknown() -> Type:
 
 def _is_small(value: Value) -> bool:
     tensor = value.constant
-    return value.content is not None or (tensor is not None and tensor.size <= SMALL)
+    return value.known_value is not None or (tensor is not None and tensor.size <= SMALL)
 
 
 def function_of(node: Node) -> tuple[onnx.FunctionProto, onnx.NodeProto, dict[str, Value]] | None:

@@ -147,7 +147,7 @@ class Scope:
         assert self.captures is not None
         value = Value(names=list(outer.names))
         # Not declared: a Loop around may yet widen the type.
-        value.type, value.content = outer.type, outer.content
+        value.type, value.known_value = outer.type, outer.known_value
         self.body.add_entry(value, Invariant(self.captures.index(outer)))
         return value
 

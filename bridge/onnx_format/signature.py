@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import onnx.defs
 
 from bridge.errors import InvalidModelError
 from bridge.onnx_format.given import Given
-from bridge.struct import Struct
 
 
-class Signature(Struct):
+@dataclass(frozen=True)
+class Signature:
     """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
     types of attributes (by the number that `AttributeProto.type` has) with those that must be
     given and, as bytes of an AttributeProto, what others are where they are not."""

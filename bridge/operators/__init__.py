@@ -12,6 +12,7 @@ untouched, right by the two specifications alone. Rows in `mappings/` do the res
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +21,6 @@ from bridge.neutral import inference
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import UNKNOWN, Type
-from bridge.struct import Struct
 from bridge.vocabulary import families
 
 Result = Value | Sequence[Value | None] | None
@@ -30,7 +30,8 @@ not used), or None where the rule does not apply."""
 Rule = Callable[[Builder, Node], Result]
 
 
-class Reader(Struct):
+@dataclass(frozen=True)
+class Reader:
     """A rule that reads, and the versions of the format in which it holds."""
 
     rule: Rule
@@ -49,13 +50,13 @@ BREAKS = (
 inputs and attributes is not so."""
 
 
-_expansions: dict[tuple[str, str], Rule] = {}
+_legalizations: dict[tuple[str, str], Rule] = {}
 _readers: dict[tuple[str, str], list[Reader]] = {}
 
 NEWEST = 1 << 30
 
 
-def expands(*ops: str, target: str) -> Callable[[Rule], Rule]:
+def legalizes(*ops: str, target: str) -> Callable[[Rule], Rule]:
     """Registers the rule that rewrites neutral operators for a target format ("onnx" or "ir").
 
     The rule is asked before the mapping row; where it gives None, the row is used. What it makes
@@ -64,9 +65,9 @@ def expands(*ops: str, target: str) -> Callable[[Rule], Rule]:
 
     def register(rule: Rule) -> Rule:
         for op in ops:
-            if (target, op) in _expansions:
+            if (target, op) in _legalizations:
                 raise ValueError(f"{op} has two rules for {target}")
-            _expansions[target, op] = rule
+            _legalizations[target, op] = rule
         return rule
 
     return register
@@ -120,10 +121,10 @@ def load_all() -> None:
             import_module(f"{__name__}.{family}.{path.stem}")
 
 
-def expansion(target: str, op: str) -> Rule | None:
+def legalization(target: str, op: str) -> Rule | None:
     """The rule that rewrites `op` for `target`, if there is one."""
     _load(op)
-    return _expansions.get((target, op))
+    return _legalizations.get((target, op))
 
 
 def reader(format: str, type: str, version: int) -> Rule | None:
@@ -139,7 +140,7 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
     """Types of what the rule for IR makes of the node, for operators that have no row, such as
     onnxruntime's own; [] where there is no rule, or it refuses."""
     target = Target("ir")
-    rule = expansion(target.format, node.op)
+    rule = legalization(target.format, node.op)
     if rule is None:
         return []
     try:

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
 from bridge.operators import Result
-from bridge.operators.idioms import as_i64, cast
+from bridge.operators.builder_helpers import as_i64, cast
 from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
 from bridge.vocabulary import has_trait, operator
 

@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.types import TensorType, Type
-from bridge.operators.idioms import squeeze
+from bridge.operators.builder_helpers import squeeze
 
 Values = list[Value]
 Step = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
-from bridge.struct import Struct
 
 
-class TypeSignature(Struct):
+@dataclass(frozen=True)
+class TypeSignature:
     """The type variables of an operator's inputs and outputs, in order, the last again and again
     where `variadic`, with types of their own if `mixed`; and what types each variable may stand
     for, in the schemas' spelling."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Model, Value
 from bridge.neutral.ports import Condition, Iteration
-from bridge.operators.control.draft import true_always
+from bridge.operators.control.loop_builder import true_always
 from bridge.passes.context import Context
 
 

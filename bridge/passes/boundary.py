@@ -46,7 +46,7 @@ def defaults_to_constants(model: Model, context: Context) -> None:
             )
             continue
         known = constant_value(tensor)
-        value.type, value.content = known.type, known.content
+        value.type, value.known_value = known.type, known.known_value
         nodes.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
         context.report.notes.append(
             f'the input "{value.name}" has a default value and became a constant; giving its shape '

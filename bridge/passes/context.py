@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bridge.neutral.builder import Target
 from bridge.neutral.record import Record
 from bridge.neutral.types import Dim
 from bridge.report import Report
-from bridge.struct import Struct, field
 
 
-class Context(Struct):
+@dataclass(frozen=True)
+class Context:
     """What a model is rewritten for, and how.
 
     `report` takes what users should know. `keep_branches` turns off the pruning of branches that

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.passes.context import Context
-from bridge.struct import replace
 from bridge.vocabulary import operator
 
 EFFECTS = {"Assign"}

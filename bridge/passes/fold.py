@@ -67,10 +67,10 @@ def _node(node: Node, out: list[Node], substitution: Substitution) -> bool:
         changed = sink_constants(node) or changed
     elif len(node.outputs) == 1:
         (value,) = node.outputs
-        before = value.content
+        before = value.known_value
         if fold_value(value, node, out):
             return True
-        changed = value.content is not before
+        changed = value.known_value is not before
     out.append(node)
     return changed
 
@@ -93,7 +93,7 @@ def _known_in_branches(node: Node) -> bool:
         )
         for value, _ in known:
             tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
-            value.type, value.content = condition.type, (int(truth),)
+            value.type, value.known_value = condition.type, (int(truth),)
             made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
             body.graph.nodes.insert(0, made)
             news = True
@@ -106,12 +106,12 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     if empty and 0 in empty and is_static(empty) and value.element is not None:
         nothing = np.empty(empty, value.element.dtype)
         tensor = Tensor(value.element, empty, nothing)
-        value.content = constant_value(tensor).content
+        value.known_value = constant_value(tensor).known_value
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True
-    if value.content is None and _is_of_known(node):
+    if value.known_value is None and _is_of_known(node):
         infer(node)
-    known = value.content
+    known = value.known_value
     if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
         return False
     if value.rank not in (0, 1) or not all(isinstance(x, int) for x in known):
@@ -128,7 +128,7 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
 
 def _is_of_known(node: Node) -> bool:
     """Whether all inputs are known, which they may have become since the node was made."""
-    known = (value is not None and value.content is not None for value in node.inputs)
+    known = (value is not None and value.known_value is not None for value in node.inputs)
     return bool(node.inputs) and all(known)
 
 

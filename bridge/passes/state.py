@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.metadata import broken, read_record
 from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
@@ -25,7 +26,6 @@ from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
 from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
-from bridge.records import broken, read_record
 
 KEY = "state"
 """The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bridge.errors import UsageError
+from bridge.metadata import broken, read_record
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
@@ -19,8 +21,6 @@ from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
 from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
-from bridge.records import broken, read_record
-from bridge.struct import Struct, as_dict
 
 KEY = "stateful"
 """The entry of `Model.metadata` that holds a `Record`, in JSON."""
@@ -29,7 +29,8 @@ BEAMS = "beam_idx"
 """The input that says which sequence of the call before each sequence of this one continues."""
 
 
-class Pair(Struct):
+@dataclass(frozen=True)
+class Pair:
     """A state of the model: what it was before a call, and what it is after, with the symbols of
     their dimensions, None where they have none."""
 
@@ -40,7 +41,8 @@ class Pair(Struct):
     after: Sequence[str | None]
 
 
-class Record(Struct):
+@dataclass(frozen=True)
+class Record:
     """The pairs that became variables, and the names of all inputs and outputs that the model had
     before. `beams` says whether there is an input more, `BEAMS`."""
 
@@ -51,7 +53,7 @@ class Record(Struct):
 
     def dumps(self) -> str:
         """As JSON."""
-        return json.dumps(as_dict(self), default=as_dict, separators=(",", ":"))
+        return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def loads(cls, text: str) -> Record:

@@ -9,16 +9,17 @@ leaves a graph in which those before it find nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 
 from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
 from bridge.quirks.quirk import RECURRENT, UNFOLDED, Quirk
-from bridge.struct import Struct
 
 
-class At(Struct):
+@dataclass(frozen=True)
+class At:
     """Where a quirk is, `engine.fault`, and the operators without which it finds nothing. `old` is
     one whose fault is mended in the newest releases; it runs where it is asked for."""
 

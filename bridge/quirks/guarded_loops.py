@@ -10,8 +10,8 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Stacked, Yield
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.operators.control.draft import is_positive, scalar
 from bridge.operators.control.idle import initial_states, shape_of_nothing
+from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.quirks.quirk import Place
 
 

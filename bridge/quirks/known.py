@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.neutral.types import F32, I64
-from bridge.operators.idioms import squeeze, unsqueeze
+from bridge.operators.builder_helpers import squeeze, unsqueeze
 from bridge.quirks.quirk import UNFOLDED, UNFORESEEN, Place, follows_from_constants
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
@@ -11,11 +12,11 @@ from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
-from bridge.passes.expand import Expander, remember
-from bridge.struct import Struct, field
+from bridge.passes.legalize import Legalizer, remember
 
 
-class Quirk(Struct):
+@dataclass(frozen=True)
+class Quirk:
     """A fault of an engine and the pass that works round it.
 
     `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
@@ -35,7 +36,8 @@ OPENVINO_CPU = "OpenVINO CPU"
 ONNXRUNTIME = "onnxruntime"
 
 
-class Place(Struct, frozen=False):
+@dataclass
+class Place:
     """Where a node stands: its graph, and the node and body that hold that graph, if any. `found`
     is for what a quirk has found of the graph's values, and may meet again."""
 
@@ -145,38 +147,38 @@ def rewriting(*ops: str, by: Rewrite) -> Callable[[Graph, Context], None]:
     wanted = frozenset(ops)
 
     def run(graph: Graph, context: Context) -> None:
-        expander = Expander(context.target, "neutral")
-        _graph(Place(graph), wanted, by, expander)
-        if expander.findings:
-            raise UnsupportedError(str(context.target), expander.findings)
+        legalizer = Legalizer(context.target, "neutral")
+        _graph(Place(graph), wanted, by, legalizer)
+        if legalizer.findings:
+            raise UnsupportedError(str(context.target), legalizer.findings)
 
     return run
 
 
-def _graph(place: Place, ops: frozenset[str], by: Rewrite, expander: Expander) -> None:
+def _graph(place: Place, ops: frozenset[str], by: Rewrite, legalizer: Legalizer) -> None:
     substitution, replaced = Substitution(), False
     nodes: list[Node] = []
     for node in place.graph.nodes:
         if replaced:
             substitution.apply(node)
         for body in node.bodies:
-            _graph(Place(body.graph, node, body, place), ops, by, expander)
+            _graph(Place(body.graph, node, body, place), ops, by, legalizer)
         if node.op not in ops:
             nodes.append(node)
             continue
         made: list[Node] = []
         result = None
         try:
-            result = by(Builder(made, node.name, expander.target), node, place)
+            result = by(Builder(made, node.name, legalizer.target), node, place)
         except Refused as refused:
-            expander.report(node, repr(node), str(refused))
+            legalizer.report(node, repr(node), str(refused))
         if result is None:
             nodes.append(node)
             continue
         replaced = True
         values: list[Value | None] = [result] if isinstance(result, Value) else list(result)
         start = len(nodes)
-        expander.replace(node, made, values, nodes, substitution, repr(node))
+        legalizer.replace(node, made, values, nodes, substitution, repr(node))
         remember(node, substitution.of(node.outputs[0]), nodes[start:])
     place.graph.nodes = nodes
     substitution.finish(place.graph)

@@ -20,8 +20,8 @@ import pytest
 
 import bridge.operators as operators_package
 import bridge.quirks as quirks_package
-from bridge.neutral.inference import _contents, _inferences
-from bridge.operators import _expansions, _readers, load_all
+from bridge.neutral.inference import _inferences, _known_values
+from bridge.operators import _legalizations, _readers, load_all
 from bridge.operators.elementwise.broadcasting import BROADCASTING
 from bridge.passes import maps
 from bridge.passes.sequences.operators import _table
@@ -305,7 +305,7 @@ def test_the_version_of_a_tree_that_is_not_installed(monkeypatch: pytest.MonkeyP
 
 def test_rule_index_is_what_the_rules_register() -> None:
     load_all()
-    assert rule_index().expanded | rule_index().refused == set(_expansions)
+    assert rule_index().expanded | rule_index().refused == set(_legalizations)
     assert rule_index().lowered == {*_table, *strings.LOWERED, *maps.LOWERED}
     assert rule_index().read <= set(_readers)
     spelled = {("onnx", s.type) for o in operators().values() for s in o.onnx}
@@ -321,9 +321,9 @@ def _family_of_module(function: Callable[..., object]) -> str:
 
 def test_what_is_registered_stands_in_the_family_of_its_row() -> None:
     load_all()
-    for (_, op), rule in _expansions.items():
+    for (_, op), rule in _legalizations.items():
         assert _family_of_module(rule) == family_of(op), op
-    for registry in (_inferences, _contents):
+    for registry in (_inferences, _known_values):
         for op, function in registry.items():
             shared = function.__module__ == "bridge.neutral.inference"
             assert shared or _family_of_module(function) == family_of(op), op

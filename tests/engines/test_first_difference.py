@@ -3,7 +3,7 @@ to who is at fault."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -13,7 +13,6 @@ import pytest
 import bridge
 from bridge import quirks
 from bridge.check import bisect, check
-from bridge.struct import replace
 from tests.quirks.canaries import CANARIES
 from tests.quirks.test_canaries import proto_of
 

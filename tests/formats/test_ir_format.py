@@ -39,7 +39,7 @@ from bridge.neutral.types import (
     TensorType,
 )
 from bridge.passes.context import Context
-from bridge.passes.expand import expand
+from bridge.passes.legalize import legalize
 from bridge.report import Report
 from tests.support.running import OnnxRuntime
 
@@ -70,7 +70,7 @@ def save(model: OpenVinoModel, folder: Path) -> Path:
 
 def store(model: Model, xml: Path) -> Path:
     """Expands a model for IR and writes it."""
-    expand(model, Context(Target("ir"), Report()))
+    legalize(model, Context(Target("ir"), Report()))
     write(model, xml, xml.with_suffix(".bin"))
     return xml
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import bridge.wiring  # noqa: F401
-from bridge.neutral.inference import _contents, _inferences
-from bridge.operators import HOMES, _expansions, _readers, load_all
+import bridge.hooks  # noqa: F401
+from bridge.neutral.inference import _inferences, _known_values
+from bridge.operators import HOMES, _legalizations, _readers, load_all
 from bridge.passes.sequences.operators import _table
 
 MANY = 5
@@ -26,12 +26,12 @@ def registered() -> dict[Callable[..., Any], set[str]]:
     """The functions with the operators that they are for."""
     load_all()
     found: dict[Callable[..., Any], set[str]] = defaultdict(set)
-    for (_, op), rule in _expansions.items():
+    for (_, op), rule in _legalizations.items():
         found[rule].add(op)
     for (_, op), readers in _readers.items():
         for reader in readers:
             found[reader.rule].add(op)
-    for table in (_inferences, _contents, _table):
+    for table in (_inferences, _known_values, _table):
         for op, function in table.items():
             found[function].add(op)
     return found

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bridge.wiring  # noqa: F401, it registers what operators mean
+import bridge.hooks  # noqa: F401, it registers what operators mean
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BOOL, F32, I32, I64, U8, Element, TensorType
 
-Content = tuple[int | str | None, ...]
+KnownValue = tuple[int | str | None, ...]
 
 # Operator, contents of its inputs (each a vector, or a scalar where it is no tuple), the result.
-CASES: list[tuple[str, list[Any], Content | None]] = [
+CASES: list[tuple[str, list[Any], KnownValue | None]] = [
     ("Add", [(1, "n", None), (2, 0, 3)], (3, "n", None)),
     ("Sub", [("n", "n", 5), ("n", 0, 7)], (0, "n", -2)),
     ("Mul", [("n", "n", 0, None), (1, 2, "n", 0)], ("n", None, 0, 0)),
@@ -43,14 +43,14 @@ CASES: list[tuple[str, list[Any], Content | None]] = [
 def known(content: Any) -> Value:
     items = content if isinstance(content, tuple) else (content,)
     value = Value(TensorType(I64, (len(items),) if isinstance(content, tuple) else ()))
-    value.content = items
+    value.known_value = items
     return value
 
 
 @pytest.mark.parametrize("op, inputs, expected", CASES)
-def test_content(op: str, inputs: list[Any], expected: Content | None) -> None:
+def test_content(op: str, inputs: list[Any], expected: KnownValue | None) -> None:
     node = Builder([]).node(op, [known(content) for content in inputs])
-    assert node.outputs[0].content == expected
+    assert node.outputs[0].known_value == expected
 
 
 M = np.arange(6).reshape(2, 3)
@@ -84,16 +84,16 @@ def test_what_is_known_of_a_matrix_is_right(
     given = [None if item is None else b.constant(item) for item in inputs]
     for made, result in zip(b.ops(op, len(results), *given, **attributes), results, strict=True):
         assert made.shape == result.shape
-        assert made.content in (None, tuple(result.reshape(-1)))
+        assert made.known_value in (None, tuple(result.reshape(-1)))
         if "Split" in op:
-            assert made.content is not None
+            assert made.known_value is not None
 
 
 def test_a_number_that_the_type_cannot_hold_is_not_known() -> None:
     b = Builder([])
-    assert b.op("Mul", b.constant(200, U8), b.constant(2, U8)).content is None
-    assert b.op("Cast", b.constant([300]), to=U8).content is None
-    assert b.op("Cast", b.constant([300, 0]), to=BOOL).content == (1, 0)
+    assert b.op("Mul", b.constant(200, U8), b.constant(2, U8)).known_value is None
+    assert b.op("Cast", b.constant([300]), to=U8).known_value is None
+    assert b.op("Cast", b.constant([300, 0]), to=BOOL).known_value == (1, 0)
 
 
 X = TensorType(F32, ("n", 3, 4))

@@ -10,7 +10,7 @@ import pytest
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, F32, I64, Interval, Shape, TensorType
-from bridge.operators import Refused, expansion
+from bridge.operators import Refused, legalization
 
 FAR = (1 << 63) - 1
 
@@ -29,7 +29,7 @@ def value(operand: Any) -> Value | None:
         return Value(TensorType(F32, operand.shape))
     items = operand if isinstance(operand, tuple) else (operand,)
     known = Value(TensorType(I64, (len(items),) if isinstance(operand, tuple) else ()))
-    known.content = items
+    known.known_value = items
     return known
 
 
@@ -115,12 +115,12 @@ def test_contents(
     op: str, operands: list[Any], attributes: dict[str, Any], expected: tuple[Any, ...] | None
 ) -> None:
     node = Builder([]).node(op, [value(o) for o in operands], 1, attributes)
-    assert node.outputs[0].content == expected
+    assert node.outputs[0].known_value == expected
 
 
 def test_every_part_of_a_split_vector_is_known() -> None:
     parts = Builder([]).ops("Split", 2, value(("n", 3, 4)), value((1, 2)), axis=0)
-    assert [part.content for part in parts] == [("n",), (3, 4)]
+    assert [part.known_value for part in parts] == [("n",), (3, 4)]
 
 
 # Target, operator, operands, attributes.
@@ -136,7 +136,7 @@ LONG: list[tuple[str, str, list[Any], dict[str, Any]]] = [
 def test_no_rule_writes_for_as_many_axes(
     target: str, op: str, operands: list[Any], attributes: dict[str, Any]
 ) -> None:
-    rule = expansion(target, op)
+    rule = legalization(target, op)
     node = Builder([]).node(op, [value(o) for o in operands], 1, attributes)
     made: list[Node] = []
     assert rule is not None

@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.quirks.recomposed import recompose_ir
+from bridge.quirks.fused import fuse_ir
 from tests.support.graphs import after
 
 CASES = {
@@ -86,4 +86,4 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_compressed(name: str) -> None:
     text, expected = CASES[name]
-    assert after(recompose_ir, text, "onnx") == cleandoc(expected)
+    assert after(fuse_ir, text, "onnx") == cleandoc(expected)

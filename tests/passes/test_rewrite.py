@@ -45,9 +45,9 @@ def test_replacement_that_was_replaced() -> None:
 
 def test_what_is_known_of_the_old_value_holds_of_the_new() -> None:
     old, new = vector("old", "N"), Value(TensorType(None, (ANY,)))
-    old.content = (1, None)
+    old.known_value = (1, None)
     Substitution().replace(old, new)
-    assert new.type == TensorType(F32, ("N",)) and new.content == (1, None)
+    assert new.type == TensorType(F32, ("N",)) and new.known_value == (1, None)
 
 
 def test_consumers_and_outputs() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -11,7 +11,6 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.types import F32, I64, SequenceType, TensorType
 from bridge.neutral.verify import VerificationError, verify
-from bridge.struct import replace
 from tests.support.graphs import read
 
 TEXT = """g (float[2] x, bool c, int64 n) => (float[2] y, float[2] z) {

@@ -8,7 +8,7 @@ from typing import Any
 import onnx.parser
 
 import bridge
-import bridge.wiring
+import bridge.hooks
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.printer import show

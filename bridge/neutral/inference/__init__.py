@@ -1,7 +1,7 @@
 """Types of a node's outputs from its inputs, and content of shape-like values: the engine.
 
 An inference function takes the node and gives one type per output; a content function gives what is
-known of the elements of output 0 (see `Value.content`). They stand beside the rules of their
+known of the elements of output 0 (see `Value.known_value`). They stand beside the rules of their
 operators (`bridge/operators/`), which are found through what `provide` was given. Operators of ONNX
 without one are inferred by what `infer_otherwise` was given: the standard's own functions.
 """
@@ -18,13 +18,13 @@ from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, TensorType, Type, meet
 from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
-Content = Callable[[Node], tuple[int | str | None, ...] | None]
+KnownValue = Callable[[Node], tuple[int | str | None, ...] | None]
 
-CONTENT_LIMIT = 64
-"""Longest value of which `Value.content` is kept."""
+KNOWN_VALUE_LIMIT = 64
+"""Longest value of which `Value.known_value` is kept."""
 
 _inferences: dict[str, Inference] = {}
-_contents: dict[str, Content] = {}
+_known_values: dict[str, KnownValue] = {}
 _loaded: set[str] = set()
 _UNKNOWN_YET = (
     TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
@@ -101,14 +101,14 @@ def infers(*ops: str) -> Callable[[Inference], Inference]:
     return register
 
 
-def knows(*ops: str) -> Callable[[Content], Content]:
+def knows(*ops: str) -> Callable[[KnownValue], KnownValue]:
     """Registers the content function of operators."""
 
-    def register(function: Content) -> Content:
+    def register(function: KnownValue) -> KnownValue:
         for op in ops:
-            if op in _contents:
+            if op in _known_values:
                 raise ValueError(f"{op} has two content functions")
-            _contents[op] = function
+            _known_values[op] = function
         return function
 
     return register
@@ -137,14 +137,14 @@ def infer(node: Node) -> None:
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(_possible(inferred), output.declared)
-    content = _contents.get(op)
+    content = _known_values.get(op)
     if content is None or not node.outputs:
         return
-    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "content_of_any_rank"):
-        node.outputs[0].content = _known(content, node)
+    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"):
+        node.outputs[0].known_value = _known(content, node)
 
 
-def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
+def _known(content: KnownValue, node: Node) -> tuple[int | str | None, ...] | None:
     """What a content function gives for a node, where it is short."""
     try:
         known = content(node)
@@ -154,7 +154,7 @@ def _known(content: Content, node: Node) -> tuple[int | str | None, ...] | None:
         if _strict.get():
             raise
         return None
-    return None if known is None or len(known) > CONTENT_LIMIT else known
+    return None if known is None or len(known) > KNOWN_VALUE_LIMIT else known
 
 
 def _possible(type: Type) -> Type:
@@ -174,7 +174,7 @@ def _possible(type: Type) -> Type:
 
 def _is_matrix(value: Value | None) -> bool:
     """Whether something is known of the elements of a matrix, or of what has more axes yet."""
-    return value is not None and value.content is not None and (value.rank or 0) > 1
+    return value is not None and value.known_value is not None and (value.rank or 0) > 1
 
 
 def infer_graph(graph: Graph) -> None:

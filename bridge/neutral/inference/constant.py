@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import CONTENT_LIMIT, infers, knows
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infers, knows
 from bridge.neutral.types import TensorType, Type
 
 
@@ -20,6 +20,6 @@ def constant_content(node: Node) -> tuple[int | str | None, ...] | None:
     tensor = node.attributes["value"]
     if tensor.element.kind not in ("int", "uint", "bool") or len(tensor.shape) > 1:
         return None
-    if tensor.size > CONTENT_LIMIT:
+    if tensor.size > KNOWN_VALUE_LIMIT:
         return None
     return tuple(int(x) for x in tensor.array().reshape(-1))

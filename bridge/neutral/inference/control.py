@@ -32,12 +32,12 @@ def enter_bodies(node: Node) -> None:
 
 def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iteration) -> None:
     """Sets the type (and content) of one body input from the node's inputs."""
-    value.content = None
+    value.known_value = None
     match port:
         case Invariant(index):
             outer = node.inputs[index]
             assert outer is not None
-            value.type, value.content = outer.type, outer.content
+            value.type, value.known_value = outer.type, outer.known_value
         case Carried(index, _):
             outer = None if index is None else node.inputs[index]
             value.type = _condition(value.declared) if outer is None else outer.type

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
 
-Content = tuple[int | str | None, ...]
+KnownValue = tuple[int | str | None, ...]
 
 LONGEST = 1 << 20
 """Numbers of a constant that are looked at one by one; no shape or list of places has more."""
@@ -23,7 +23,7 @@ def known_integers(value: Value | None) -> tuple[int, ...] | None:
     """The elements of an integer value, flattened, where all are known; else None."""
     if value is None:
         return None
-    content = value.content
+    content = value.known_value
     if content is not None and all(isinstance(x, int) for x in content):
         return content  # type: ignore[return-value]
     tensor = value.constant
@@ -34,16 +34,16 @@ def known_integers(value: Value | None) -> tuple[int, ...] | None:
     return tuple(int(x) for x in tensor.array().reshape(-1))
 
 
-def content_of(value: Value | None) -> Content | None:
+def content_of(value: Value | None) -> KnownValue | None:
     """What is known of the elements of an integer value, flattened."""
     if value is None:
         return None
-    return value.content if value.content is not None else known_integers(value)
+    return value.known_value if value.known_value is not None else known_integers(value)
 
 
 def rearranged(
-    content: Content, shape: tuple[int, ...], move: Callable[[np.ndarray], np.ndarray]
-) -> Content:
+    content: KnownValue, shape: tuple[int, ...], move: Callable[[np.ndarray], np.ndarray]
+) -> KnownValue:
     """The content of a value of this shape after `move`, which is done to an array of places."""
     places = move(np.arange(len(content)).reshape(shape))
     return tuple(content[place] for place in places.reshape(-1))
@@ -60,8 +60,8 @@ def length_of(value: Value | None) -> int | None:
     has more than HIGHEST_RANK, whatever a file says."""
     if value is None:
         return None
-    if value.content is not None:
-        return len(value.content)
+    if value.known_value is not None:
+        return len(value.known_value)
     shape = value.shape
     length = shape[0] if shape is not None and len(shape) == 1 else None
     return length if isinstance(length, int) and length <= HIGHEST_RANK else None
@@ -75,7 +75,7 @@ def shape_in(value: Value | None) -> Shape:
     return unknown(length_of(value))
 
 
-def contents(shape: Shape) -> Content | None:
+def contents(shape: Shape) -> KnownValue | None:
     """A shape as the content of a vector: an interval is an unknown element."""
     if shape is None:
         return None

@@ -6,9 +6,9 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers, knows, same
 from bridge.neutral.types import F32
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.elementwise.content import Number, each_number
-from bridge.operators.idioms import shape, sizes, unsqueeze
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import shape, sizes, unsqueeze
+from bridge.operators.elementwise.known_values import Number, each_number
 
 
 def _like(b: Builder, value: float | list[float], x: Value) -> Value:
@@ -60,8 +60,8 @@ def read_gelu(b: Builder, node: Node) -> Result:
     return b.op("Gelu", node.inputs[0], approximate="tanh" if mode == "tanh" else "none")
 
 
-@expands("HardSigmoid", target="ir")
-@expands("HardSigmoid", target="onnx")
+@legalizes("HardSigmoid", target="ir")
+@legalizes("HardSigmoid", target="onnx")
 def hard_sigmoid(b: Builder, node: Node) -> Result:
     """HardSigmoid (1 to 22): max(0, min(1, alpha · x + beta)), where the parameters are no
     constants."""
@@ -73,8 +73,8 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
     return b.op("Clip", line, _like(b, 0, x), _like(b, 1, x))
 
 
-@expands("Selu", target="ir")
-@expands("Selu", target="onnx")
+@legalizes("Selu", target="ir")
+@legalizes("Selu", target="onnx")
 def selu(b: Builder, node: Node) -> Result:
     """Selu (1 to 22): gamma · (x where positive, else alpha · (exp(x) - 1)), where the
     parameters are no constants."""
@@ -87,7 +87,7 @@ def selu(b: Builder, node: Node) -> Result:
     return b.op("Mul", gamma, b.op("Add", b.op("Max", x, zero), b.op("Mul", alpha, below)))
 
 
-@expands("Swish", target="onnx")
+@legalizes("Swish", target="onnx")
 def swish(b: Builder, node: Node) -> Result:
     """x · sigmoid(beta · x), where the operator set has no Swish or beta is no constant."""
     x, beta = node.input(0), node.input(1)
@@ -98,7 +98,7 @@ def swish(b: Builder, node: Node) -> Result:
     return b.op("Mul", x, b.op("Sigmoid", inner))
 
 
-@expands("HSigmoid", target="onnx")
+@legalizes("HSigmoid", target="onnx")
 def h_sigmoid(b: Builder, node: Node) -> Result:
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
     (x,) = node.inputs
@@ -106,7 +106,7 @@ def h_sigmoid(b: Builder, node: Node) -> Result:
     return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
 
 
-@expands("LeakyRelu", target="ir")
+@legalizes("LeakyRelu", target="ir")
 def leaky_relu(b: Builder, node: Node) -> Result:
     """LeakyRelu (1 to 16): PReLU with one slope for all."""
     (x,) = node.inputs
@@ -157,7 +157,7 @@ def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
     return unsqueeze(b, slope, *range(1, x.rank - 1))
 
 
-@expands("PRelu", target="ir")
+@legalizes("PRelu", target="ir")
 def prelu(b: Builder, node: Node) -> Result:
     """PRelu (1 to 16): ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel
     in IR."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.operators import Result, expands, reads
-from bridge.operators.idioms import positions, ranks, unsqueeze
+from bridge.operators import Result, legalizes, reads
+from bridge.operators.builder_helpers import positions, ranks, unsqueeze
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
@@ -24,7 +24,7 @@ def flattened(b: Builder, node: Node) -> Result:
     return b.op("Reshape", result, b.op("Shape", x))
 
 
-@expands("Softmax", "LogSoftmax", target="onnx")
+@legalizes("Softmax", "LogSoftmax", target="onnx")
 def of_scalar(b: Builder, node: Node) -> Result:
     """Softmax and LogSoftmax (1 to 13): IR takes a scalar, which ONNX does not."""
     (x,) = node.inputs
@@ -35,7 +35,7 @@ def of_scalar(b: Builder, node: Node) -> Result:
     return b.op("Reshape", b.op(node.op, vector, axis=0), b.constant(np.zeros(0, np.int64)))
 
 
-@expands("Hardmax", target="ir")
+@legalizes("Hardmax", target="ir")
 def hardmax(b: Builder, node: Node) -> Result:
     """Hardmax (1 to 13): 1 at the first of the largest elements along the axis, 0 elsewhere."""
     (x,) = node.inputs

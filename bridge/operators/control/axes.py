@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.control import enter
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.rewrite import Substitution
-from bridge.operators.control.draft import Draft
-from bridge.operators.idioms import squeeze, unsqueeze
-from bridge.struct import replace
+from bridge.operators.builder_helpers import squeeze, unsqueeze
+from bridge.operators.control.loop_builder import LoopBuilder
 
 
-def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
+def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
     """Makes every slice and stack keep its axis or lose it; inside, the axis is removed or added,
     so that the body's own nodes see what they saw."""
-    body = draft.body
+    body = loop_builder.body
     graph = body.graph
     entering, leave = ("Squeeze", unsqueeze) if keepdims else ("Unsqueeze", squeeze)
     front: list[Node] = []
-    inner = Builder(front, draft.node.name, b.target)
-    outer = Node("Loop", draft.inputs, [])
+    inner = Builder(front, loop_builder.node.name, b.target)
+    outer = Node("Loop", loop_builder.inputs, [])
     for index, (old, port) in enumerate(body.entries()):
         if isinstance(port, Sliced) and port.keepdims != keepdims:
             port = body.inputs[index] = replace(port, keepdims=keepdims)
@@ -32,14 +33,14 @@ def set_axes(b: Builder, draft: Draft, keepdims: bool) -> None:
             old.declared = old.type
             if keepdims:
                 _keep(part, old, port.axis, graph)
-            draft.changed = True
+            loop_builder.changed = True
     graph.nodes[:0] = front
-    inner = draft.inside(b)
+    inner = loop_builder.inside(b)
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:
             body.outputs[index] = replace(exit, keepdims=keepdims)
             graph.outputs[index] = leave(inner, value, exit.axis)
-            draft.changed = True
+            loop_builder.changed = True
 
 
 def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Condition
-from bridge.operators.control.draft import Draft
+from bridge.operators.control.loop_builder import LoopBuilder
 
 NEVER = (1 << 31) - 1
 """A number of iterations that no Loop reaches."""
@@ -18,6 +18,6 @@ def without_limit(b: Builder, node: Node) -> list[Value] | None:
         return None
     if not any(isinstance(exit, Condition) for exit in node.body.outputs):
         return None
-    draft = Draft.of(node)
-    draft.inputs[0] = None
-    return draft.build(b)
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[0] = None
+    return loop_builder.build(b)

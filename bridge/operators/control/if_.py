@@ -7,11 +7,11 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, TensorType
-from bridge.operators import Refused, Result, expands
+from bridge.operators import Refused, Result, legalizes
 from bridge.operators.type_constraints import disallowed
 
 
-@expands("If", target="ir")
+@legalizes("If", target="ir")
 def if_to_ir(b: Builder, node: Node) -> Result:
     """If-8's condition is a scalar or 1-D with one element; ONNX's has one element at any rank."""
     condition = node.condition
@@ -24,7 +24,7 @@ def if_to_ir(b: Builder, node: Node) -> Result:
     return b.node("If", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs
 
 
-@expands("If", target="onnx")
+@legalizes("If", target="onnx")
 def if_to_onnx(b: Builder, node: Node) -> Result:
     """If's outputs may have more types in each newer operator set, of 11, 13, 16, ..., 25."""
     refuse_newer_types(b, node)

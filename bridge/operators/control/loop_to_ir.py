@@ -13,10 +13,10 @@ from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.graph import Node
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.tensor import Tensor
-from bridge.operators import Result, expands
+from bridge.operators import Result, legalizes
 from bridge.operators.control.axes import set_axes
-from bridge.operators.control.draft import (
-    Draft,
+from bridge.operators.control.loop_builder import (
+    LoopBuilder,
     scalar,
     scalar_heads,
     trips_of_slices,
@@ -24,23 +24,23 @@ from bridge.operators.control.draft import (
 )
 
 
-def scalar_conditions(b: Builder, draft: Draft) -> None:
+def scalar_conditions(b: Builder, loop_builder: LoopBuilder) -> None:
     """A condition that leaves the body is a scalar, or 1-D with one element."""
-    graph = draft.body.graph
-    for index, (value, exit) in enumerate(draft.body.exits()):
+    graph = loop_builder.body.graph
+    for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if isinstance(exit, Condition) and value.rank not in (0, 1):
-            graph.outputs[index] = scalar(draft.inside(b), value)
-            draft.changed = True
+            graph.outputs[index] = scalar(loop_builder.inside(b), value)
+            loop_builder.changed = True
 
 
-def kept_axes(b: Builder, draft: Draft) -> None:
+def kept_axes(b: Builder, loop_builder: LoopBuilder) -> None:
     """Slices and stacks keep their axis."""
-    set_axes(b, draft, keepdims=True)
+    set_axes(b, loop_builder, keepdims=True)
 
 
-def condition_is_true(b: Builder, draft: Draft) -> None:
+def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
     """An iteration runs only where the condition holds: inside, it is the constant true."""
-    body = draft.body
+    body = loop_builder.body
     found = body.take_entries(
         lambda _, port: (
             isinstance(port, Carried) and isinstance(body.outputs[port.output], Condition)
@@ -50,22 +50,22 @@ def condition_is_true(b: Builder, draft: Draft) -> None:
         shape = [d if isinstance(d, int) else 1 for d in value.shape or ()]
         tensor = Tensor.of(full(shape, True, what=f'the condition "{value.name}"'))
         known = constant_value(tensor)
-        value.type, value.content = known.type, known.content
+        value.type, value.known_value = known.type, known.known_value
         constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
         body.graph.nodes.insert(0, constant)
-        draft.changed = True
+        loop_builder.changed = True
 
 
-def counted_iterations(b: Builder, draft: Draft) -> None:
+def counted_iterations(b: Builder, loop_builder: LoopBuilder) -> None:
     """A TensorIterator's body knows not the number of the iteration: where it is asked for, the
     node is a Loop, which needs a trip count and reads forwards."""
-    if draft.kind == "slices":
-        draft.inputs[0] = trips_of_slices(b, draft.inputs, draft.body)
-        turn_forwards(b, draft)
-        draft.changed = True
+    if loop_builder.kind == "slices":
+        loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
+        turn_forwards(b, loop_builder)
+        loop_builder.changed = True
 
 
-STEPS: tuple[Callable[[Builder, Draft], None], ...] = (
+STEPS: tuple[Callable[[Builder, LoopBuilder], None], ...] = (
     scalar_conditions,
     kept_axes,
     scalar_heads,
@@ -75,10 +75,10 @@ STEPS: tuple[Callable[[Builder, Draft], None], ...] = (
 """What is done to a Loop for IR, in this order; none undoes what another does."""
 
 
-@expands("Loop", target="ir")
+@legalizes("Loop", target="ir")
 def loop_to_ir(b: Builder, node: Node) -> Result:
     """ONNX's Loop (1 to 25) and Scan (8 to 25) as IR has them; see the steps."""
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     for step in STEPS:
-        step(b, draft)
-    return draft.build(b) if draft.changed else None
+        step(b, loop_builder)
+    return loop_builder.build(b) if loop_builder.changed else None

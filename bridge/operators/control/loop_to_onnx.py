@@ -7,6 +7,7 @@ carries; Scan's slices and stacks lose their axis.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,10 +25,12 @@ from bridge.neutral.ports import (
     outer_input,
 )
 from bridge.neutral.types import I64, TensorType, is_static
-from bridge.operators import Refused, Result, expands
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import shape, squeeze
 from bridge.operators.control.axes import set_axes
-from bridge.operators.control.draft import (
-    Draft,
+from bridge.operators.control.if_ import refuse_newer_types
+from bridge.operators.control.loop_builder import (
+    LoopBuilder,
     is_positive,
     iteration_number,
     scalar,
@@ -35,27 +38,24 @@ from bridge.operators.control.draft import (
     trips_of_slices,
     true_always,
 )
-from bridge.operators.control.if_ import refuse_newer_types
-from bridge.operators.idioms import shape, squeeze
-from bridge.struct import replace
 
 
-def dropped_axes(b: Builder, draft: Draft) -> None:
+def dropped_axes(b: Builder, loop_builder: LoopBuilder) -> None:
     """Slices and stacks lose their axis."""
-    set_axes(b, draft, keepdims=False)
+    set_axes(b, loop_builder, keepdims=False)
 
 
-def carried_exits(b: Builder, draft: Draft) -> None:
+def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
     """ONNX gives back what it carries alone, so what is only yielded is carried too, from a dummy
     that no iteration reads; a value that is carried twice is carried as two."""
-    body = draft.body
+    body = loop_builder.body
     seen: set[int] = set()
     for index, port in enumerate(body.inputs):
         if isinstance(port, Carried):
             if port.output in seen:
                 place = body.add_exit(body.graph.outputs[port.output], Yield(None))
                 port = body.inputs[index] = replace(port, output=place)
-                draft.changed = True
+                loop_builder.changed = True
             seen.add(port.output)
     for index, (value, exit) in enumerate(body.exits()):
         if not isinstance(exit, Yield) or index in seen:
@@ -68,71 +68,71 @@ def carried_exits(b: Builder, draft: Draft) -> None:
         shape = [d if isinstance(d, int) else 0 for d in value.shape]
         dummy = b.filled(0, shape, value.element)
         state = Value(TensorType(value.element, value.shape))
-        body.add_entry(state, Carried(draft.outer(dummy), index))
-        draft.changed = True
+        body.add_entry(state, Carried(loop_builder.outer(dummy), index))
+        loop_builder.changed = True
 
 
-def counted_slices(b: Builder, draft: Draft) -> None:
+def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
     """Where slices say how often the body runs, a trip count does; it is i64."""
-    trips = draft.trip_count
-    if trips is None and any(isinstance(p, Sliced) for p in draft.body.inputs):
-        trips = trips_of_slices(b, draft.inputs, draft.body)
-        draft.body.add_exit(true_always(draft.inside(b)), Condition())
+    trips = loop_builder.trip_count
+    if trips is None and any(isinstance(p, Sliced) for p in loop_builder.body.inputs):
+        trips = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
+        loop_builder.body.add_exit(true_always(loop_builder.inside(b)), Condition())
     if trips is not None and trips.element is not I64:
         trips = b.op("Cast", trips, to=I64)
-    if trips is not draft.trip_count:
-        draft.inputs[0] = trips
-        draft.changed = True
+    if trips is not loop_builder.trip_count:
+        loop_builder.inputs[0] = trips
+        loop_builder.changed = True
 
 
-def unseen_heads(b: Builder, draft: Draft) -> None:
+def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
     """The trip count and the first condition are scalars, as they are in IR the next time, unless
     the body sees them: ONNX's own do, and what it sees is of their rank."""
-    body = draft.body
+    body = loop_builder.body
     for value, port in body.entries():
         if isinstance(port, Carried) and isinstance(body.outputs[port.output], Condition):
             return
         if isinstance(port, Iteration) and value.rank != 0:
             return
-    scalar_heads(b, draft)
+    scalar_heads(b, loop_builder)
 
 
-def unseen_condition(b: Builder, draft: Draft) -> None:
+def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """The condition is a scalar after each iteration as before the first, unless the body sees it:
     IR's Loop also takes a vector of one, and with both ONNX's would have a state of two ranks."""
-    body = draft.body
+    body = loop_builder.body
     carried = {port.output for port in body.inputs if isinstance(port, Carried)}
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Condition) and index not in carried and value.rank != 0:
-            body.graph.outputs[index] = scalar(draft.inside(b), value)
-            draft.changed = True
+            body.graph.outputs[index] = scalar(loop_builder.inside(b), value)
+            loop_builder.changed = True
 
 
-def unsaid_condition(b: Builder, draft: Draft) -> None:
+def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """A first condition that is nothing but true, where a trip count ends the Loop, need not be
     said."""
-    condition = draft.condition
-    if condition is None or draft.trip_count is None or condition.names:
+    condition = loop_builder.condition
+    if condition is None or loop_builder.trip_count is None or condition.names:
         return
-    read = any(outer_input(port) == 1 for port in draft.body.inputs)
+    read = any(outer_input(port) == 1 for port in loop_builder.body.inputs)
     if condition.constant is not None and is_positive(condition) and not read:
-        draft.inputs[1] = None
-        draft.changed = True
+        loop_builder.inputs[1] = None
+        loop_builder.changed = True
 
 
-def slices_in_body(b: Builder, draft: Draft) -> None:
+def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
     """What was sliced comes in whole; the body takes its part by the number of the iteration."""
-    body = draft.body
+    body = loop_builder.body
     slices = [(v, p) for v, p in body.entries() if isinstance(p, Sliced)]
     if not slices:
         return
     count = iteration_number(body)
     front: list[Node] = []
-    inner = Builder(front, draft.node.name)
+    inner = Builder(front, loop_builder.node.name)
     number = count if count.element is I64 else inner.op("Cast", count, to=I64)
     for old, port in slices:
         index = body.graph.inputs.index(old)
-        outer = draft.inputs[port.input]
+        outer = loop_builder.inputs[port.input]
         assert outer is not None
         whole = Value(outer.type, list(outer.names))
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
@@ -143,7 +143,7 @@ def slices_in_body(b: Builder, draft: Draft) -> None:
             inner.node("Squeeze", [inner.op("Slice", *cut), inner.constant([port.axis])], [old])
         old.declared = old.type
     body.graph.nodes[:0] = front
-    draft.changed = True
+    loop_builder.changed = True
 
 
 def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
@@ -160,24 +160,24 @@ def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
     return [whole, low, high, b.constant([port.axis]), b.constant([1])]
 
 
-def single_parts(b: Builder, draft: Draft) -> None:
+def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
     """What IR joins from parts of one element is stacked: the axis goes inside."""
-    inner = draft.inside(b)
-    for index, (value, exit) in enumerate(draft.body.exits()):
+    inner = loop_builder.inside(b)
+    for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if not isinstance(exit, Stacked) or not exit.keepdims or not value.shape:
             continue
         axis = exit.axis % len(value.shape)
         if value.shape[axis] != 1 or exit.part_size != 1:
             continue
-        draft.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
-        draft.body.graph.outputs[index] = squeeze(inner, value, axis)
-        draft.changed = True
+        loop_builder.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
+        loop_builder.body.graph.outputs[index] = squeeze(inner, value, axis)
+        loop_builder.changed = True
 
 
-def joined_stacks(b: Builder, draft: Draft) -> None:
+def joined_stacks(b: Builder, loop_builder: LoopBuilder) -> None:
     """ONNX's Loop stacks on a new first axis; what IR joins along another, or backwards, is
     brought into place behind the Loop."""
-    for index, (value, exit) in enumerate(draft.body.exits()):
+    for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if not isinstance(exit, Stacked) or not _needs_place(exit):
             continue
         rank = value.rank
@@ -186,9 +186,9 @@ def joined_stacks(b: Builder, draft: Draft) -> None:
                 f'the rank of the loop output "{value.name}" is not known; give the '
                 "inputs' shapes with --input-shape"
             )
-        draft.after(exit.output, partial(_place, exit, rank))
-        draft.body.outputs[index] = Stacked(exit.output, keepdims=False)
-        draft.changed = True
+        loop_builder.after(exit.output, partial(_place, exit, rank))
+        loop_builder.body.outputs[index] = Stacked(exit.output, keepdims=False)
+        loop_builder.changed = True
 
 
 def _needs_place(exit: Stacked) -> bool:
@@ -223,7 +223,7 @@ def _product(b: Builder, x: int | Value, y: int | Value) -> int | Value:
     return b.op("Mul", *(b.constant([n]) if isinstance(n, int) else n for n in (x, y)))
 
 
-Step = Callable[[Builder, Draft], None]
+Step = Callable[[Builder, LoopBuilder], None]
 
 SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
 """What is done, in this order, to a Loop that Scan can say."""
@@ -235,24 +235,24 @@ LOOP: tuple[Step, ...] = (
 """What is done, in this order, to any other."""
 
 
-@expands("Loop", target="onnx")
+@legalizes("Loop", target="onnx")
 def loop_to_onnx(b: Builder, node: Node) -> Result:
     """IR's Loop-5 and TensorIterator-1 as ONNX has them; see the steps."""
     refuse_newer_types(b, node)
-    draft = Draft.of(node)
-    for step in SCAN if _is_scan(draft) else LOOP:
-        step(b, draft)
-    return draft.build(b) if draft.changed else None
+    loop_builder = LoopBuilder.of(node)
+    for step in SCAN if _is_scan(loop_builder) else LOOP:
+        step(b, loop_builder)
+    return loop_builder.build(b) if loop_builder.changed else None
 
 
-def _is_scan(draft: Draft) -> bool:
+def _is_scan(loop_builder: LoopBuilder) -> bool:
     """Whether ONNX's Scan can say the Loop: slices alone say how often it runs and are whole, and
     states keep their shape."""
-    body = draft.body
+    body = loop_builder.body
     return (
-        loop_kind(draft.node) == "scan"
+        loop_kind(loop_builder.node) == "scan"
         and all(_is_whole(port) for port in (*body.inputs, *body.outputs))
-        and _states_keep_shape(draft)
+        and _states_keep_shape(loop_builder)
     )
 
 
@@ -264,13 +264,13 @@ def _is_whole(port: object) -> bool:
     return port.part_size == 1 and abs(port.stride) == 1 and (port.start, port.end) == whole
 
 
-def _states_keep_shape(draft: Draft) -> bool:
+def _states_keep_shape(loop_builder: LoopBuilder) -> bool:
     """Whether the shapes of states stay, and a value that is only yielded has a shape that is
     known, so that a state can start with it."""
-    body = draft.body
+    body = loop_builder.body
     carried = {port.output for port in body.inputs if isinstance(port, Carried)}
     for value, port in body.entries():
-        initial = draft.initial(port) if isinstance(port, Carried) else None
+        initial = loop_builder.initial(port) if isinstance(port, Carried) else None
         if initial is not None and initial.shape is not None and value.shape != initial.shape:
             return False
     return all(

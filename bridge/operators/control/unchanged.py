@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Stacked, Yield
-from bridge.operators.control.draft import Draft
-from bridge.struct import replace
+from bridge.operators.control.loop_builder import LoopBuilder
 
 
 def no_state(b: Builder, node: Node) -> list[Value] | None:
@@ -14,7 +15,7 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     for its outputs; None where it has none."""
     body = node.body
     outer = node.captures(body)
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     found: dict[int, Value] = {}
     for index, (value, port) in enumerate(body.entries()):
         if not isinstance(port, Carried) or port.input is None:
@@ -24,14 +25,14 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
         if initial is None or not isinstance(exit, Yield) or exit.output is None:
             continue
         if again is value or outer.get(again) is initial:
-            draft.body.inputs[index] = Invariant(port.input)
+            loop_builder.body.inputs[index] = Invariant(port.input)
             found[exit.output] = initial
     if not found:
         return None
     results = list(node.outputs)
     left = [index for index in range(len(results)) if index not in found]
     if left:
-        made = _without(b, draft, left)
+        made = _without(b, loop_builder, left)
         for index, value in zip(left, made, strict=True):
             results[index] = value
     for output, initial in found.items():
@@ -39,11 +40,11 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     return results
 
 
-def _without(b: Builder, draft: Draft, left: list[int]) -> list[Value]:
+def _without(b: Builder, loop_builder: LoopBuilder, left: list[int]) -> list[Value]:
     """The Loop with those of its outputs alone that are left, and what its body reads for them:
     OpenVINO drops the others, too, and no other quirk shall take the Loop for one that needs them.
     """
-    body, places = draft.body, {old: new for new, old in enumerate(left)}
+    body, places = loop_builder.body, {old: new for new, old in enumerate(left)}
     exits = []
     for index, port in enumerate(body.outputs):
         if isinstance(port, Yield | Stacked) and port.output is not None:
@@ -54,9 +55,9 @@ def _without(b: Builder, draft: Draft, left: list[int]) -> list[Value]:
     body.keep_exits(exits)
     read = {value for node in body.graph.nodes for value in node.inputs} | {*body.graph.outputs}
     body.take_entries(lambda value, port: isinstance(port, Invariant) and value not in read)
-    draft.drop_unused_inputs()
-    old = draft.node
-    made = b.node("Loop", draft.inputs, len(left), {}, (body,), extras=old.extras).outputs
+    loop_builder.drop_unused_inputs()
+    old = loop_builder.node
+    made = b.node("Loop", loop_builder.inputs, len(left), {}, (body,), extras=old.extras).outputs
     for index, value in zip(left, made, strict=True):
         value.type = value.declared = old.outputs[index].type
     return list(made)

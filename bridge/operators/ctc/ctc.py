@@ -11,8 +11,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Result, expands
-from bridge.operators.idioms import (  # fmt: skip
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (  # fmt: skip
     as_i64,
     cast,
     concat,
@@ -56,7 +56,7 @@ def same_as_before(b: Builder, classes: Value) -> Value:
     return b.op("Equal", classes, before)
 
 
-@expands("CTCGreedyDecoder", target="onnx")
+@legalizes("CTCGreedyDecoder", target="onnx")
 def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
     """CTCGreedyDecoder-1: data is [T, N, C], the last class is blank; a sequence ends where its
     mask is 0."""
@@ -70,7 +70,7 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
     return cast(b, unsqueeze(b, decoded, 2, 3), data.element)
 
 
-@expands("CTCGreedyDecoderSeqLen", target="onnx")
+@legalizes("CTCGreedyDecoderSeqLen", target="onnx")
 def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
     """CTCGreedyDecoderSeqLen-6: data is [N, T, C]."""
     data, lengths, blank = node.inputs[0], node.inputs[1], node.input(2)

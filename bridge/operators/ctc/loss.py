@@ -8,9 +8,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import F32, I64, I64_MAX, UNKNOWN, TensorType, Type
-from bridge.operators import Result, expands
-from bridge.operators.ctc.ctc import moved_to_front, same_as_before
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -24,13 +23,14 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.ctc.ctc import moved_to_front, same_as_before
 from bridge.operators.loops import along
 
 _NEVER = np.float32(-np.inf)
 """The logarithm of the probability of what cannot be."""
 
 
-@expands("CTCLoss", target="onnx")
+@legalizes("CTCLoss", target="onnx")
 def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
     """CTCLoss-4: the probability of all paths that give the labels, step by step in a Loop, as
     logarithms. A path goes through a blank, a label, a blank, a label, ..., a blank."""

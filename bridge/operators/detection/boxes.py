@@ -6,7 +6,7 @@ import math
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.idioms import concat, cut, sizes, split
+from bridge.operators.builder_helpers import concat, cut, sizes, split
 
 LARGEST_GROWTH = math.log(1000.0 / 16.0)
 """The power of e by which proposals are stretched at most."""

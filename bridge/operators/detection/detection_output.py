@@ -10,9 +10,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.detection.suppression import NONE, kept_scores
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     cut,
@@ -23,6 +22,7 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.suppression import NONE, kept_scores
 
 
 def _check(node: Node) -> None:
@@ -35,7 +35,7 @@ def _check(node: Node) -> None:
         raise Refused("keep_top_k must be a positive number")
 
 
-@expands("DetectionOutput", target="onnx")
+@legalizes("DetectionOutput", target="onnx")
 def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (image, label, score, x1, y1, x2, y2): by image, by label, by falling score; a row
     of image -1 ends them and zeros follow (DetectionOutput-8)."""

@@ -10,10 +10,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
-from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
-from bridge.operators.detection.pixels import pixels_suppressed
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     cut,
@@ -26,9 +24,11 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
+from bridge.operators.detection.pixels import pixels_suppressed
 
 
-@expands("ExperimentalDetectronTopKROIs", target="onnx")
+@legalizes("ExperimentalDetectronTopKROIs", target="onnx")
 def topk_rois(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronTopKROIs-6, which ONNX lacks: the rois of the best scores, filled up to
     `max_rois`."""
@@ -40,7 +40,7 @@ def topk_rois(b: Builder, node: Node) -> Result:
     return first_rows(b, b.op("Gather", rois, best, b.constant(0)), most)
 
 
-@expands("ExperimentalDetectronPriorGridGenerator", target="onnx")
+@legalizes("ExperimentalDetectronPriorGridGenerator", target="onnx")
 def prior_grid(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronPriorGridGenerator-6: the priors around the centre of every cell, by
     rows, columns and priors."""
@@ -64,7 +64,7 @@ def prior_grid(b: Builder, node: Node) -> Result:
     return reshape(b, grid, -1, 4) if attributes["flatten"] else grid
 
 
-@expands("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
+@legalizes("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
 def generate_proposals(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronGenerateProposalsSingleImage-6: anchors moved and clipped to the
     image, whose widths count the last pixel; of the best those that suppression leaves."""
@@ -95,7 +95,7 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     return [first_rows(b, v, attributes["post_nms_count"]) for v in results]
 
 
-@expands("ExperimentalDetectronDetectionOutput", target="onnx")
+@legalizes("ExperimentalDetectronDetectionOutput", target="onnx")
 def detection_output(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronDetectionOutput-6: boxes of each class, whose widths count the last
     pixel; by class, or where there are too many the best of all by score."""
@@ -130,7 +130,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     return [first_rows(b, v, most) for v in (boxes, cast(b, label, I32), chosen)]
 
 
-@expands("ExperimentalDetectronROIFeatureExtractor", target="onnx")
+@legalizes("ExperimentalDetectronROIFeatureExtractor", target="onnx")
 def roi_features(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronROIFeatureExtractor-6: every region from the level of the pyramid
     that suits its size: of those as large as 224 x 224 the third, of four times the area one

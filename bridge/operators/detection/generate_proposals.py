@@ -6,11 +6,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
-from bridge.operators import Result, expands
-from bridge.operators.detection.boxes import LARGEST_GROWTH, moved
-from bridge.operators.detection.pixels import pixels_suppressed
-from bridge.operators.detection.suppression import NONE
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     cut,
@@ -22,9 +19,12 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.boxes import LARGEST_GROWTH, moved
+from bridge.operators.detection.pixels import pixels_suppressed
+from bridge.operators.detection.suppression import NONE
 
 
-@expands("GenerateProposals", target="onnx")
+@legalizes("GenerateProposals", target="onnx")
 def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     """GenerateProposals-9: of each image the anchors moved and clipped, of the best those that are
     large enough and that suppression leaves. `nms_eta` changes nothing in OpenVINO. Boxes that are

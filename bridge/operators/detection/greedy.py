@@ -11,8 +11,7 @@ from collections.abc import Callable
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import I64
-from bridge.operators.detection.suppression import NONE, of_classes
-from bridge.operators.idioms import (
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     expand,
@@ -22,6 +21,7 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import along
 
 Values = list[Value]

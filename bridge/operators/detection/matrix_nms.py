@@ -8,10 +8,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
-from bridge.operators import Result, expands
-from bridge.operators.detection.multiclass_nms import selected
-from bridge.operators.detection.suppression import NONE, of_classes
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     expand,
     given,
@@ -21,10 +19,12 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.multiclass_nms import selected
+from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import along
 
 
-@expands("MatrixNms", target="onnx")
+@legalizes("MatrixNms", target="onnx")
 def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
     """MatrixNms-8: scores fall with the overlap with better boxes of their class; a Loop goes
     through the classes of the images. OpenVINO sorts by class across images alone."""

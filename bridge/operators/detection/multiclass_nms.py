@@ -8,12 +8,20 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, Result, expands
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
+    cast,
+    concat,
+    positions,
+    reshape,
+    scalar,
+    sizes,
+    unsqueeze,
+)
 from bridge.operators.detection.suppression import NONE, kept_scores
-from bridge.operators.idioms import cast, concat, positions, reshape, scalar, sizes, unsqueeze
 
 
-@expands("MulticlassNms", target="onnx")
+@legalizes("MulticlassNms", target="onnx")
 def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
     images, and how many rows each image has (MulticlassNms-9)."""

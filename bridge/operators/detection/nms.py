@@ -13,8 +13,8 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, cut, reshape, scalar, sizes
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, concat, cut, reshape, scalar, sizes
 from bridge.operators.ir_texts import parse_bool
 
 _ULP = np.float32(2.0**-23)
@@ -22,7 +22,7 @@ _LEAST = np.float32(2.0**-125)
 """A positive number that no engine takes for 0."""
 
 
-@expands("NonMaxSuppression", target="ir")
+@legalizes("NonMaxSuppression", target="ir")
 def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps boxes of an overlap below
     the threshold alone."""
@@ -77,7 +77,7 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
     return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]
 
 
-@expands("ir::NonMaxSuppression", target="onnx")
+@legalizes("ir::NonMaxSuppression", target="onnx")
 def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     """NonMaxSuppression-5 and -9 as NonMaxSuppression: scores and count are computed from the
     indices; no soft suppression."""

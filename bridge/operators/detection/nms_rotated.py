@@ -9,9 +9,8 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64_MAX
-from bridge.operators import Result, expands
-from bridge.operators.detection.greedy import suppressed
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -24,11 +23,12 @@ from bridge.operators.idioms import (
     take,
     unsqueeze,
 )
+from bridge.operators.detection.greedy import suppressed
 
 _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)
 
 
-@expands("NMSRotated", target="onnx")
+@legalizes("NMSRotated", target="onnx")
 def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
     boxes, scores, limit, overlap, least = given(node, 0, 1, 2, 3, 4)

@@ -12,8 +12,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import I64
+from bridge.operators.builder_helpers import cast, concat, split, squeeze
 from bridge.operators.detection.greedy import suppressed
-from bridge.operators.idioms import cast, concat, split, squeeze
 
 
 def pixels_suppressed(

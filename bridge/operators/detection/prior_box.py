@@ -6,6 +6,7 @@ the size of the image are computed, so that these need not be known.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, concat, reshape, scalar, take, unsqueeze
-from bridge.struct import Struct, field
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, concat, reshape, scalar, take, unsqueeze
 
 
-class Boxes(Struct, frozen=False):
+@dataclass
+class Boxes:
     """Boxes relative to their cell's centre: centres and half sizes. `clipped` ones end at the
     image's border."""
 
@@ -107,7 +108,7 @@ def priors_per_cell(node: Node) -> int:
     return count + sum(dense * (int(d) ** 2 - 1) for d in attributes["density"])
 
 
-@expands("PriorBox", "PriorBoxClustered", target="onnx")
+@legalizes("PriorBox", "PriorBoxClustered", target="onnx")
 def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     """PriorBox-1 and -8, PriorBoxClustered-1, which ONNX lacks: corners around the centres of
     cells, and variances."""

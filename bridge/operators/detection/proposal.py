@@ -10,11 +10,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.detection.boxes import first_rows, moved
-from bridge.operators.detection.pixels import pixels_suppressed
-from bridge.operators.detection.suppression import NONE
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     cut,
@@ -26,6 +23,9 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.pixels import pixels_suppressed
+from bridge.operators.detection.suppression import NONE
 
 
 def anchors_of(attributes: dict[str, Any]) -> np.ndarray:
@@ -46,13 +46,13 @@ def anchors_of(attributes: dict[str, Any]) -> np.ndarray:
     return np.array(boxes, np.float32)
 
 
-@expands("Proposal", target="ir")
+@legalizes("Proposal", target="ir")
 def proposal_with_scores(b: Builder, node: Node) -> Result:
     """Proposal-1 has the boxes alone."""
     return None if len(node.outputs) == 2 else b.ops("Proposal", 2, *node.inputs, **node.attributes)
 
 
-@expands("Proposal", target="onnx")
+@legalizes("Proposal", target="onnx")
 def proposal_to_onnx(b: Builder, node: Node) -> Result:
     """Proposal-4: rows of (image, x1, y1, x2, y2) by falling score; a row of image -1 ends them
     and zeros follow. For TensorFlow x and y change places."""

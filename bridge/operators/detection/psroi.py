@@ -13,9 +13,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
-from bridge.operators import Refused, Result, expands
-from bridge.operators.detection.sampling import pixels, sampled
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     cut,
     given,
@@ -27,9 +26,10 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.sampling import pixels, sampled
 
 
-@expands("PSROIPooling", target="onnx")
+@legalizes("PSROIPooling", target="onnx")
 def psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     """PSROIPooling-1: averages of the pixels of bins, or of samples between pixels."""
     images, regions = (cast(b, v, F32) for v in given(node, 0, 1))
@@ -103,7 +103,7 @@ def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     return transpose(b, b.op("ReduceMean", values, b.constant([1, 2]), keepdims=False), 0, 3, 1, 2)
 
 
-@expands("DeformablePSROIPooling", target="onnx")
+@legalizes("DeformablePSROIPooling", target="onnx")
 def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     """DeformablePSROIPooling-1: averages of the samples of bins that are moved by fractions of
     their region, those outside the image left out."""

@@ -12,8 +12,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     reshape,
@@ -27,7 +27,7 @@ from bridge.operators.idioms import (
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
 
 
-@expands("RoiAlign", target="ir")
+@legalizes("RoiAlign", target="ir")
 def roi_align_to_ir(b: Builder, node: Node) -> Result:
     """RoiAlign (10 to 22) as ROIAlign-9; the mode "max" means the greatest of the weighted corners
     in ONNX alone."""
@@ -104,7 +104,7 @@ def _neighbours(
     ]
 
 
-@expands("ROIAlign", target="onnx")
+@legalizes("ROIAlign", target="onnx")
 def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     """ROIAlign (3 to 9): ONNX's mode max takes the maximum of weighted corners, IR's that of
     samples and 0: it is pooled here from averages of one sample each."""
@@ -133,7 +133,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Relu", b.op("MaxPool", y, kernel_shape=window, strides=window))
 
 
-@expands("MaxRoiPool", target="ir")
+@legalizes("MaxRoiPool", target="ir")
 def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxRoiPool (1 to 22) as ROIPooling-2 with the method "max"."""
     height, width = node.attributes["pooled_shape"]
@@ -143,7 +143,7 @@ def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("ROIPooling", target="onnx")
+@legalizes("ROIPooling", target="onnx")
 def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     """ROIPooling-1 and -2: MaxRoiPool for the method "max"; "bilinear" is written out."""
     attributes = node.attributes

@@ -8,9 +8,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32
-from bridge.operators import Result, expands
-from bridge.operators.detection.sampling import pixels, sampled
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -21,9 +20,10 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
+from bridge.operators.detection.sampling import pixels, sampled
 
 
-@expands("ROIAlignRotated", target="onnx")
+@legalizes("ROIAlignRotated", target="onnx")
 def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """ROIAlignRotated-14 and -15: the mean of the samples of each bin of regions (centre, size,
     angle) that are turned."""

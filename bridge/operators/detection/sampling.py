@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
-from bridge.operators.idioms import cast, reshape, sizes, transpose, unsqueeze
+from bridge.operators.builder_helpers import cast, reshape, sizes, transpose, unsqueeze
 
 
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.idioms import (
+from bridge.operators.builder_helpers import (
     concat,
     expand,
     positions,

@@ -6,11 +6,11 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, Dim, TensorType, Type
-from bridge.operators import Result, expands
-from bridge.operators.idioms import concat, ranks, reshape, sizes, split
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import concat, ranks, reshape, sizes, split
 
 
-@expands("RegionYolo", target="onnx")
+@legalizes("RegionYolo", target="onnx")
 def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     """For each anchor: sigmoid of the box's place and of the objectness, softmax or sigmoid of
     the classes (RegionYolo-1)."""

@@ -15,8 +15,9 @@ from bridge.neutral.types import (
     TensorType,
     broadcast,
 )
-from bridge.operators import Result, expands
-from bridge.operators.elementwise.content import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import cast
+from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,
     each_number,
@@ -25,22 +26,21 @@ from bridge.operators.elementwise.content import (
     minimum,
     on_integers,
 )
-from bridge.operators.idioms import cast
 
 
-@expands("Max", "Min", target="ir")
+@legalizes("Max", "Min", target="ir")
 def extremum(b: Builder, node: Node) -> Result:
     """IR's Maximum and Minimum take two inputs."""
     return None if len(node.inputs) == 2 else _chain(b, node.op, node.inputs)
 
 
-@expands("Sum", target="ir")
+@legalizes("Sum", target="ir")
 def sum_(b: Builder, node: Node) -> Result:
     """Sum as additions."""
     return _chain(b, "Add", node.inputs)
 
 
-@expands("Mean", target="ir")
+@legalizes("Mean", target="ir")
 def mean(b: Builder, node: Node) -> Result:
     """Mean as additions and a division."""
     total = _chain(b, "Add", node.inputs)
@@ -57,7 +57,7 @@ def _chain(b: Builder, op: str, values: list[Value | None]) -> Value:
     return result
 
 
-@expands("Div", target="onnx")
+@legalizes("Div", target="onnx")
 def floor_division(b: Builder, node: Node) -> Result:
     """IR's Divide with `m_pythondiv` on signed integers rounds towards negative infinity
     (Divide-1); ONNX's Div rounds towards zero."""
@@ -71,7 +71,7 @@ def floor_division(b: Builder, node: Node) -> Result:
     return b.op("Div", x, y)
 
 
-@expands("Mod", target="ir")
+@legalizes("Mod", target="ir")
 def fmod(b: Builder, node: Node) -> Result:
     """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod. Of floating point, ONNX
     defines what an infinite divisor gives (Mod-28): the dividend, or the divisor where the signs
@@ -91,13 +91,13 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
     return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
 
 
-@expands("ir::Mod", target="onnx")
+@legalizes("ir::Mod", target="onnx")
 def ir_mod(b: Builder, node: Node) -> Result:
     """IR's Mod is ONNX's with `fmod`."""
     return b.op("Mod", *node.inputs, fmod=True)
 
 
-@expands("Mod", target="onnx")
+@legalizes("Mod", target="onnx")
 def floating_mod(b: Builder, node: Node) -> Result:
     """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
     x, y = node.inputs
@@ -109,7 +109,7 @@ def floating_mod(b: Builder, node: Node) -> Result:
     return _remainder(b, x, y)
 
 
-@expands("Pow", target="ir")
+@legalizes("Pow", target="ir")
 def mixed_power(b: Builder, node: Node) -> Result:
     """ONNX's Pow takes an exponent of another type; its result has the type of the base. IR's
     Power takes one type."""
@@ -123,7 +123,7 @@ def mixed_power(b: Builder, node: Node) -> Result:
     return b.op("Pow", x, cast(b, y, x.element) if known is None else b.like(known, x))
 
 
-@expands("Pow", target="onnx")
+@legalizes("Pow", target="onnx")
 def widened_power(b: Builder, node: Node) -> Result:
     """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
     exponent of whole numbers, which onnxruntime takes of few types."""
@@ -134,7 +134,7 @@ def widened_power(b: Builder, node: Node) -> Result:
     return b.op("Pow", x, cast(b, y, x.element))
 
 
-@expands("Reciprocal", target="ir")
+@legalizes("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
     (x,) = node.inputs
@@ -142,7 +142,7 @@ def reciprocal(b: Builder, node: Node) -> Result:
     return b.op("Div", b.like(1, x), x)
 
 
-@expands("SquaredDifference", target="onnx")
+@legalizes("SquaredDifference", target="onnx")
 def squared_difference(b: Builder, node: Node) -> Result:
     """SquaredDifference-1: (a - b)²."""
     difference = b.op("Sub", *node.inputs)

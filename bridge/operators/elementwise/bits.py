@@ -12,8 +12,8 @@ from bridge.neutral.graph import Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, NF4, U4, U8
 from bridge.operators import Refused, Result
+from bridge.operators.builder_helpers import cast
 from bridge.operators.element_types import allowed_elements
-from bridge.operators.idioms import cast
 
 NORMAL_FLOATS = (
     -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,

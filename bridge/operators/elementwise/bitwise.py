@@ -5,8 +5,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, ELEMENTS
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast
 
 _LOGICAL = {
     "BitwiseAnd": "And",
@@ -16,7 +16,7 @@ _LOGICAL = {
 }
 
 
-@expands(*_LOGICAL, target="onnx")
+@legalizes(*_LOGICAL, target="onnx")
 def on_booleans(b: Builder, node: Node) -> Result:
     """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18: IR's bitwise operators take
     booleans, for which ONNX has operators of their own."""
@@ -25,7 +25,7 @@ def on_booleans(b: Builder, node: Node) -> Result:
     return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
 
 
-@expands("BitShift", target="ir")
+@legalizes("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
     """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
     has, or by a negative number, all bits are shifted out; OpenVINO would shift by the
@@ -49,7 +49,7 @@ def bit_shift(b: Builder, node: Node) -> Result:
     return b.op("Where", out, zero, b.op(op, x, b.op("Where", out, b.like(0, y), y)))
 
 
-@expands("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
+@legalizes("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
 def bitwise_shift(b: Builder, node: Node) -> Result:
     """BitwiseLeftShift-15 and BitwiseRightShift-15: ONNX's BitShift; of signed integers only
     since operator set 28. Before, a left shift runs on the same bits without a sign, a right

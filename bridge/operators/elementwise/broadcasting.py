@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, reads
-from bridge.operators.idioms import unsqueeze
+from bridge.operators.builder_helpers import unsqueeze
 from bridge.operators.ir_texts import parse_bool
 
 

@@ -15,11 +15,11 @@ from bridge.neutral.types import (
     Element,
     TensorType,
 )
-from bridge.operators import Refused, Result, expands, reads
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import cast
 from bridge.operators.element_types import allowed_elements
 from bridge.operators.elementwise.bits import converted_constant
-from bridge.operators.elementwise.content import Number, holds, numbers_of
-from bridge.operators.idioms import cast
+from bridge.operators.elementwise.known_values import Number, holds, numbers_of
 
 _LARGEST = {"f8e4m3fn": 448.0, "f8e5m2": 57344.0}
 """The largest finite numbers of the types of 8 bits that saturate (ONNX, Float 8)."""
@@ -59,7 +59,7 @@ def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
     return None
 
 
-@expands("CastLike", target="ir")
+@legalizes("CastLike", target="ir")
 def cast_like(b: Builder, node: Node) -> Result:
     """CastLike (15 to 25): Cast, where saturation or the direction of rounding matter."""
     x, like = node.inputs
@@ -69,7 +69,7 @@ def cast_like(b: Builder, node: Node) -> Result:
     return b.op("Cast", x, to=like.element, **node.attributes)
 
 
-@expands("Cast", target="ir")
+@legalizes("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
     """Cast (1 to 28): IR's Convert takes no strings, does not saturate, and rounds to the
     nearest f8e8m0."""
@@ -103,7 +103,7 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
     return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
 
 
-@expands("Cast", target="onnx")
+@legalizes("Cast", target="onnx")
 def known_types(b: Builder, node: Node) -> Result:
     """Cast (1 to 28): the operator set must have both types; constants of those that none has
     are written out."""
@@ -120,7 +120,7 @@ def known_types(b: Builder, node: Node) -> Result:
     return None
 
 
-@expands("ConvertPromoteTypes", target="onnx")
+@legalizes("ConvertPromoteTypes", target="onnx")
 def convert_promote_types(b: Builder, node: Node) -> Result:
     """ConvertPromoteTypes-14: both inputs, converted to their common type."""
     element = promoted(node)
@@ -129,7 +129,7 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
     return [cast(b, value, element) for value in node.inputs if value is not None]
 
 
-@expands("BitCast", target="ir")
+@legalizes("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
     """BitCast-26: IR cannot take bits for those of another type; integers of one width wrap
     around."""

@@ -10,8 +10,8 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import knows
 from bridge.neutral.types import Element
-from bridge.operators import Result, expands, reads
-from bridge.operators.elementwise.content import Number, maximum, minimum, numbers_of
+from bridge.operators import Result, legalizes, reads
+from bridge.operators.elementwise.known_values import Number, maximum, minimum, numbers_of
 
 
 def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
@@ -48,7 +48,7 @@ def clamp(b: Builder, node: Node) -> Result:
     return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
 
 
-@expands("Clip", target="ir")
+@legalizes("Clip", target="ir")
 def clip(b: Builder, node: Node) -> Result:
     """Clip (1 to 13): Clamp takes two finite constants in order; else it is a Maximum and a
     Minimum."""

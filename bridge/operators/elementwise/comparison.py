@@ -15,17 +15,17 @@ from bridge.neutral.types import (
     TensorType,
     broadcast,
 )
-from bridge.operators import Refused, Result, expands
-from bridge.operators.elementwise.content import Number, elementwise
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.elementwise.known_values import Number, elementwise
 
 
-@expands("NotEqual", target="onnx")
+@legalizes("NotEqual", target="onnx")
 def not_equal(b: Builder, node: Node) -> Result:
     """NotEqual-1: not equal."""
     return b.op("Not", b.op("Equal", *node.inputs))
 
 
-@expands("Equal", "Where", target="ir")
+@legalizes("Equal", "Where", target="ir")
 def strings(b: Builder, node: Node) -> Result:
     """Equal (1 to 19) and Where (9 to 16): IR neither compares nor selects strings."""
     last = node.inputs[-1]
@@ -34,7 +34,7 @@ def strings(b: Builder, node: Node) -> Result:
     return None
 
 
-@expands("IsFinite", target="onnx")
+@legalizes("IsFinite", target="onnx")
 def is_finite(b: Builder, node: Node) -> Result:
     """IsFinite-10: neither infinite nor NaN."""
     (x,) = node.inputs

@@ -7,8 +7,8 @@ from functools import reduce
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, F64
-from bridge.operators import expands
-from bridge.operators.idioms import cast
+from bridge.operators import legalizes
+from bridge.operators.builder_helpers import cast
 
 CENTRE = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03,
@@ -21,7 +21,7 @@ TAIL = (
 """Polynomials of M. Giles, "Approximating the erfinv function" (2010), exact to f32."""
 
 
-@expands("ErfInv", target="onnx")
+@legalizes("ErfInv", target="onnx")
 def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
     """ErfInv-17: OpenVINO's CPU computes it in f32, too."""
     given = node.inputs[0]

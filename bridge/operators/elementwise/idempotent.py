@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.operators import Result, expands
+from bridge.operators import Result, legalizes
 
 
-@expands("And", "Max", "Min", "Or", target="onnx")
+@legalizes("And", "Max", "Min", "Or", target="onnx")
 def of_itself(b: Builder, node: Node) -> Result:
     """A value combined with itself is the value: what IR writes for a copy (`passes/copies.py`),
     for which onnxruntime (1.31) lacks element types."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.operators import Refused, Result, expands
+from bridge.operators import Refused, Result, legalizes
 
 
-@expands("Round", target="onnx")
+@legalizes("Round", target="onnx")
 def half_away_from_zero(b: Builder, node: Node) -> Result:
     """Round-5's mode `half_away_from_zero`: down, and one more from a half on, with the sign."""
     mode = node.attributes["mode"].lower()

@@ -12,15 +12,15 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, Dim, TensorType, Type
-from bridge.operators import expands
-from bridge.operators.idioms import cast, concat, cut, reshape, sizes, transpose
+from bridge.operators import legalizes
+from bridge.operators.builder_helpers import cast, concat, cut, reshape, sizes, transpose
 
 OFFSET = (16.0, 128.0, 128.0)
 TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
 """What brightness and the two colours, less `OFFSET`, add to red, green and blue (NV12toRGB-8)."""
 
 
-@expands("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", target="onnx")
+@legalizes("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", target="onnx")
 def colors_for_onnx(b: Builder, node: Node) -> Value:
     """I420toBGR-8, I420toRGB-8, NV12toBGR-8, NV12toRGB-8, which ONNX lacks: colour planes made
     wide, and a matrix."""

@@ -12,8 +12,8 @@ from bridge.neutral.inference.dims import (
     known_integers,
 )
 from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
-from bridge.operators import expands
-from bridge.operators.idioms import (
+from bridge.operators import legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     concat,
     element_type,
@@ -34,7 +34,7 @@ def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank:
     return b.op("Mul", rows, unsqueeze(b, weights, *range(-1, -rank, -1)))
 
 
-@expands("EmbeddingBagPacked", target="onnx")
+@legalizes("EmbeddingBagPacked", target="onnx")
 def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagPacked-15: every row of indices is a bag."""
     table, indices, weights = (node.input(i) for i in range(3))
@@ -44,7 +44,7 @@ def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
     return b.op(reduce, rows, b.constant([1]), keepdims=False)
 
 
-@expands("EmbeddingBagOffsets", target="onnx")
+@legalizes("EmbeddingBagOffsets", target="onnx")
 def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
     table, indices, offsets, default, weights = (node.input(i) for i in range(5))
@@ -58,7 +58,7 @@ def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     return _segment_sum(b, table, rows, segments, count, default, mean)
 
 
-@expands("EmbeddingSegmentsSum", target="onnx")
+@legalizes("EmbeddingSegmentsSum", target="onnx")
 def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingSegmentsSum-3: each index says which bag it belongs to."""
     table, indices, segments, count, default, weights = (node.input(i) for i in range(6))
@@ -122,7 +122,7 @@ def _segment_sum(
     return b.op("Where", b.op("Equal", counts, b.constant(0)), row, total)
 
 
-@expands("SegmentMax", target="onnx")
+@legalizes("SegmentMax", target="onnx")
 def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     """SegmentMax-16: the greatest of each segment; an empty one is zero or the lowest value."""
     data, segments, count = (node.input(i) for i in range(3))

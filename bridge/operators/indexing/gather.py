@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows, place, require
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
     known_integers,
     rank_sum,
@@ -17,8 +17,8 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import (
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -33,7 +33,7 @@ from bridge.operators.idioms import (
 from bridge.operators.validity import contradiction
 
 
-@expands("Gather", target="onnx")
+@legalizes("Gather", target="onnx")
 def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
     gives 0."""
@@ -81,7 +81,7 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
     return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
 
 
-@expands("GatherElements", target="ir")
+@legalizes("GatherElements", target="ir")
 def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     """GatherElements (11 to 13): in IR data and indices agree on all axes but one; ONNX's
     indices may be fewer."""
@@ -114,7 +114,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
     return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
 
 
-@expands("Compress", target="ir")
+@legalizes("Compress", target="ir")
 def compress_for_ir(b: Builder, node: Node) -> Value:
     """Compress (9 to 28): the elements whose number NonZero gives."""
     x, condition = node.inputs[0], node.inputs[1]
@@ -125,7 +125,7 @@ def compress_for_ir(b: Builder, node: Node) -> Value:
     return b.op("Gather", x, chosen, b.constant(axis))
 
 
-@expands("GatherTree", target="onnx")
+@legalizes("GatherTree", target="onnx")
 def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     """GatherTree-1: from the last step back, each beam takes the token of its parent's parent.
 
@@ -188,7 +188,7 @@ def infer_gather(node: Node) -> list[Type]:
 
 
 @knows("Gather")
-def gather_content(node: Node) -> Content | None:
+def gather_content(node: Node) -> KnownValue | None:
     """Gather: elements of a vector at known places."""
     content, indices = content_of(node.inputs[0]), known_integers(node.inputs[1])
     if content is None or indices is None or first(node).rank != 1:

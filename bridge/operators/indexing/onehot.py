@@ -25,11 +25,11 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import expands
-from bridge.operators.idioms import as_i64, cast, concat, reshape, scalar
+from bridge.operators import legalizes
+from bridge.operators.builder_helpers import as_i64, cast, concat, reshape, scalar
 
 
-@expands("OneHot", target="ir")
+@legalizes("OneHot", target="ir")
 def one_hot_for_ir(b: Builder, node: Node) -> Value:
     """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
     indices, depth, values = node.inputs
@@ -53,7 +53,7 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
     )
 
 
-@expands("OneHot", target="onnx")
+@legalizes("OneHot", target="onnx")
 def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
     """OneHot takes no bf16 before operator set 28."""
     indices, depth, values = node.inputs
@@ -64,7 +64,7 @@ def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
     return cast(b, hot, BF16)
 
 
-@expands("ir::OneHot", target="onnx")
+@legalizes("ir::OneHot", target="onnx")
 def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     """OneHot (1 to 16): in ONNX negative indices count from the end: those that IR ignores
     become too large."""

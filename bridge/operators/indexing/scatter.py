@@ -8,13 +8,13 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows, same
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
     known_integers,
 )
 from bridge.neutral.types import BOOL, Element, Type
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     concat,
     element_type,
@@ -26,7 +26,7 @@ from bridge.operators.idioms import (
 )
 
 
-@expands("ScatterUpdate", target="onnx")
+@legalizes("ScatterUpdate", target="onnx")
 def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
     """ScatterUpdate-3: updates[..., indices, ...] along one axis."""
     data, indices, updates, axis = node.inputs
@@ -48,7 +48,7 @@ def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
     return b.op("ScatterElements", data, places, updates, axis)
 
 
-@expands("ScatterElements", target="onnx")
+@legalizes("ScatterElements", target="onnx")
 def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
     """`use_init_val = false` and the mean are ScatterElementsUpdate-12's own."""
     data, indices, updates, axis = node.inputs
@@ -94,7 +94,7 @@ def _mean(b: Builder, node: Node) -> Value:
     return b.op("Div", total, count)
 
 
-@expands("ScatterND", target="onnx")
+@legalizes("ScatterND", target="onnx")
 def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
     """ScatterNDUpdate-15's `sub` adds the negative."""
     if node.attributes["reduction"] != "sub":
@@ -103,8 +103,8 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("ScatterND", data, indices, b.op("Neg", updates), reduction="add")
 
 
-@expands("TensorScatter", target="ir")
-@expands("TensorScatter", target="onnx")
+@legalizes("TensorScatter", target="ir")
+@legalizes("TensorScatter", target="onnx")
 def tensor_scatter(b: Builder, node: Node) -> Value | None:
     """TensorScatter-24: writes a run of steps into a cache: from an index per batch on, round
     its end if circular. ONNX has it since operator set 24."""
@@ -132,7 +132,7 @@ def infer_scatter(node: Node) -> list[Type]:
 
 
 @knows("ScatterElements", "ScatterND", "ScatterUpdate")
-def scatter_content(node: Node) -> Content | None:
+def scatter_content(node: Node) -> KnownValue | None:
     """ScatterElements, ScatterND, ScatterUpdate: a vector with known places written to."""
     content, updates = content_of(node.inputs[0]), content_of(node.inputs[2])
     indices = known_integers(node.inputs[1])

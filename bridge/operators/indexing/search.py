@@ -6,8 +6,8 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     positions,
@@ -40,7 +40,7 @@ def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     return cast(b, x, wide), cast(b, y, wide)
 
 
-@expands("Bucketize", target="onnx")
+@legalizes("Bucketize", target="onnx")
 def bucketize_for_onnx(b: Builder, node: Node) -> Value:
     """Bucketize-3: how many bounds are below the value (or not above it)."""
     x, buckets = node.inputs
@@ -53,7 +53,7 @@ def bucketize_for_onnx(b: Builder, node: Node) -> Value:
     return _count(b, b.op(beyond, unsqueeze(b, x, -1), buckets), node.attributes["output_type"])
 
 
-@expands("SearchSorted", target="onnx")
+@legalizes("SearchSorted", target="onnx")
 def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
     """SearchSorted-15: how many of the sequence are below the value (or not above it)."""
     sequence, values = node.inputs
@@ -67,7 +67,7 @@ def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
     return _count(b, holds, node.attributes["output_type"])
 
 
-@expands("Roll", target="onnx")
+@legalizes("Roll", target="onnx")
 def roll_for_onnx(b: Builder, node: Node) -> Value:
     """Roll-7: along each axis, element i comes from i - shift."""
     x, shift, axes = node.inputs
@@ -84,7 +84,7 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
     return x if known else b.op("Identity", x)
 
 
-@expands("ReverseSequence", target="onnx")
+@legalizes("ReverseSequence", target="onnx")
 def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
     """ReverseSequence (10 to 28): ONNX knows the axes 0 and 1 alone; IR any two, also counted
     from the end."""

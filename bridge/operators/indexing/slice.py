@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows, require, same
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
     known_axes,
     known_integers,
@@ -29,14 +29,14 @@ from bridge.neutral.types import (
     is_static,
     low,
 )
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import as_i64, vector
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import as_i64, vector
 
 FIRST = -I64_MAX
 """The end of a backward slice down to the first element."""
 
 
-@expands("Slice", target="ir")
+@legalizes("Slice", target="ir")
 def slice_for_ir(b: Builder, node: Node) -> Value | None:
     """IR's Slice-8 must be given its steps."""
     data, starts, ends, axes, steps = (node.input(i) for i in range(5))
@@ -51,7 +51,7 @@ def slice_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("Slice", data, starts, ends, axes, steps)
 
 
-@expands("StridedSlice", target="onnx")
+@legalizes("StridedSlice", target="onnx")
 def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
     """StridedSlice-1: Slice for the axes it cuts, Gather for those it shrinks, Unsqueeze for new
     ones."""
@@ -136,7 +136,7 @@ def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
     return b.op("Where", b.constant(mask), yes, no)
 
 
-@expands("Reverse", target="onnx")
+@legalizes("Reverse", target="onnx")
 def reverse_for_onnx(b: Builder, node: Node) -> Value:
     """Reverse-1: axes as numbers, or as a mask."""
     x, axes = node.inputs[0], node.inputs[1]
@@ -160,7 +160,7 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
     return b.op("Slice", x, starts, ends, axes, starts)
 
 
-@expands("SliceScatter", target="onnx")
+@legalizes("SliceScatter", target="onnx")
 def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
     """SliceScatter-15: slice the numbers of the elements, and scatter to those."""
     data, updates, start, stop, step, axes = (node.input(i) for i in range(6))
@@ -209,7 +209,7 @@ def _clamped(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
     return min(max(start, 0), dim - 1), min(max(end, -1), dim - 1), step
 
 
-def element_of(content: Content | None, index: int) -> int | None:
+def element_of(content: KnownValue | None, index: int) -> int | None:
     """One element of a vector, where it is a known number."""
     value = content[index] if content is not None and index < len(content) else None
     return value if isinstance(value, int) else None
@@ -246,7 +246,7 @@ def infer_slice(node: Node) -> list[Type]:
 
 
 @knows("Slice")
-def slice_content(node: Node) -> Content | None:
+def slice_content(node: Node) -> KnownValue | None:
     """Slice: the elements that are left, where all limits are known."""
     content, shape = content_of(node.inputs[0]), first(node).shape
     starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
@@ -341,7 +341,7 @@ def infer_strided_slice(node: Node) -> list[Type]:
 
 
 @knows("StridedSlice")
-def strided_slice_content(node: Node) -> Content | None:
+def strided_slice_content(node: Node) -> KnownValue | None:
     """StridedSlice: elements of a vector, where all limits are known."""
     content = content_of(node.inputs[0])
     plan = strided_slice_plan(node)

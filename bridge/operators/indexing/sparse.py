@@ -6,8 +6,8 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, BOOL, TensorType, Type
-from bridge.operators import Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -22,7 +22,7 @@ from bridge.operators.idioms import (
 )
 
 
-@expands("SparseFillEmptyRows", target="onnx")
+@legalizes("SparseFillEmptyRows", target="onnx")
 def sparse_fill_empty_rows_to_onnx(b: Builder, node: Node) -> Result:
     """SparseFillEmptyRows-16: rows without a value get the default one in column 0; all are sorted
     by row and column."""

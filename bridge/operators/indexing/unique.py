@@ -12,11 +12,11 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import cast, scalar
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import cast, scalar
 
 
-@expands("Unique", target="ir")
+@legalizes("Unique", target="ir")
 def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
     """Unique-10 has all four outputs."""
     if len(node.outputs) == 4:
@@ -24,7 +24,7 @@ def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
     return b.ops("Unique", 4, *node.inputs, **node.attributes)[: len(node.outputs)]
 
 
-@expands("Unique", target="onnx")
+@legalizes("Unique", target="onnx")
 def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     """Unique (11 to 28): ONNX counts in i64."""
     axis = node.input(1)

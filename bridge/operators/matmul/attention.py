@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -23,14 +25,14 @@ from bridge.operators.idioms import (
     transpose,
     unsqueeze,
 )
-from bridge.struct import Struct
 
 MINUS_INFINITY = float("-inf")
 
 # Into IR ----------------------------------------------------------------------------------------
 
 
-class Mask(Struct):
+@dataclass(frozen=True)
+class Mask:
     """What is added to the scores (`bias`), what is left of them (`allowed`), and whether a query
     may be left without a key (such rows give zeros, not NaN). All broadcast to [batch, heads,
     queries, keys]."""
@@ -43,7 +45,7 @@ class Mask(Struct):
 NO_MASK = Mask(None, None, False)
 
 
-@expands("Attention", target="ir")
+@legalizes("Attention", target="ir")
 def attention_to_ir(b: Builder, node: Node) -> Result:
     """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
     themselves are asked for. The standard's function body is no good here: OpenVINO's ReduceMax
@@ -267,7 +269,7 @@ def _default_scale(b: Builder, query: Value) -> Value:
 # Into ONNX --------------------------------------------------------------------------------------
 
 
-@expands("ScaledDotProductAttention", target="onnx")
+@legalizes("ScaledDotProductAttention", target="onnx")
 def attention_to_onnx(b: Builder, node: Node) -> Result:
     """Its definition: Softmax(query * key' * scale + bias) * value
     (ScaledDotProductAttention-13)."""

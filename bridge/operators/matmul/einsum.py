@@ -6,11 +6,11 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
-from bridge.operators import Result, expands
-from bridge.operators.idioms import cast, unsqueeze
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import cast, unsqueeze
 
 
-@expands("Einsum", target="ir")
+@legalizes("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): the equation without blanks."""
     equation = node.attributes["equation"]
@@ -19,7 +19,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
     return b.op("Einsum", *node.inputs, equation=equation.replace(" ", ""))
 
 
-@expands("Einsum", target="onnx")
+@legalizes("Einsum", target="onnx")
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
     """Every ellipsis covers as many axes as the others, and bfloat16, which Einsum takes from
     operator set 28 on, goes by way of f32."""

@@ -6,8 +6,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import BF16, F16, F32, Element, TensorType
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     cut,
@@ -20,7 +20,7 @@ from bridge.operators.idioms import (
 from bridge.operators.loops import along
 
 
-@expands("Det", target="ir")
+@legalizes("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
     """Det (11 to 22): the product of the pivots; its sign that of the permutation of rows."""
     (x,) = node.inputs
@@ -51,7 +51,7 @@ def det_to_ir(b: Builder, node: Node) -> Result:
     return cast(b, det, x.element)
 
 
-@expands("Inverse", target="onnx")
+@legalizes("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] once the left one is a permuted identity."""
     (x,) = node.inputs

@@ -6,11 +6,11 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, F32, TensorType
-from bridge.operators import Result, expands
+from bridge.operators import Result, legalizes
 from bridge.operators.matmul.matmul import swapped
 
 
-@expands("Gemm", target="ir")
+@legalizes("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
     """Gemm (1 to 13): MatMul, scaled, and C added, scaled."""
     x, y, c = (node.input(i) for i in range(3))

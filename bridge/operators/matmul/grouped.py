@@ -6,8 +6,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     concat,
     cut,
@@ -24,7 +24,7 @@ from bridge.operators.loops import along
 from bridge.operators.matmul.matmul import product, swapped
 
 
-@expands("GroupedMatMul", target="onnx")
+@legalizes("GroupedMatMul", target="onnx")
 def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     """GroupedMatMul-17: products of matrices whose second ones are transposed (as OpenVINO 2026.4
     has them). Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of

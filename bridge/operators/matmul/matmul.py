@@ -6,13 +6,13 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, swap_last, unsqueeze
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, swap_last, unsqueeze
 
 GEMM = (F32, F16, F64, BF16)
 
 
-@expands("MatMul", target="onnx")
+@legalizes("MatMul", target="onnx")
 def transposing_matmul_to_onnx(b: Builder, node: Node) -> Result:
     """Gemm for two float matrices, else Transpose in front of MatMul. 1-D operands are not
     transposed (MatMul-1 of IR)."""
@@ -35,7 +35,7 @@ def _transposed(b: Builder, x: Value) -> Value:
     return x if x.rank < 2 else swap_last(b, x, x.rank)
 
 
-@expands("MatMulInteger", target="ir")
+@legalizes("MatMulInteger", target="ir")
 def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
     """MatMulInteger-10: MatMul of 32-bit integers less their zero points. A vector of zero
     points has one per row of A, or one per column of B."""

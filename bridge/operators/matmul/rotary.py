@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, expands
-from bridge.operators.idioms import concat, given, split, unsqueeze
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import concat, given, split, unsqueeze
 from bridge.operators.matmul.attention import by_heads, joined_heads
 
 
-@expands("RotaryEmbedding", target="ir")
+@legalizes("RotaryEmbedding", target="ir")
 def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
     """RotaryEmbedding-23 in the form of which OpenVINO makes RoPE; interleaved pairs, and heads of
     unknown size, as the standard's function body has them."""

@@ -9,8 +9,8 @@ from typing import Any
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64_MAX
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     concat,
     cut,
@@ -62,7 +62,7 @@ def _require_absent(node: Node, **inputs: int) -> None:
 # Attention and MultiHeadAttention ---------------------------------------------------------------
 
 
-@expands("com.microsoft::Attention", target="ir")
+@legalizes("com.microsoft::Attention", target="ir")
 def attention(b: Builder, node: Node) -> Result:
     """Attention within one sequence, of which one matrix makes queries, keys and values."""
     _require_default(node, "do_rotary", "past_present_share_buffer")
@@ -89,7 +89,7 @@ def attention(b: Builder, node: Node) -> Result:
     return [y, concat(b, 0, unsqueeze(b, key, 0), unsqueeze(b, value, 0))]
 
 
-@expands("com.microsoft::QAttention", target="ir")
+@legalizes("com.microsoft::QAttention", target="ir")
 def qattention(b: Builder, node: Node) -> Result:
     """com.microsoft::QAttention (1): Attention of quantised data and weights."""
     data, weights, bias, data_scale, weights_scale = given(node, 0, 1, 2, 3, 4)
@@ -99,7 +99,7 @@ def qattention(b: Builder, node: Node) -> Result:
     return b.ops("com.microsoft::Attention", len(node.outputs), *inputs, **node.attributes)
 
 
-@expands("com.microsoft::MultiHeadAttention", target="ir")
+@legalizes("com.microsoft::MultiHeadAttention", target="ir")
 def multi_head_attention(b: Builder, node: Node) -> Result:
     """com.microsoft::MultiHeadAttention (1): Attention of queries, keys and values that are
     projected already, but for a bias."""
@@ -197,7 +197,7 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
 # GroupQueryAttention ----------------------------------------------------------------------------
 
 
-@expands("com.microsoft::GroupQueryAttention", target="ir")
+@legalizes("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
     """com.microsoft::GroupQueryAttention (1): causal attention with a cache of keys and values,
     into which the new ones are written where those of each sequence of the batch end; what lies
@@ -308,7 +308,7 @@ def _rotated(
     )  # fmt: skip
 
 
-@expands("com.microsoft::RotaryEmbedding", target="ir")
+@legalizes("com.microsoft::RotaryEmbedding", target="ir")
 def rotary_embedding(b: Builder, node: Node) -> Result:
     """com.microsoft::RotaryEmbedding (1): ONNX's, whose places may be given by the first alone, and
     heads by the caches."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     cast,
     channels_first,
     channels_last,
@@ -19,26 +19,26 @@ from bridge.operators.idioms import (
 # Activations ------------------------------------------------------------------------------------
 
 
-@expands("com.microsoft::Gelu", "com.microsoft::BiasGelu", target="ir")
+@legalizes("com.microsoft::Gelu", "com.microsoft::BiasGelu", target="ir")
 def gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::Gelu, BiasGelu (1): Gelu, of a sum."""
     return b.op("Gelu", _biased(b, node))
 
 
-@expands("com.microsoft::FastGelu", target="ir")
+@legalizes("com.microsoft::FastGelu", target="ir")
 def fast_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::FastGelu (1): Gelu by tanh, of a sum."""
     return b.op("Gelu", _biased(b, node), approximate="tanh")
 
 
-@expands("com.microsoft::QuickGelu", target="ir")
+@legalizes("com.microsoft::QuickGelu", target="ir")
 def quick_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::QuickGelu (1): x * sigmoid(alpha * x), ONNX's Swish."""
     (x,) = given(node, 0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
 
 
-@expands("com.microsoft::ScaledSiLU", target="ir")
+@legalizes("com.microsoft::ScaledSiLU", target="ir")
 def scaled_silu(b: Builder, node: Node) -> Result:
     """com.microsoft::ScaledSiLU (1): z * sigmoid(z) of the product with a scale."""
     (x,) = given(node, 0)
@@ -48,14 +48,14 @@ def scaled_silu(b: Builder, node: Node) -> Result:
     return b.op("Mul", z, b.op("Sigmoid", z))
 
 
-@expands("com.microsoft::GatedAdd", target="ir")
+@legalizes("com.microsoft::GatedAdd", target="ir")
 def gated_add(b: Builder, node: Node) -> Result:
     """com.microsoft::GatedAdd (1): X + Y * gate."""
     x, y, gate = given(node, 0, 1, 2)
     return b.op("Add", x, b.op("Mul", y, gate))
 
 
-@expands("com.microsoft::BiasSplitGelu", target="ir")
+@legalizes("com.microsoft::BiasSplitGelu", target="ir")
 def bias_split_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::BiasSplitGelu (1): the left half of the sum times the Gelu of the right
     one."""
@@ -63,13 +63,13 @@ def bias_split_gelu(b: Builder, node: Node) -> Result:
     return b.op("Mul", left, b.op("Gelu", right))
 
 
-@expands("com.microsoft::BiasAdd", target="ir")
+@legalizes("com.microsoft::BiasAdd", target="ir")
 def bias_add(b: Builder, node: Node) -> Result:
     """com.microsoft::BiasAdd (1): a bias, and what was skipped."""
     return b.op("Add", _biased(b, node), node.input(2))
 
 
-@expands("com.microsoft::BiasSoftmax", target="ir")
+@legalizes("com.microsoft::BiasSoftmax", target="ir")
 def bias_softmax(b: Builder, node: Node) -> Result:
     """com.microsoft::BiasSoftmax (1): along the last axis; others are taken together with those
     behind them."""
@@ -102,7 +102,7 @@ def _activated(b: Builder, x: Value, name: str, *parameters: float) -> Value:
 # Products ---------------------------------------------------------------------------------------
 
 
-@expands(
+@legalizes(
     "com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul",
     "com.microsoft::FusedMatMulActivation",
     target="ir",
@@ -125,7 +125,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
     return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
 
 
-@expands("com.microsoft::FusedGemm", target="ir")
+@legalizes("com.microsoft::FusedGemm", target="ir")
 def fused_gemm(b: Builder, node: Node) -> Result:
     """com.microsoft::FusedGemm (1): Gemm with an activation after it."""
     attributes = node.attributes
@@ -135,7 +135,7 @@ def fused_gemm(b: Builder, node: Node) -> Result:
     return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
 
 
-@expands("com.microsoft::GemmFastGelu", target="ir")
+@legalizes("com.microsoft::GemmFastGelu", target="ir")
 def gemm_fast_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::GemmFastGelu (1): a matrix product, a bias, and Gelu by tanh."""
     left, right = given(node, 0, 1)
@@ -153,7 +153,7 @@ def _named_parameters(node: Node) -> list[float]:
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 
-@expands("com.microsoft::FusedConv", "com.microsoft::NhwcFusedConv", target="ir")
+@legalizes("com.microsoft::FusedConv", "com.microsoft::NhwcFusedConv", target="ir")
 def fused_conv(b: Builder, node: Node) -> Result:
     """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
     result have their channels last."""

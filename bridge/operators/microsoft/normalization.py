@@ -6,8 +6,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import F32, I32
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import (
     cast,
     channels_first,
     channels_last,
@@ -35,7 +35,7 @@ def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
     return [normal.outputs[0], b.op("Reciprocal", root)]
 
 
-@expands(
+@legalizes(
     "com.microsoft::SkipLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization",
     target="ir",
 )  # fmt: skip
@@ -59,7 +59,7 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
     return [y, None, None, total][: len(node.outputs)]
 
 
-@expands("com.microsoft::EmbedLayerNormalization", target="ir")
+@legalizes("com.microsoft::EmbedLayerNormalization", target="ir")
 def embed_layer_normalization(b: Builder, node: Node) -> Result:
     """com.microsoft::EmbedLayerNormalization (1): the normalised sum of a word's, a position's and
     a segment's embedding; the mask's index is how many ones it has in each row."""
@@ -82,7 +82,7 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     return [y, index, total][: len(node.outputs)]
 
 
-@expands("com.microsoft::QEmbedLayerNormalization", target="ir")
+@legalizes("com.microsoft::QEmbedLayerNormalization", target="ir")
 def qembed_layer_normalization(b: Builder, node: Node) -> Result:
     """com.microsoft::QEmbedLayerNormalization (1): EmbedLayerNormalization of quantised tables; the
     scales begin at input 8, the zero points at 13."""
@@ -98,7 +98,7 @@ def qembed_layer_normalization(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("com.microsoft::GatedRMSNorm", target="ir")
+@legalizes("com.microsoft::GatedRMSNorm", target="ir")
 def gated_rms_norm(b: Builder, node: Node) -> Result:
     """com.microsoft::GatedRMSNorm (1): RMSNormalization of groups along the last axis, each as long
     as the scale, times an activation of a gate; in f32."""
@@ -117,7 +117,7 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Mul", y, opened), data.element)
 
 
-@expands("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
+@legalizes("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
 def group_norm(b: Builder, node: Node) -> Result:
     """GroupNormalization, with the channels last by default, of a sum, and with SiLU after it."""
     data, scale, shift = given(node, 0, 1, 2)

@@ -15,8 +15,8 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_bits,
     cast,
     channels_first,
@@ -40,7 +40,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
     zero point."""
 
     def register(function: Callable[[Builder, Node, Value], Value]) -> Callable[..., Value]:
-        @expands(f"com.microsoft::{name}", target="ir")
+        @legalizes(f"com.microsoft::{name}", target="ir")
         def rule(b: Builder, node: Node) -> Result:
             result = function(b, node, _opened(b, node.inputs[:3]))
             return b.op("QuantizeLinear", result, *node.inputs[3:5])
@@ -51,7 +51,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
     return register
 
 
-@expands("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
+@legalizes("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
 def qlinear_arithmetic(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearAdd, QLinearMul (1): the operator between DequantizeLinear and
     QuantizeLinear."""
@@ -59,14 +59,14 @@ def qlinear_arithmetic(b: Builder, node: Node) -> Result:
     return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
 
 
-@expands("com.microsoft::QLinearWhere", target="ir")
+@legalizes("com.microsoft::QLinearWhere", target="ir")
 def qlinear_where(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearWhere (1): Where between DequantizeLinear and QuantizeLinear."""
     sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
     return b.op("QuantizeLinear", b.op("Where", node.inputs[0], *sides), *node.inputs[7:9])
 
 
-@expands("com.microsoft::QLinearConv", target="ir")
+@legalizes("com.microsoft::QLinearConv", target="ir")
 def qlinear_conv(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearConv (1): ONNX's, with channels that may come last."""
     attributes = dict(node.attributes)
@@ -78,7 +78,7 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
     return channels_last(b, b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
 
 
-@expands("com.microsoft::NhwcMaxPool", target="ir")
+@legalizes("com.microsoft::NhwcMaxPool", target="ir")
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """com.microsoft::NhwcMaxPool (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
@@ -88,7 +88,7 @@ def nhwc_max_pool(b: Builder, node: Node) -> Result:
     return channels_last(b, y, rank)
 
 
-@expands("com.microsoft::QLinearConcat", target="ir")
+@legalizes("com.microsoft::QLinearConcat", target="ir")
 def qlinear_concat(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearConcat (1): each part has a scale and a zero point of its own."""
     parts = [_opened(b, node.inputs[i : i + 3]) for i in range(2, len(node.inputs), 3)]
@@ -149,7 +149,7 @@ def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
     return y if bias is None else b.op("Add", y, bias)
 
 
-@expands("com.microsoft::QGemm", target="ir")
+@legalizes("com.microsoft::QGemm", target="ir")
 def qgemm(b: Builder, node: Node) -> Result:
     """com.microsoft::QGemm (1): the bias is of 32-bit integers, in units of the product of both
     scales."""
@@ -166,7 +166,7 @@ def qgemm(b: Builder, node: Node) -> Result:
     return b.op("QuantizeLinear", y, node.input(7), node.input(8))
 
 
-@expands("com.microsoft::MatMulIntegerToFloat", target="ir")
+@legalizes("com.microsoft::MatMulIntegerToFloat", target="ir")
 def matmul_integer_to_float(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulIntegerToFloat (1): the product of dequantised matrices, and a bias."""
     left, right, left_scale, right_scale = node.inputs[:4]
@@ -175,7 +175,7 @@ def matmul_integer_to_float(b: Builder, node: Node) -> Result:
     return _with_bias(b, b.op("MatMul", x, y), node.input(6))
 
 
-@expands("com.microsoft::DynamicQuantizeMatMul", target="ir")
+@legalizes("com.microsoft::DynamicQuantizeMatMul", target="ir")
 def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
     """com.microsoft::DynamicQuantizeMatMul (1): as if A had been quantised to u8 and back, and a
     bias."""
@@ -184,7 +184,7 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
     return _with_bias(b, b.op("MatMul", x, y), node.input(4))
 
 
-@expands("com.microsoft::MatMulNBits", target="ir")
+@legalizes("com.microsoft::MatMulNBits", target="ir")
 def matmul_n_bits(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulNBits (1): a product with the transpose of a matrix [N, K] of few bits
     in blocks along K, whose bytes both formats pack alike."""
@@ -226,7 +226,7 @@ _NF4 = (
 """The levels of 4-bit floats and of 4 bits of a normal distribution, as bitsandbytes has them."""
 
 
-@expands("com.microsoft::MatMulBnb4", target="ir")
+@legalizes("com.microsoft::MatMulBnb4", target="ir")
 def matmul_bnb4(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulBnb4 (1): a product with the transpose of a matrix [N, K] of places in a
     table of 16 levels, the higher 4 bits of a byte first, in blocks over the whole matrix."""
@@ -250,7 +250,7 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     return cast(b, y, data.element)
 
 
-@expands("com.microsoft::GatherBlockQuantized", target="ir")
+@legalizes("com.microsoft::GatherBlockQuantized", target="ir")
 def gather_block_quantized(b: Builder, node: Node) -> Result:
     """com.microsoft::GatherBlockQuantized (1): some slices of a tensor of integers in blocks; bytes
     hold 2, 4 or 8 bits along the last axis, the first of them lowest."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, given, transpose, unsqueeze, zeros
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, given, transpose, unsqueeze, zeros
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, to_loop
 
 
-@expands("com.microsoft::DynamicQuantizeLSTM", target="ir")
+@legalizes("com.microsoft::DynamicQuantizeLSTM", target="ir")
 def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     """com.microsoft::DynamicQuantizeLSTM (1): an LSTM of quantised weights, [directions, input,
     4*hidden] and [directions, hidden, 4*hidden], whose inputs are quantised too: X as a whole, the

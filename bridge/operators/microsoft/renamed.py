@@ -7,11 +7,11 @@ from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import given, scalar, vector
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import given, scalar, vector
 
 
-@expands(
+@legalizes(
     "com.microsoft::QuantizeLinear", "com.microsoft::DequantizeLinear", "com.microsoft::GatherND",
     "com.microsoft::Inverse", target="ir",
 )  # fmt: skip
@@ -21,7 +21,7 @@ def standard_one(b: Builder, node: Node) -> Result:
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
 
 
-@expands("com.microsoft::LinearAttention", target="ir")
+@legalizes("com.microsoft::LinearAttention", target="ir")
 def linear_attention(b: Builder, node: Node) -> Result:
     """com.microsoft::LinearAttention (1): the standard's, unless it keeps several states."""
     attributes = dict(node.attributes)
@@ -29,7 +29,7 @@ def linear_attention(b: Builder, node: Node) -> Result:
     return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
 
 
-@expands("com.microsoft::CausalConvWithState", target="ir")
+@legalizes("com.microsoft::CausalConvWithState", target="ir")
 def causal_conv(b: Builder, node: Node) -> Result:
     """com.microsoft::CausalConvWithState (1): the standard's, along one axis, channels first."""
     attributes = dict(node.attributes)
@@ -45,13 +45,13 @@ def _require_one_state(attributes: dict[str, Any]) -> None:
         raise Refused("its state_window is not supported; only the last state is kept")
 
 
-@expands("com.microsoft::Trilu", target="ir")
+@legalizes("com.microsoft::Trilu", target="ir")
 def trilu(b: Builder, node: Node) -> Result:
     """com.microsoft::Trilu (1): the standard's; `upper` is a number."""
     return b.op("Trilu", *node.inputs, upper=bool(node.attributes.get("upper", 1)))
 
 
-@expands("com.microsoft::Range", target="ir")
+@legalizes("com.microsoft::Range", target="ir")
 def range_(b: Builder, node: Node) -> Result:
     """com.microsoft::Range (1): the bounds may be vectors of one element, and the step absent."""
     start, limit = given(node, 0, 1)
@@ -60,21 +60,21 @@ def range_(b: Builder, node: Node) -> Result:
     return b.op("Range", scalar(b, start), scalar(b, limit), step)
 
 
-@expands("com.microsoft::Unique", target="ir")
+@legalizes("com.microsoft::Unique", target="ir")
 def unique(b: Builder, node: Node) -> Result:
     """com.microsoft::Unique (1): in order of occurrence, without the places of first occurrence."""
     y, _, inverse, counts = b.ops("Unique", 4, node.inputs[0], sorted=False)
     return [y, inverse, counts][: len(node.outputs)]
 
 
-@expands("com.microsoft::ExpandDims", target="ir")
+@legalizes("com.microsoft::ExpandDims", target="ir")
 def expand_dims(b: Builder, node: Node) -> Result:
     """com.microsoft::ExpandDims (1): Unsqueeze with one axis."""
     data, axis = given(node, 0, 1)
     return b.op("Unsqueeze", data, vector(b, axis))
 
 
-@expands("com.microsoft::Pad", target="ir")
+@legalizes("com.microsoft::Pad", target="ir")
 def pad(b: Builder, node: Node) -> Result:
     """The pads may be a matrix of one row, the value a vector of one element."""
     data, pads = given(node, 0, 1)
@@ -83,7 +83,7 @@ def pad(b: Builder, node: Node) -> Result:
     return b.op("Pad", data, vector(b, pads), fill, mode=node.attributes.get("mode", "constant"))
 
 
-@expands("com.microsoft::GridSample", target="ir")
+@legalizes("com.microsoft::GridSample", target="ir")
 def grid_sample(b: Builder, node: Node) -> Result:
     """com.microsoft::GridSample (1): the standard's under the mode names of operator set 16."""
     attributes = node.attributes
@@ -96,7 +96,7 @@ def grid_sample(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("com.microsoft::CDist", target="ir")
+@legalizes("com.microsoft::CDist", target="ir")
 def cdist(b: Builder, node: Node) -> Result:
     """com.microsoft::CDist (1): distances between the rows of two matrices: |x - y|^2 = |x|^2 +
     |y|^2 - 2 x y."""
@@ -121,7 +121,7 @@ _BLOCKED = (
 )  # fmt: skip
 
 
-@expands(*_BLOCKED, target="ir")
+@legalizes(*_BLOCKED, target="ir")
 def blocked_channels(b: Builder, node: Node) -> Result:
     """Conv, MaxPool and the like of com.microsoft.nchwc: channels in blocks as one processor likes
     them; the file does not say of how many."""

@@ -11,7 +11,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.types import BOOL, I32, TensorType
-from bridge.operators.idioms import cast, concat, cut, expand, sizes, transpose, unsqueeze
+from bridge.operators.builder_helpers import cast, concat, cut, expand, sizes, transpose, unsqueeze
 
 LEAST = 1e-7
 """How near to 0 and 1 the probability of a pair may come."""

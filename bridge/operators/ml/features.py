@@ -10,14 +10,14 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, concat, cut, reshape, unsqueeze
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, concat, cut, reshape, unsqueeze
 from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 
 
-@expands("ai.onnx.ml::Binarizer", target="ir")
+@legalizes("ai.onnx.ml::Binarizer", target="ir")
 def binarizer(b: Builder, node: Node) -> Result:
     """Binarizer-1: 1 above the threshold, else 0."""
     (x,) = node.inputs
@@ -25,7 +25,7 @@ def binarizer(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
 
 
-@expands("ai.onnx.ml::Scaler", target="ir")
+@legalizes("ai.onnx.ml::Scaler", target="ir")
 def scaler(b: Builder, node: Node) -> Result:
     """Scaler-1: (x - offset) * scale, as f32."""
     (x,) = node.inputs
@@ -44,7 +44,7 @@ def infer_scaled(node: Node) -> list[Type]:
     return [TensorType(F32, first(node).shape)]
 
 
-@expands("ai.onnx.ml::Normalizer", target="ir")
+@legalizes("ai.onnx.ml::Normalizer", target="ir")
 def normalizer(b: Builder, node: Node) -> Result:
     """Normalizer-1: every row divided by its largest element, its sum of magnitudes, or its
     length."""
@@ -63,7 +63,7 @@ def normalizer(b: Builder, node: Node) -> Result:
     return b.op("Div", x, b.op("Where", nothing, b.constant(1.0), size))
 
 
-@expands("ai.onnx.ml::Imputer", target="ir")
+@legalizes("ai.onnx.ml::Imputer", target="ir")
 def imputer(b: Builder, node: Node) -> Result:
     """Imputer-1: the replaced value's places take the imputed one, of the column where there are
     several."""
@@ -82,7 +82,7 @@ def imputer(b: Builder, node: Node) -> Result:
 infers("ai.onnx.ml::Imputer")(same)
 
 
-@expands("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
+@legalizes("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
 def array_feature_extractor(b: Builder, node: Node) -> Result:
     """ArrayFeatureExtractor-1: the features at the given places of the last axis; a vector
     becomes a row."""
@@ -95,7 +95,7 @@ def array_feature_extractor(b: Builder, node: Node) -> Result:
     return b.op("Gather", x, reshape(b, y, -1), b.constant(-1))
 
 
-@expands("ai.onnx.ml::FeatureVectorizer", target="ir")
+@legalizes("ai.onnx.ml::FeatureVectorizer", target="ir")
 def feature_vectorizer(b: Builder, node: Node) -> Result:
     """FeatureVectorizer-1: the first `inputdimensions` columns of every input side by side, as
     f32; all axes behind the first are columns, and 0 stands for those that are missing."""
@@ -121,7 +121,7 @@ def infer_feature_vectorizer(node: Node) -> list[Type]:
     return [TensorType(F32, (rows_of(node), sum(widths) if widths else ANY))]
 
 
-@expands("ai.onnx.ml::OneHotEncoder", target="ir")
+@legalizes("ai.onnx.ml::OneHotEncoder", target="ir")
 def one_hot_encoder(b: Builder, node: Node) -> Result:
     """OneHotEncoder-1: a new last axis with a 1 at the category's place."""
     (x,) = node.inputs
@@ -133,7 +133,7 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
     return cast(b, same, F32)
 
 
-@expands("ai.onnx.ml::LabelEncoder", target="ir")
+@legalizes("ai.onnx.ml::LabelEncoder", target="ir")
 def label_encoder(b: Builder, node: Node) -> Result:
     """LabelEncoder (1 to 4): the value beside the key that equals the element, the default where
     there is none."""
@@ -182,13 +182,13 @@ def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarra
     return listed("keys"), values, default
 
 
-@expands("ai.onnx.ml::CategoryMapper", target="ir")
+@legalizes("ai.onnx.ml::CategoryMapper", target="ir")
 def category_mapper(b: Builder, node: Node) -> Result:
     """CategoryMapper-1: refused: one side of it are strings."""
     raise Refused(STRINGS)
 
 
-@expands("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
+@legalizes("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
 def maps(b: Builder, node: Node) -> Result:
     """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
     raise Refused(

@@ -9,8 +9,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, STRING, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, concat
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, concat
 from bridge.operators.ml.coupling import class_probabilities
 from bridge.operators.ml.scores import (
     as_float,
@@ -24,7 +24,7 @@ from bridge.operators.ml.scores import (
 )
 
 
-@expands("ai.onnx.ml::LinearRegressor", target="ir")
+@legalizes("ai.onnx.ml::LinearRegressor", target="ir")
 def linear_regressor(b: Builder, node: Node) -> Result:
     """LinearRegressor-1: x * coefficients' + intercepts."""
     (x,) = node.inputs
@@ -39,7 +39,7 @@ def infer_linear_regressor(node: Node) -> list[Type]:
     return [TensorType(F32, (rows_of(node), node.attributes["targets"]))]
 
 
-@expands("ai.onnx.ml::LinearClassifier", target="ir")
+@legalizes("ai.onnx.ml::LinearClassifier", target="ir")
 def linear_classifier(b: Builder, node: Node) -> Result:
     """LinearClassifier-1: labels and scores; a single row of coefficients decides between two
     labels."""
@@ -69,7 +69,7 @@ def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
     return scores if intercepts is None else b.op("Add", scores, b.like(intercepts, x))
 
 
-@expands("ai.onnx.ml::SVMRegressor", target="ir")
+@legalizes("ai.onnx.ml::SVMRegressor", target="ir")
 def svm_regressor(b: Builder, node: Node) -> Result:
     """SVMRegressor-1: the sum of kernels with the support vectors, weighted; the sign of it for
     `one_class`."""
@@ -118,7 +118,7 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
     raise Refused(f"its kernel_type {kind} is none that ONNX names")
 
 
-@expands("ai.onnx.ml::SVMClassifier", target="ir")
+@legalizes("ai.onnx.ml::SVMClassifier", target="ir")
 def svm_classifier(b: Builder, node: Node) -> Result:
     """SVMClassifier-1: the winner of the one-against-one machines with their scores or the
     probabilities of all classes, or the scores of linear ones."""

@@ -12,7 +12,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import ANY, BOOL, F32, Dim
 from bridge.operators import Refused
-from bridge.operators.idioms import cast, concat, softmax, squeeze
+from bridge.operators.builder_helpers import cast, concat, softmax, squeeze
 
 
 def transformed(b: Builder, scores: Value, name: str) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, expand, reshape, sizes, unsqueeze
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, expand, reshape, sizes, unsqueeze
 from bridge.operators.loops import along
 from bridge.operators.ml.scores import (
     as_float,
@@ -23,7 +24,6 @@ from bridge.operators.ml.scores import (
     transformed,
     with_second_class,
 )
-from bridge.struct import Struct, field
 
 MODES = {
     "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
@@ -36,7 +36,8 @@ TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 AGGREGATES = ["AVERAGE", "SUM", "MIN", "MAX"]
 
 
-class Forest(Struct, frozen=False):
+@dataclass
+class Forest:
     """Nodes of all trees, leaves among them. `yes` and `no` are the next nodes; a leaf's are the
     leaf itself. `weights` [nodes, targets] are 0 but at leaves; `weighted` says where the file
     gives one."""
@@ -244,7 +245,7 @@ def _features(b: Builder, x: Value) -> Value:
     return reshape(b, x, 1, -1) if x.rank == 1 else x
 
 
-@expands("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
+@legalizes("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
 def regressor(b: Builder, node: Node) -> Result:
     """TreeEnsembleRegressor (1 to 5): the aggregated weights, plus the base values."""
     (x,) = node.inputs
@@ -266,7 +267,7 @@ def infer_regressor(node: Node) -> list[Type]:
     return [TensorType(F32, (rows_of(node), targets))]
 
 
-@expands("ai.onnx.ml::TreeEnsemble", target="ir")
+@legalizes("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """TreeEnsemble-5: the aggregated weights."""
     (x,) = node.inputs
@@ -277,7 +278,7 @@ def ensemble(b: Builder, node: Node) -> Result:
     return cast(b, result, F64 if x.element is F64 else x.element or F32)
 
 
-@expands("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
+@legalizes("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
 def classifier(b: Builder, node: Node) -> Result:
     """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
     one decides between two labels."""

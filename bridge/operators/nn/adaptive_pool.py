@@ -14,8 +14,8 @@ from bridge.neutral.types import (
     Type,
     is_static,
 )
-from bridge.operators import Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     positions,
@@ -55,7 +55,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
     return b.op("And", after, b.op("Less", place, unsqueeze(b, end, 1)))
 
 
-@expands("AdaptiveAvgPool", target="onnx")
+@legalizes("AdaptiveAvgPool", target="onnx")
 def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveAvgPool-8: over uneven windows a product with a matrix for each axis."""
     data, output = node.inputs
@@ -77,7 +77,7 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     return cast(b, y, element)
 
 
-@expands("AdaptiveMaxPool", target="onnx")
+@legalizes("AdaptiveMaxPool", target="onnx")
 def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveMaxPool-8: indices count within one channel. Over uneven windows the maxima of one
     axis after the other, each among the windows in a new axis."""

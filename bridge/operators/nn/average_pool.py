@@ -14,8 +14,8 @@ from bridge.neutral.inference import infers
 from bridge.neutral.types import (
     Type,
 )
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast
 from bridge.operators.nn.shapes import pooled
 from bridge.operators.nn.windows import (
     average_of_full_windows,
@@ -33,7 +33,7 @@ from bridge.operators.nn.windows import (
 )
 
 
-@expands("AveragePool", target="ir")
+@legalizes("AveragePool", target="ir")
 def average_pool_to_ir(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 25) as AvgPool-14: rounding up is "ceil_torch", and counts no padding that
     it adds."""
@@ -61,7 +61,7 @@ def _with_padding(
     return padded(b, data, attributes["pads"], 0.0), without
 
 
-@expands("AveragePool", target="onnx")
+@legalizes("AveragePool", target="onnx")
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
     before 22 the last window may start in the padding where sizes round up."""
@@ -79,7 +79,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     return b.op("AveragePool", data, **{**node.attributes, "dilations": None})
 
 
-@expands("AvgPool", target="onnx")
+@legalizes("AvgPool", target="onnx")
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AvgPool-1 and AvgPool-14 as AveragePool: `exclude_pad` turned round, three ways of rounding
     in two."""

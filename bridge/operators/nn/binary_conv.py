@@ -7,13 +7,13 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import U1
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, element_type, given
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, element_type, given
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.windows import padded
 
 
-@expands("BinaryConvolution", target="onnx")
+@legalizes("BinaryConvolution", target="onnx")
 def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """BinaryConvolution-1: a Conv of numbers of which 0 stands for -1. A `pad_value` of 0 pads with
     nothing. The bits of a byte of its filters are in the order in which OpenVINO runs them and the

@@ -23,8 +23,8 @@ from bridge.neutral.types import (
     Type,
     is_static,
 )
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, positions, reshape, sizes
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, positions, reshape, sizes
 from bridge.operators.nn.shapes import convolved
 from bridge.operators.window_validity import contradictions
 
@@ -76,7 +76,7 @@ def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
     return y if bias is None else b.op("Add", y, reshape(b, bias, 1, -1, *(1,) * rank))
 
 
-@expands("Conv", target="ir")
+@legalizes("Conv", target="ir")
 def conv_to_ir(b: Builder, node: Node) -> Result:
     """Conv (1 to 25) as Convolution-1 or GroupConvolution-1, which have no bias; groups are an axis
     of the filters."""
@@ -95,7 +95,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
     return add_bias(b, y, bias, rank)
 
 
-@expands("Conv", target="onnx")
+@legalizes("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
     """Conv (1 to 22): onnxruntime takes no dilations beside auto_pad."""
     attributes = dict(node.attributes)
@@ -116,7 +116,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Conv", *wide, **attributes), element)
 
 
-@expands("GroupConvolution", target="onnx")
+@legalizes("GroupConvolution", target="onnx")
 def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """GroupConvolution-1 as Conv: the axis of groups is joined with that of output channels."""
     data, filters = node.inputs
@@ -126,7 +126,7 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Conv", data, joined, **attributes, group=group)
 
 
-@expands("ConvTranspose", target="ir")
+@legalizes("ConvTranspose", target="ir")
 def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
     """ConvTranspose (1 to 25) as (Group)ConvolutionBackpropData-1: SAME means another padding
     there."""
@@ -176,7 +176,7 @@ def _same_pads(
     return (*begins, *ends)
 
 
-@expands("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
+@legalizes("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
 def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1 as ConvTranspose; a computed output
     shape is padded to."""
@@ -210,7 +210,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Pad", y, b.op("Neg", pads), mode="constant")
 
 
-@expands("DeformConv", target="ir")
+@legalizes("DeformConv", target="ir")
 def deform_conv_to_ir(b: Builder, node: Node) -> Result:
     """DeformConv (19 to 25) as DeformableConvolution-8, with a bias behind it."""
     data, filters, offset = node.inputs[:3]
@@ -224,7 +224,7 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
     return add_bias(b, y, node.input(3), rank)
 
 
-@expands("DeformableConvolution", target="onnx")
+@legalizes("DeformableConvolution", target="onnx")
 def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """DeformableConvolution-1 and -8 as DeformConv; without bilinear padding its offsets are
     clamped."""
@@ -403,6 +403,6 @@ def _output_shape(node: Node) -> Sequence[Dim] | None:
     value = node.input(2)
     if value is None:
         return None
-    if value.content is not None:
-        return tuple(ANY if dim is None else dim for dim in value.content)
+    if value.known_value is not None:
+        return tuple(ANY if dim is None else dim for dim in value.known_value)
     return integers(value) or (ANY,) * 3

@@ -12,10 +12,10 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Refused, Result, expands
+from bridge.operators import Refused, Result, legalizes
 
 
-@expands("Dropout", target="ir")
+@legalizes("Dropout", target="ir")
 def dropout_to_ir(b: Builder, node: Node) -> Result:
     """Dropout (1 to 22) at inference is a copy, and its mask all true; IR has none for training."""
     data, training = node.inputs[0], values_of(node.input(2))

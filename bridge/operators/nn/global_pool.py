@@ -9,12 +9,12 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Result, expands
-from bridge.operators.idioms import ranks
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import ranks
 from bridge.operators.nn.lp_pool import power_of, root_of
 
 
-@expands("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
+@legalizes("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
 def global_pool_to_ir(b: Builder, node: Node) -> Result:
     """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks: reductions over the
     space."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, expands, reads
+from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     lean,
@@ -44,13 +44,13 @@ def root_of(b: Builder, total: Value, p: int) -> Value:
     return b.op("Pow", total, b.like(1.0 / p, total))
 
 
-@expands("LpPool", target="ir")
+@legalizes("LpPool", target="ir")
 def lp_pool_to_ir(b: Builder, node: Node) -> Result:
     """LpPool (1 to 22), which IR lacks: an average of powers, times the window, and its root."""
     return _lp_pool(b, node, "AvgPool", exclude_pad=False)
 
 
-@expands("LpPool", target="onnx")
+@legalizes("LpPool", target="onnx")
 def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """LpPool (1 to 22): before operator set 18 sizes do not round up, and there are no
     dilations, not even of 1."""

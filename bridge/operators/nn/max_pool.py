@@ -15,8 +15,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, ranks, sizes
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, ranks, sizes
 from bridge.operators.nn.shapes import pooled
 from bridge.operators.nn.windows import (
     computable,
@@ -32,7 +32,7 @@ from bridge.operators.nn.windows import (
 )
 
 
-@expands("MaxPool", target="ir")
+@legalizes("MaxPool", target="ir")
 def max_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxPool-1 has one output and no dilations, later versions always have both."""
     data = node.inputs[0]
@@ -79,7 +79,7 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
     return result
 
 
-@expands("MaxPool", target="onnx")
+@legalizes("MaxPool", target="onnx")
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """MaxPool-1, -8 and -14: ONNX rounds in fewer ways and counts through the whole tensor."""
     data = node.inputs[0]

@@ -12,14 +12,14 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Result, expands
-from bridge.operators.idioms import as_i64, concat, sizes
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import as_i64, concat, sizes
 from bridge.operators.nn.shapes import sizes_in
 from bridge.operators.nn.windows import window_of
 from bridge.operators.window_validity import contradictions
 
 
-@expands("MaxUnpool", target="ir")
+@legalizes("MaxUnpool", target="ir")
 def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     """MaxUnpool (9 to 22): scatters into zeros of the size that pooling undoes, then adds zeros
     up to output_shape."""

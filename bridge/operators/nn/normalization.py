@@ -20,8 +20,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.idioms import as_i64, cast, expand, given, ranks, reshape, size
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, expand, given, ranks, reshape, size
 from bridge.operators.ir_texts import parse_bool
 from bridge.vocabulary import operator
 
@@ -46,7 +46,7 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
     return b.op("Add", b.op("Mul", y, scale), bias)
 
 
-@expands("BatchNormalization", target="ir")
+@legalizes("BatchNormalization", target="ir")
 def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     """BatchNormalization (14 to 15): IR's BatchNormInference-5 takes one type and no training."""
     data, *parameters = [v for v in node.inputs if v is not None]
@@ -66,7 +66,7 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     return b.op("BatchNormalization", data, *parameters, **plain)
 
 
-@expands("BatchNormalization", target="onnx")
+@legalizes("BatchNormalization", target="onnx")
 def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
     """BatchNormalization (1 to 15): training has another form before operator set 14."""
     assert b.target is not None
@@ -100,7 +100,7 @@ def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
     return b.op("Add", kept, b.op("Mul", new, b.like(1.0 - momentum, new)))
 
 
-@expands("InstanceNormalization", target="ir")
+@legalizes("InstanceNormalization", target="ir")
 def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
     """InstanceNormalization (1 to 22): an MVN, and for each channel a scale and a bias."""
     data, scale, bias = node.inputs
@@ -117,7 +117,7 @@ def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
     )  # fmt: skip
 
 
-@expands("LayerNormalization", target="ir")
+@legalizes("LayerNormalization", target="ir")
 def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     """LayerNormalization-17, which IR lacks: an MVN, a scale and a bias; statistics are computed
     where asked for."""
@@ -142,7 +142,7 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     return [y, *statistics][: len(node.outputs)]
 
 
-@expands("RMSNormalization", target="ir")
+@legalizes("RMSNormalization", target="ir")
 def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
     """RMSNormalization-23: the standard's function body, without its casts where they change
     nothing."""
@@ -164,7 +164,7 @@ def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> V
     return b.op("Sqrt", b.op("Add", mean, b.like(epsilon, x)))
 
 
-@expands("MeanVarianceNormalization", target="ir")
+@legalizes("MeanVarianceNormalization", target="ir")
 def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
     """MeanVarianceNormalization (9 to 13) as MVN-6, with ONNX's epsilon outside of the root."""
     axes = b.constant(list(node.attributes["axes"]))
@@ -188,7 +188,7 @@ def read_mvn(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("MVN", target="onnx")
+@legalizes("MVN", target="onnx")
 def mvn_to_onnx(b: Builder, node: Node) -> Result:
     """MVN-6, written out: its epsilon is inside or outside of the root."""
     data, axes = node.inputs
@@ -220,7 +220,7 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
     return b.op("GroupNormalization", data, repeated(scale), repeated(bias), **node.attributes)
 
 
-@expands("GroupNormalization", target="ir")
+@legalizes("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type;
     OpenVINO takes no bf16."""
@@ -234,7 +234,7 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     return b.op("GroupNormalization", *node.inputs, **attributes)
 
 
-@expands("LRN", target="ir")
+@legalizes("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
     """IR says along which axes, and a window of an even size has an element more than in ONNX
     (LRN-1)."""
@@ -245,7 +245,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
     return b.op("LRN", node.inputs[0], b.constant([1]), **node.attributes)
 
 
-@expands("LRN", target="onnx")
+@legalizes("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
     """LRN (1 to 13): over other axes than the channels, by an average of squares over a window."""
     data, axes = node.inputs[0], node.input(1)
@@ -272,7 +272,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Div", data, b.op("Pow", base, b.like(attributes["beta"], base)))
 
 
-@expands("LpNormalization", target="ir")
+@legalizes("LpNormalization", target="ir")
 def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
     """LpNormalization (1 to 22): vectors of length 0 stay 0."""
     data = node.inputs[0]
@@ -282,7 +282,7 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
     return b.op("Div", data, b.op("Where", empty, b.like(1.0, norm), norm))
 
 
-@expands("NormalizeL2", target="onnx")
+@legalizes("NormalizeL2", target="onnx")
 def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
     """Without axes each element is divided by itself: 1 (NormalizeL2-1)."""
     data, axes = node.inputs
@@ -295,7 +295,7 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Div", data, b.op("Sqrt", b.op(joined, total, epsilon)))
 
 
-@expands("GRN", target="onnx")
+@legalizes("GRN", target="onnx")
 def grn_to_onnx(b: Builder, node: Node) -> Result:
     """GRN-1, which ONNX lacks: the data over the root of its sum of squares in all channels."""
     data = node.inputs[0]

@@ -104,5 +104,5 @@ def pooled(node: Node) -> TensorType:
 
 def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
     """The sizes that a vector holds, as far as they are known; None where none is."""
-    content = None if value is None else value.content
+    content = None if value is None else value.known_value
     return None if content is None else tuple(ANY if dim is None else dim for dim in content)

@@ -15,7 +15,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, F64, is_static, low
 from bridge.operators import Refused
-from bridge.operators.idioms import cast, cut
+from bridge.operators.builder_helpers import cast, cut
 from bridge.operators.nn.conv import explicitly_padded, full_attributes
 from bridge.operators.nn.shapes import window_size
 

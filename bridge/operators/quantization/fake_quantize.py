@@ -8,14 +8,14 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
-from bridge.operators import Result, expands
-from bridge.operators.idioms import cast
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import cast
 
 ZERO_TOLERANCE = 1e-4
 """How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
 
 
-@expands("FakeQuantize", target="onnx")
+@legalizes("FakeQuantize", target="onnx")
 def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     """FakeQuantize-1: Clip, scale to 0 ... levels - 1, round half to even, scale to the output's
     range. With 256 levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for
@@ -75,7 +75,7 @@ def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
     return b.op("Add", b.op("Mul", x, slope), offset)
 
 
-@expands("FakeConvert", target="onnx")
+@legalizes("FakeConvert", target="onnx")
 def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
     f16 on the way."""

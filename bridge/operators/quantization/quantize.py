@@ -26,8 +26,8 @@ from bridge.neutral.types import (
     Type,
     low,
 )
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, cut, ranks, reshape, scalar, shape, sizes
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, cut, ranks, reshape, scalar, shape, sizes
 from bridge.operators.matmul.matmul import product
 from bridge.operators.nn.shapes import convolved
 
@@ -125,14 +125,14 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
     return opset < since
 
 
-@expands("QuantizeLinear", target="onnx")
+@legalizes("QuantizeLinear", target="onnx")
 def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
     """QuantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
     out."""
     return _quantized(b, node) if _needs_newer(b, node, _target_of(node)) else None
 
 
-@expands("DequantizeLinear", target="onnx")
+@legalizes("DequantizeLinear", target="onnx")
 def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
     """DequantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
     out."""
@@ -141,7 +141,7 @@ def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
     return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
 
 
-@expands("QuantizeLinear", target="ir")
+@legalizes("QuantizeLinear", target="ir")
 def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
     """QuantizeLinear (10 to 25), which IR lacks: divided, rounded, shifted and clipped."""
     return _quantized(b, node)
@@ -183,7 +183,7 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
     )  # fmt: skip
 
 
-@expands("DequantizeLinear", target="ir")
+@legalizes("DequantizeLinear", target="ir")
 def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
     """DequantizeLinear (10 to 25), which IR lacks: shifted and scaled."""
     return _dequantized(b, node)
@@ -205,7 +205,7 @@ def _dequantized(b: Builder, node: Node) -> Value:
     return cast(b, y, node.attributes.get("output_dtype") or scale.element)
 
 
-@expands("QLinearConv", target="ir")
+@legalizes("QLinearConv", target="ir")
 def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
     """QLinearConv-10, which IR lacks: a Conv between DequantizeLinear and QuantizeLinear."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.inputs[:8]
@@ -219,7 +219,7 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
     return b.op("QuantizeLinear", y, y_scale, y_zero)
 
 
-@expands("QLinearMatMul", target="ir")
+@legalizes("QLinearMatMul", target="ir")
 def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
     """QLinearMatMul (10 to 21): scales lie along the rows of `a` and of the result, and along
     the columns of `b`."""
@@ -229,7 +229,7 @@ def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
     return b.op("QuantizeLinear", b.op("MatMul", left, right), z_scale, z_zero, axis=-2)
 
 
-@expands("ConvInteger", target="ir")
+@legalizes("ConvInteger", target="ir")
 def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     """ConvInteger-10: in f32, which is exact up to sums of 2^24."""
     x, w, x_zero, w_zero = node.inputs[0], node.inputs[1], node.input(2), node.input(3)

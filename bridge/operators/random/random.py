@@ -15,13 +15,13 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.inference.dims import known_integers, shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast, reshape, shape
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast, reshape, shape
 
 # Into IR ----------------------------------------------------------------------------------------
 
 
-@expands("RandomUniform", "RandomUniformLike", target="ir")
+@legalizes("RandomUniform", "RandomUniformLike", target="ir")
 def uniform_to_ir(b: Builder, node: Node) -> Result:
     """RandomUniform-8."""
     element = _element(node)
@@ -29,7 +29,7 @@ def uniform_to_ir(b: Builder, node: Node) -> Result:
     return uniform(b, node, _shape(b, node), attributes["low"], attributes["high"], element)
 
 
-@expands("RandomNormal", "RandomNormalLike", target="ir")
+@legalizes("RandomNormal", "RandomNormalLike", target="ir")
 def normal_to_ir(b: Builder, node: Node) -> Result:
     """RandomNormal (1 to 22) and RandomNormalLike (1 to 22): the Box-Muller transform of two
     uniform variables."""
@@ -44,7 +44,7 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
 
 
-@expands("Bernoulli", target="ir")
+@legalizes("Bernoulli", target="ir")
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     """Bernoulli (15 to 22): 1 where a uniform number is below the probability. (The standard's
     function body has it the wrong way round: above.)"""
@@ -55,7 +55,7 @@ def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     return cast(b, b.op("Less", numbers, cast(b, x, drawn)), _element(node))
 
 
-@expands("Multinomial", target="ir")
+@legalizes("Multinomial", target="ir")
 def multinomial_to_ir(b: Builder, node: Node) -> Result:
     """Multinomial-13, with replacement, of log probabilities."""
     attributes = node.attributes
@@ -108,7 +108,7 @@ def _seed(node: Node) -> int:
 # Into ONNX --------------------------------------------------------------------------------------
 
 
-@expands("ir::RandomUniform", target="onnx")
+@legalizes("ir::RandomUniform", target="onnx")
 def uniform_to_onnx(b: Builder, node: Node) -> Result:
     """RandomUniform, or RandomUniformLike where the shape is computed; of 0 to 1 and scaled, unless
     the bounds are numbers that its attributes hold. Integers are rounded down."""
@@ -145,7 +145,7 @@ def _of_shape(b: Builder, dims: Value) -> Value:
     return b.op("Expand", b.constant(0.0), cast(b, dims, I64))
 
 
-@expands("ir::Multinomial", target="onnx")
+@legalizes("ir::Multinomial", target="onnx")
 def multinomial_to_onnx(b: Builder, node: Node) -> Result:
     """Multinomial; without replacement the classes with the largest sums of log probability and
     Gumbel noise, which is the same distribution."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, expands
-from bridge.operators.idioms import concat, cut, split, unsqueeze, zeros
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import concat, cut, split, unsqueeze, zeros
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -26,7 +26,7 @@ from bridge.operators.recurrent.recurrent import (
 )
 
 
-@expands("GRU", target="ir")
+@legalizes("GRU", target="ir")
 def gru_to_ir(b: Builder, node: Node) -> Result:
     """GRUSequence, or a Loop where activations need it."""
     x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
@@ -92,7 +92,7 @@ def _step(
     return [b.op("Add", candidate, kept)]
 
 
-@expands("GRUSequence", target="onnx")
+@legalizes("GRUSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """GRUSequence-5: GRU."""
     x, h, lengths, w, r, bias = node.inputs
@@ -104,7 +104,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("GRUCell", target="onnx")
+@legalizes("GRUCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
     """GRUCell-3: GRU over one step."""
     _, h, w, r, bias = (node.input(i) for i in range(5))

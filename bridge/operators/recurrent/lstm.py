@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, expands
-from bridge.operators.idioms import split, unsqueeze, zeros
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import split, unsqueeze, zeros
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -25,7 +25,7 @@ ONNX_GATES = "iofc"
 IR_GATES = "fico"
 
 
-@expands("LSTM", target="ir")
+@legalizes("LSTM", target="ir")
 def lstm_to_ir(b: Builder, node: Node) -> Result:
     """LSTMSequence, or a Loop where peepholes, coupled gates or activations need it."""
     x, w, r, bias, lengths, h, c, peepholes = (node.input(i) for i in range(8))
@@ -79,7 +79,7 @@ def lstm_step(
     return [b.op("Mul", gate(o, peep_o, cell), activate(b, h, cell)), cell]
 
 
-@expands("LSTMSequence", target="onnx")
+@legalizes("LSTMSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """LSTMSequence-5: LSTM."""
     x, h, c, lengths, w, r, bias = node.inputs
@@ -89,7 +89,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
     return from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)
 
 
-@expands("LSTMCell", target="onnx")
+@legalizes("LSTMCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
     """LSTM over one step. What files have of LSTMCell-1 beyond its specification (weights_format,
     input_forget and peepholes) is without effect."""

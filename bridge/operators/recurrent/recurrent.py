@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
-from bridge.operators.idioms import (
+from bridge.operators.builder_helpers import (
     cast,
     concat,
     expand,
@@ -30,13 +31,13 @@ from bridge.operators.idioms import (
     transpose,
     zeros,
 )
-from bridge.operators.idioms import take as gather
+from bridge.operators.builder_helpers import take as gather
 from bridge.operators.loops import along
 from bridge.operators.recurrent.whole_length import is_whole_length
-from bridge.struct import Struct
 
 
-class Activation(Struct):
+@dataclass(frozen=True)
+class Activation:
     """An activation function by ONNX's name in lower case, with its parameters where given."""
 
     name: str
@@ -53,7 +54,8 @@ SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
 """What IR's sequence operators know (LSTMSequence-5, GRUSequence-5, RNNSequence-5)."""
 
 
-class Layer(Struct):
+@dataclass(frozen=True)
+class Layer:
     """The attributes of an ONNX LSTM, GRU or RNN that all three have."""
 
     directions: tuple[str, ...]

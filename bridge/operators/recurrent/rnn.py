@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, expands
-from bridge.operators.idioms import unsqueeze
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import unsqueeze
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -21,7 +21,7 @@ from bridge.operators.recurrent.recurrent import (
 )
 
 
-@expands("RNN", target="ir")
+@legalizes("RNN", target="ir")
 def rnn_to_ir(b: Builder, node: Node) -> Result:
     """RNNSequence, or a Loop where activations need it."""
     x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
@@ -44,7 +44,7 @@ def _step(
     return [activate(b, f, clipped(b, sums, layer.clip))]
 
 
-@expands("RNNSequence", target="onnx")
+@legalizes("RNNSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """RNNSequence-5: RNN."""
     x, h, lengths, w, r, bias = node.inputs
@@ -52,7 +52,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
     return from_sequence(b, node, "RNN", x, (h,), lengths, [w, r, doubled_bias(b, bias)])
 
 
-@expands("RNNCell", target="onnx")
+@legalizes("RNNCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
     """RNNCell-1: RNN over one step."""
     _, h, w, r, bias = (node.input(i) for i in range(5))

@@ -8,9 +8,9 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows, same
 from bridge.neutral.types import I64
-from bridge.operators import Result, expands, reads
-from bridge.operators.elementwise.content import Number, add, holds, numbers_of
-from bridge.operators.idioms import cast, positions, ranks, scalar, unsqueeze
+from bridge.operators import Result, legalizes, reads
+from bridge.operators.builder_helpers import cast, positions, ranks, scalar, unsqueeze
+from bridge.operators.elementwise.known_values import Number, add, holds, numbers_of
 from bridge.operators.ir_texts import parse_bool
 
 
@@ -24,7 +24,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
     return b.op("CumSum", node.inputs[0], b.constant(0) if axis is None else axis, **attributes)
 
 
-@expands("CumSum", target="ir")
+@legalizes("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
     """CumSum (11 to 14): OpenVINO wants the axis to be a scalar."""
     x, axis = node.inputs
@@ -34,8 +34,8 @@ def scalar_axis(b: Builder, node: Node) -> Result:
     return b.op("CumSum", x, scalar(b, axis), **node.attributes)
 
 
-@expands("CumProd", target="ir")
-@expands("CumProd", target="onnx")
+@legalizes("CumProd", target="ir")
+@legalizes("CumProd", target="onnx")
 def cum_prod(b: Builder, node: Node) -> Result:
     """CumProd-26: along the axis that is given; where it is computed, along each, of which one
     is picked."""
@@ -74,7 +74,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     return b.op("ReduceProd", wide, b.constant([axis + 1]), keepdims=False)
 
 
-@expands("CumSum", target="onnx")
+@legalizes("CumSum", target="onnx")
 def onnx_axis(b: Builder, node: Node) -> Result:
     """CumSum (11 to 14): ONNX's axis is i32 or i64."""
     x, axis = node.inputs

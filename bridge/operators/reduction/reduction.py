@@ -18,8 +18,9 @@ from bridge.neutral.types import (
     TensorType,
     is_static,
 )
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.elementwise.content import (
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, vector
+from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,
     add,
@@ -29,7 +30,6 @@ from bridge.operators.elementwise.content import (
     mul,
     numbers_of,
 )
-from bridge.operators.idioms import as_i64, cast, vector
 from bridge.operators.ir_texts import parse_bool
 
 IR = (
@@ -190,7 +190,7 @@ def _axes_as_attribute(b: Builder, node: Node) -> Result:
     return None
 
 
-@expands(*ALL, target="ir")
+@legalizes(*ALL, target="ir")
 def reduction_to_ir(b: Builder, node: Node) -> Result:
     """Reductions (ReduceSum and the like, 1 to 20): IR's have their axes as an input, reduce
     nothing where they are empty, and are fewer than ONNX's."""
@@ -208,7 +208,7 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
     return None
 
 
-@expands(*ALL, target="onnx")
+@legalizes(*ALL, target="onnx")
 def reduction_to_onnx(b: Builder, node: Node) -> Result:
     """Reductions (ReduceSum-1, ReduceL1-4 and the like): ONNX has no logical ones, and wants most
     axes as attributes before operator set 18. IR calls the axis of a scalar 0 or -1."""

@@ -12,8 +12,8 @@ from bridge.neutral.types import (
     Shape,
     TensorType,
 )
-from bridge.operators import Refused, Result, expands, reads
-from bridge.operators.idioms import as_i64, cast, flip, scalar, sizes, vector
+from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, flip, scalar, sizes, vector
 
 
 @reads("TopK", format="onnx", until=9)
@@ -23,7 +23,7 @@ def read_top_k_1(b: Builder, node: Node) -> Result:
     return b.ops("TopK", 2, node.inputs[0], k, axis=node.attributes.get("axis", -1))
 
 
-@expands("TopK", target="ir")
+@legalizes("TopK", target="ir")
 def top_k(b: Builder, node: Node) -> Result:
     """TopK (1 to 24): IR's k is a scalar; `stable` puts the lower index first among equals, as
     ONNX does."""
@@ -37,7 +37,7 @@ def top_k(b: Builder, node: Node) -> Result:
     )  # fmt: skip
 
 
-@expands("ir::TopK", target="onnx")
+@legalizes("ir::TopK", target="onnx")
 def ir_top_k(b: Builder, node: Node) -> Result:
     """ONNX's k has one axis, its indices are i64. Sorted by index: the positions come from a TopK
     of the indices."""
@@ -55,7 +55,7 @@ def ir_top_k(b: Builder, node: Node) -> Result:
     return values, cast(b, indices, node.attributes["index_element_type"])
 
 
-@expands("ArgMax", "ArgMin", target="ir")
+@legalizes("ArgMax", "ArgMin", target="ir")
 def arg(b: Builder, node: Node) -> Result:
     """ArgMax (1 to 13) and ArgMin (1 to 13): the index of a TopK with k = 1; for the last one
     among equals, of the reversed input."""
@@ -94,8 +94,8 @@ def selected(node: Node) -> Shape:
         return None
     axis = place(node.attributes["axis"], len(shape))
     count: Dim = ANY
-    if k is not None and k.content is not None and k.content[0] is not None:
-        count = k.content[0]
+    if k is not None and k.known_value is not None and k.known_value[0] is not None:
+        count = k.known_value[0]
     return (*shape[:axis], count, *shape[axis + 1 :])
 
 

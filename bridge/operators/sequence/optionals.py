@@ -13,7 +13,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import expands
+from bridge.operators import legalizes
 from bridge.operators.sequence.sequences import held
 
 
@@ -24,14 +24,14 @@ def _is_plain(b: Builder, node: Node) -> bool:
     return b.target.opset < 18 and (value is None or not isinstance(value.type, OptionalType))
 
 
-@expands("OptionalHasElement", target="onnx")
+@legalizes("OptionalHasElement", target="onnx")
 def has_element(b: Builder, node: Node) -> Value | None:
     """OptionalHasElement (15 to 28): a tensor or a sequence is there, an input that is left out
     is not."""
     return b.constant(np.array(node.input(0) is not None)) if _is_plain(b, node) else None
 
 
-@expands("OptionalGetElement", target="onnx")
+@legalizes("OptionalGetElement", target="onnx")
 def get_element(b: Builder, node: Node) -> Value | None:
     """OptionalGetElement (15 to 28): a tensor or a sequence is its own element."""
     return b.op("Identity", node.inputs[0]) if _is_plain(b, node) else None

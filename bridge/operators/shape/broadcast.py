@@ -7,7 +7,7 @@ import math
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows, place, require
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
     dim_product,
     dim_sum,
@@ -45,7 +45,7 @@ def infer_concat(node: Node) -> list[Type]:
 
 
 @knows("Concat")
-def concat_content(node: Node) -> Content | None:
+def concat_content(node: Node) -> KnownValue | None:
     """Concat: the elements of all vectors in turn; of a vector of known length, unknown ones."""
     parts: list[int | str | None] = []
     for value in node.inputs:
@@ -76,7 +76,7 @@ def infer_broadcast(node: Node) -> list[Type]:
 
 
 @knows("Expand", "Broadcast")
-def expanded_content(node: Node) -> Content | None:
+def expanded_content(node: Node) -> KnownValue | None:
     """Expand, Broadcast: one number as often as the result is long."""
     content = content_of(node.inputs[0])
     out = node.outputs[0].shape
@@ -95,7 +95,7 @@ def infer_constant_of_shape(node: Node) -> list[Type]:
 
 
 @knows("ConstantOfShape")
-def constant_of_shape_content(node: Node) -> Content | None:
+def constant_of_shape_content(node: Node) -> KnownValue | None:
     """ConstantOfShape: the value as often as the result is long, where it is an integer."""
     value = node.attributes.get("value")
     out = node.outputs[0].shape
@@ -158,7 +158,7 @@ def _float_count(node: Node) -> int | None:
 
 
 @knows("Range")
-def range_content(node: Node) -> Content | None:
+def range_content(node: Node) -> KnownValue | None:
     """Range: the numbers, where the ends are known integers."""
     element = node.attributes.get("output_type") or first(node).element
     ends = [known_integers(value) for value in node.inputs]

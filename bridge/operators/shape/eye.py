@@ -17,11 +17,11 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
 
 
-@expands("EyeLike", target="ir")
+@legalizes("EyeLike", target="ir")
 def eye_like_for_ir(b: Builder, node: Node) -> Value:
     """EyeLike-9, which IR lacks: row and column numbers are compared."""
     x = node.inputs[0]
@@ -31,7 +31,7 @@ def eye_like_for_ir(b: Builder, node: Node) -> Value:
     return b.op("Cast", _diagonal(b, rows, columns, b.constant(node.attributes["k"])), to=element)
 
 
-@expands("Eye", target="onnx")
+@legalizes("Eye", target="onnx")
 def eye_for_onnx(b: Builder, node: Node) -> Value:
     """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
     rows, columns, k, batch = (node.input(i) for i in range(4))
@@ -55,8 +55,8 @@ def _distance(b: Builder, rows: Value, columns: Value) -> Value:
     return b.op("Sub", b.op("Range", zero, columns, one), unsqueeze(b, row, 1))
 
 
-@expands("Trilu", target="ir")
-@expands("Trilu", target="onnx")
+@legalizes("Trilu", target="ir")
+@legalizes("Trilu", target="onnx")
 def trilu(b: Builder, node: Node) -> Value | None:
     """Trilu-14: keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
     assert b.target is not None

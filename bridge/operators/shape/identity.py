@@ -6,13 +6,13 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import infers, knows, same
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
 )
-from bridge.operators import Result, expands
+from bridge.operators import Result, legalizes
 
 
-@expands("Identity", target="ir")
+@legalizes("Identity", target="ir")
 def nothing(b: Builder, node: Node) -> Result:
     """A value of IR has as many names as it takes, so nothing is left of an Identity. IR's own, of
     operator set 16, was long not run by OpenVINO's CPU plugin (2025.2)."""
@@ -23,6 +23,6 @@ infers("Identity")(same)
 
 
 @knows("Identity")
-def same_content(node: Node) -> Content | None:
+def same_content(node: Node) -> KnownValue | None:
     """Identity: the elements of its input."""
     return content_of(node.inputs[0])

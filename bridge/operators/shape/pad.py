@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     content_of,
     dim_sum,
     known_axes,
@@ -26,8 +26,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, ranks, scalar, size
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, concat, ranks, scalar, size
 from bridge.operators.indexing.slice import element_of
 
 
@@ -44,7 +44,7 @@ def read_pad_2(b: Builder, node: Node) -> Value:
     )
 
 
-@expands("Pad", target="ir")
+@legalizes("Pad", target="ir")
 def pad_for_ir(b: Builder, node: Node) -> Value:
     """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather."""
     x, pads, value, axes = (node.input(i) for i in range(4))
@@ -89,7 +89,7 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
     return b.op("ScatterElements", zeros, places, as_i64(b, pads), b.constant(0))
 
 
-@expands("Pad", target="onnx")
+@legalizes("Pad", target="onnx")
 def older_pad(b: Builder, node: Node) -> Value | None:
     """ONNX's Pad wraps since operator set 19, and has axes since 18."""
     assert b.target is not None
@@ -105,7 +105,7 @@ def older_pad(b: Builder, node: Node) -> Value | None:
     return None if axes is None else b.op("Pad", x, pads, value, **node.attributes)
 
 
-@expands("ir::Pad", target="onnx")
+@legalizes("ir::Pad", target="onnx")
 def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-12 as Pad: halves are joined; "symmetric", which ONNX lacks, is a Gather."""
     x, begin, end, value = (node.input(i) for i in range(4))
@@ -183,7 +183,9 @@ def infer_center_crop_pad(node: Node) -> list[Type]:
     return [TensorType(data.element, dims)]
 
 
-def padded(dims: Shape, begin: Content | None, end: Content | None, axes: tuple[int, ...]) -> Shape:
+def padded(
+    dims: Shape, begin: KnownValue | None, end: KnownValue | None, axes: tuple[int, ...]
+) -> Shape:
     """A shape with paddings added to `axes`."""
     if dims is None:
         return None

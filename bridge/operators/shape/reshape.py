@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows, require
 from bridge.neutral.inference.dims import (
-    Content,
+    KnownValue,
     axis_of,
     content_of,
     contents,
@@ -33,13 +33,13 @@ from bridge.neutral.types import (
     Type,
     is_static,
 )
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, scalar, vector, zeros
-from bridge.operators.idioms import ranks as ranks_of
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, concat, scalar, vector, zeros
+from bridge.operators.builder_helpers import ranks as ranks_of
 
 
-@expands("Shape", target="ir")
-@expands("Shape", target="onnx")
+@legalizes("Shape", target="ir")
+@legalizes("Shape", target="onnx")
 def shape_part(b: Builder, node: Node) -> Value | None:
     """ShapeOf, and Shape before operator set 15, give all sizes."""
     start, end = node.attributes["start"], node.attributes["end"]
@@ -51,7 +51,7 @@ def shape_part(b: Builder, node: Node) -> Value | None:
     return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
 
 
-@expands("Reshape", target="onnx")
+@legalizes("Reshape", target="onnx")
 def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     """Reshape (1 to 25): `allowzero`, which operator sets before 14 lack, means nothing for a
     shape without a 0."""
@@ -82,13 +82,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     return b.node("If", [empty, x, shape], 1, {}, bodies).outputs[0]
 
 
-@expands("Size", target="ir")
+@legalizes("Size", target="ir")
 def size_for_ir(b: Builder, node: Node) -> Value:
     """Size (1 to 25), which IR lacks: the product of the shape."""
     return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
 
 
-@expands("Flatten", target="ir")
+@legalizes("Flatten", target="ir")
 def flatten_for_ir(b: Builder, node: Node) -> Value:
     """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, the rest]."""
     x, axis = node.inputs[0], node.attributes["axis"]
@@ -106,7 +106,7 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
     return b.op("Reshape", x, concat(b, 0, *dims), allowzero=True)
 
 
-@expands("Squeeze", target="ir")
+@legalizes("Squeeze", target="ir")
 def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25): without axes, those of size 1, where they are known, so that the rank
     is. Where the file declares the rank and as many axes as that takes are 1 for certain, it is
@@ -121,7 +121,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("Squeeze", x, b.constant(axes)) if axes else x
 
 
-@expands("Squeeze", target="onnx")
+@legalizes("Squeeze", target="onnx")
 def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25): IR passes over axes that are not of size 1, and takes a scalar for
     axes."""
@@ -145,7 +145,7 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Squeeze", x, vector(b, axes)) if axes.rank == 0 else None
 
 
-@expands("Unsqueeze", target="onnx")
+@legalizes("Unsqueeze", target="onnx")
 def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Unsqueeze-1 of IR takes a scalar for axes; ONNX's Unsqueeze-13 does not."""
     axes = node.inputs[1]
@@ -153,19 +153,19 @@ def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
 
 
-@expands("Unsqueeze", target="ir")
+@legalizes("Unsqueeze", target="ir")
 def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
     """Unsqueeze (1 to 25) may name no axes; Unsqueeze-1 of IR needs one."""
     return b.op("Identity", node.inputs[0]) if length_of(node.inputs[1]) == 0 else None
 
 
-@expands("Transpose", target="onnx")
+@legalizes("Transpose", target="onnx")
 def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25): in IR an empty order reverses the axes, as no order does in ONNX."""
     return b.op("Transpose", node.inputs[0]) if integers(node.input(1)) == () else None
 
 
-@expands("Transpose", target="ir")
+@legalizes("Transpose", target="ir")
 def transpose_for_ir(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25) may leave out the order, which turns all axes round; Transpose-1 of IR
     has it."""
@@ -177,7 +177,7 @@ def transpose_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("Transpose", x, b.constant(list(order)))
 
 
-@expands("ConstantOfShape", target="ir")
+@legalizes("ConstantOfShape", target="ir")
 def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
     """ConstantOfShape (9 to 25), which IR lacks: the value is broadcast."""
     tensor = node.attributes.get("value")
@@ -199,7 +199,7 @@ def read_broadcast(b: Builder, node: Node) -> Value | None:
     return None
 
 
-@expands("Broadcast", target="onnx")
+@legalizes("Broadcast", target="onnx")
 def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
     x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
@@ -226,7 +226,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     return b.op("Expand", b.op("Reshape", x, own), target)
 
 
-@expands("Tile", target="onnx")
+@legalizes("Tile", target="onnx")
 def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
     x, repeats = node.inputs[0], node.inputs[1]
@@ -262,7 +262,7 @@ def read_tile_1(b: Builder, node: Node) -> Value:
     return b.op("Tile", x, concat(b, 0, *parts))
 
 
-@expands("Range", target="ir")
+@legalizes("Range", target="ir")
 def range_for_ir(b: Builder, node: Node) -> Value | None:
     """Range (11 to 27): IR takes scalars alone; files have vectors of one element for them, too."""
     if all(value is None or value.rank == 0 for value in node.inputs):
@@ -270,7 +270,7 @@ def range_for_ir(b: Builder, node: Node) -> Value | None:
     return b.op("Range", *(scalar(b, v) for v in node.inputs if v is not None), **node.attributes)
 
 
-@expands("Range", target="onnx")
+@legalizes("Range", target="onnx")
 def range_for_onnx(b: Builder, node: Node) -> Value | None:
     """Range-4 has scalars of any types, and says the type of its output."""
     wanted = node.attributes["output_type"]
@@ -309,7 +309,7 @@ def infer_shape(node: Node) -> list[Type]:
 
 
 @knows("Shape")
-def shape_content(node: Node) -> Content | None:
+def shape_content(node: Node) -> KnownValue | None:
     """Shape: the dimensions, sizes and symbols."""
     dims = first(node).shape
     if dims is None:
@@ -325,7 +325,7 @@ def infer_size(node: Node) -> list[Type]:
 
 
 @knows("Size")
-def size_content(node: Node) -> Content | None:
+def size_content(node: Node) -> KnownValue | None:
     """Size: the product of the dimensions."""
     dims = first(node).shape
     return None if dims is None else contents((dim_product(dims),))
@@ -341,7 +341,7 @@ def infer_reshape(node: Node) -> list[Type]:
     return [TensorType(data.element, _reshaped(data.shape, target, node.attributes["allowzero"]))]
 
 
-def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
+def _reshaped(data: Shape, target: KnownValue, allowzero: bool) -> Shape:
     dims: list[Dim | None] = []
     for index, wanted in enumerate(target):
         if wanted == 0 and not allowzero:
@@ -366,7 +366,7 @@ def _reshaped(data: Shape, target: Content, allowzero: bool) -> Shape:
 
 
 @knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
-def flat_content(node: Node) -> Content | None:
+def flat_content(node: Node) -> KnownValue | None:
     """Reshape, Squeeze, Unsqueeze, Flatten: the elements of the input, in their order."""
     return content_of(node.inputs[0]) if node.outputs[0].rank is not None else None
 
@@ -436,7 +436,7 @@ def infer_transpose(node: Node) -> list[Type]:
 
 
 @knows("Transpose")
-def transposed_content(node: Node) -> Content | None:
+def transposed_content(node: Node) -> KnownValue | None:
     """Transpose: the elements in their new places, where shape and order are known."""
     content, shape = content_of(node.inputs[0]), first(node).shape
     perm = known_integers(node.input(1))

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import CONTENT_LIMIT, first, infers, require
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT, first, infers, require
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -19,8 +19,8 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, sizes, vector
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, sizes, vector
 
 
 @reads("Split", format="onnx", until=1)
@@ -33,7 +33,7 @@ def read_split_1(b: Builder, node: Node) -> list[Value] | None:
     return b.ops("Split", len(node.outputs), node.inputs[0], lengths, axis=axis)
 
 
-@expands("Split", target="ir")
+@legalizes("Split", target="ir")
 def split_for_ir(b: Builder, node: Node) -> list[Value]:
     """Split (1 to 25) as VariadicSplit-1 where lengths are given, else as Split-1; its last part
     may be smaller."""
@@ -67,7 +67,7 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
     )
 
 
-@expands("Split", target="onnx")
+@legalizes("Split", target="onnx")
 def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     """`num_outputs` exists since operator set 18, and is needed there where lengths are not
     given; an even split needs neither before."""
@@ -94,13 +94,13 @@ def _axis(node: Node) -> int:
     return known[0]
 
 
-@expands("ir::Split", target="onnx")
+@legalizes("ir::Split", target="onnx")
 def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """Split-1 of IR: parts of equal size, whose axis is an input there."""
     return b.ops("Split", len(node.outputs), node.inputs[0], axis=_axis(node))
 
 
-@expands("VariadicSplit", target="onnx")
+@legalizes("VariadicSplit", target="onnx")
 def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """VariadicSplit-1: one length may be -1: what the others leave."""
     x, lengths = node.inputs[0], node.inputs[2]
@@ -183,12 +183,12 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
         shape = (len(content),)
     at = 0
     for output, length in zip(node.outputs, lengths, strict=True):
-        output.content = None
+        output.known_value = None
         if content is None or not is_static(shape) or not is_static(lengths):
             continue
-        if sum(lengths) != shape[axis] or len(content) > CONTENT_LIMIT:
+        if sum(lengths) != shape[axis] or len(content) > KNOWN_VALUE_LIMIT:
             continue
         assert isinstance(length, int)
         part = range(at, at + length)
-        output.content = rearranged(content, shape, partial(_taken, part, axis))
+        output.known_value = rearranged(content, shape, partial(_taken, part, axis))
         at += length

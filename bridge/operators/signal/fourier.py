@@ -11,8 +11,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     concat,
     cut,
@@ -29,7 +29,7 @@ from bridge.operators.idioms import (
 # Into IR ----------------------------------------------------------------------------------------
 
 
-@expands("DFT", target="ir")
+@legalizes("DFT", target="ir")
 def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT, IDFT, RDFT for `onesided`, IRDFT for both `onesided` and `inverse`."""
     x, length, axis_value = (node.input(i) for i in range(3))
@@ -118,7 +118,7 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
 # Into ONNX --------------------------------------------------------------------------------------
 
 
-@expands("ir::DFT", "IDFT", target="onnx")
+@legalizes("ir::DFT", "IDFT", target="onnx")
 def complex_to_onnx(b: Builder, node: Node) -> Result:
     """One DFT per axis."""
     x = node.inputs[0]
@@ -136,7 +136,7 @@ def complex_to_onnx(b: Builder, node: Node) -> Result:
     return x
 
 
-@expands("RDFT", target="onnx")
+@legalizes("RDFT", target="onnx")
 def real_to_onnx(b: Builder, node: Node) -> Result:
     """RDFT-9: a one-sided DFT of the last of the axes, then one DFT for each of the others."""
     x = node.inputs[0]
@@ -149,7 +149,7 @@ def real_to_onnx(b: Builder, node: Node) -> Result:
     return x
 
 
-@expands("IRDFT", target="onnx")
+@legalizes("IRDFT", target="onnx")
 def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
     """IRDFT-9: one inverse DFT for each axis but the last, then a one-sided one for that."""
     x = node.inputs[0]

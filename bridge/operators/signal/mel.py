@@ -8,12 +8,12 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, Dim, TensorType
-from bridge.operators import Result, expands
-from bridge.operators.idioms import as_i64, cast, cut, scalar, unsqueeze
+from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import as_i64, cast, cut, scalar, unsqueeze
 from bridge.operators.signal.fourier import half_of, one_of
 
 
-@expands("MelWeightMatrix", target="ir")
+@legalizes("MelWeightMatrix", target="ir")
 def mel_weight_matrix(b: Builder, node: Node) -> Result:
     """MelWeightMatrix-17: triangles [spectrogram bins, mel bins] between the edges, evenly
     spaced in mel (the formula of the operator's reference implementation)."""

@@ -6,8 +6,8 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, Dim, TensorType
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import (
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import (
     as_i64,
     cast,
     concat,
@@ -26,7 +26,7 @@ from bridge.operators.idioms import (
 from bridge.operators.signal.fourier import half_of, one_of
 
 
-@expands("STFT", target="ir")
+@legalizes("STFT", target="ir")
 def stft_to_ir(b: Builder, node: Node) -> Result:
     """STFT-15 for one-sided transforms of real signals, else a DFT of gathered frames."""
     signal, step, window, length = (node.input(i) for i in range(4))
@@ -78,7 +78,7 @@ def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
 # Into ONNX --------------------------------------------------------------------------------------
 
 
-@expands("ir::STFT", target="onnx")
+@legalizes("ir::STFT", target="onnx")
 def stft_to_onnx(b: Builder, node: Node) -> Result:
     """STFT of a signal [batch, length, 1]."""
     signal, window, size, step = node.inputs
@@ -103,7 +103,7 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
     return concat(b, 0, zeros(b, window, left), window, zeros(b, window, b.op("Sub", room, left)))
 
 
-@expands("ISTFT", target="onnx")
+@legalizes("ISTFT", target="onnx")
 def istft_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse DFT of every frame; the frames, windowed and overlapping, are added, and divided by
     the sum of the windows' squares (as OpenVINO computes ISTFT-16)."""

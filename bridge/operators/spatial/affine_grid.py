@@ -10,11 +10,11 @@ from bridge.neutral.inference.dims import (
     shape_in,
 )
 from bridge.neutral.types import ANY, TensorType, Type
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import as_i64, cast, concat, reshape, shape, unsqueeze
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import as_i64, cast, concat, reshape, shape, unsqueeze
 
 
-@expands("AffineGrid", target="ir")
+@legalizes("AffineGrid", target="ir")
 def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = node.inputs

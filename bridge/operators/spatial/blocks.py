@@ -16,8 +16,8 @@ from bridge.neutral.inference.dims import (
     unknown,
 )
 from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import concat, ranks, reshape, sizes, transpose
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import concat, ranks, reshape, sizes, transpose
 
 
 def _size(b: Builder, x: Value, axis: int) -> int | Value:
@@ -38,7 +38,7 @@ def _times(b: Builder, size: int | Value, by: int) -> int | Value:
     return size if by == 1 else b.op("Mul", size, b.constant([by]))
 
 
-@expands("SpaceToDepth", target="onnx")
+@legalizes("SpaceToDepth", target="onnx")
 def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     """SpaceToDepth (1 to 28): ONNX takes images alone, and has one order before operator set 28."""
     x, block = node.inputs[0], node.attributes["blocksize"]
@@ -57,7 +57,7 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     return reshape(b, moved, batch, depth, *(_over(b, size, block) for size in space))
 
 
-@expands("DepthToSpace", target="onnx")
+@legalizes("DepthToSpace", target="onnx")
 def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     """DepthToSpace (1 to 28): ONNX takes images alone."""
     x, block = node.inputs[0], node.attributes["blocksize"]
@@ -87,7 +87,7 @@ def _blocks(node: Node) -> tuple[int, ...]:
     return known
 
 
-@expands("SpaceToBatch", target="onnx")
+@legalizes("SpaceToBatch", target="onnx")
 def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
     """SpaceToBatch-2: pads, then moves blocks of every axis into the batch."""
     x, _, begin, end = node.inputs
@@ -106,7 +106,7 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
     return reshape(b, moved, _times(b, batch, math.prod(blocks)), *rest)
 
 
-@expands("BatchToSpace", target="onnx")
+@legalizes("BatchToSpace", target="onnx")
 def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     """BatchToSpace-2: moves blocks of every axis out of the batch, then crops."""
     x, _, begin, end = node.inputs
@@ -129,7 +129,7 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     return b.op("ir::Pad", joined, *less, pad_mode="constant")
 
 
-@expands("ShuffleChannels", target="onnx")
+@legalizes("ShuffleChannels", target="onnx")
 def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     """ShuffleChannels-1: groups of an axis become its inner index."""
     x, group = node.inputs[0], node.attributes["group"]
@@ -142,7 +142,7 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     return reshape(b, moved, *dims)
 
 
-@expands("ReorgYolo", target="onnx")
+@legalizes("ReorgYolo", target="onnx")
 def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     """ReorgYolo-1, as Darknet has it: the input is taken for one of larger, fewer images."""
     x, stride = node.inputs[0], node.attributes["stride"][0]
@@ -162,7 +162,7 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     return reshape(b, cut, batch, depth, _over(b, height, stride), _over(b, width, stride))
 
 
-@expands("ExtractImagePatches", target="onnx")
+@legalizes("ExtractImagePatches", target="onnx")
 def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     """ExtractImagePatches-3: one strided slice for each place in the patch, joined in depth."""
     x = node.inputs[0]

@@ -13,11 +13,11 @@ from bridge.neutral.inference.dims import (
     shape_in,
 )
 from bridge.neutral.types import ANY, Dim, TensorType, Type
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import as_i64, ranks, reshape, sizes, unsqueeze, zeros
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import as_i64, ranks, reshape, sizes, unsqueeze, zeros
 
 
-@expands("Col2Im", target="ir")
+@legalizes("Col2Im", target="ir")
 def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     """Col2Im-15 takes images of two axes, and all its attributes."""
     count = length_of(node.inputs[1]) or length_of(node.inputs[2])
@@ -44,7 +44,7 @@ def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-@expands("Col2Im", target="onnx")
+@legalizes("Col2Im", target="onnx")
 def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
     """ONNX wants a batch, and has no Col2Im before operator set 18."""
     assert b.target is not None

@@ -8,12 +8,12 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, expands
-from bridge.operators.idioms import cast, concat, ranks, reshape, size, sizes, unsqueeze
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import cast, concat, ranks, reshape, size, sizes, unsqueeze
 
 
-@expands("GridSample", target="ir")
-@expands("GridSample", target="onnx")
+@legalizes("GridSample", target="ir")
+@legalizes("GridSample", target="onnx")
 def grid_sample(b: Builder, node: Node) -> Value | None:
     """IR's GridSample-9 and ONNX's before operator set 20 take images alone, and ONNX has none
     before 16: every corner around a place is gathered."""

@@ -20,8 +20,8 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, F32, Dim, TensorType, Type
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, ranks, reshape, size
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import as_i64, cast, ranks, reshape, size
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
 from bridge.operators.spatial.resize import COORDINATES, element_at, scaled, vanishing_scale
@@ -86,7 +86,7 @@ def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(int(p) for p in data.get(name, "0").split(",") if p) for name in names}
 
 
-@expands("Interpolate", target="onnx")
+@legalizes("Interpolate", target="onnx")
 def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
     CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and

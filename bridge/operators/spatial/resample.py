@@ -6,16 +6,18 @@ several axes one after the other: linear and cubic interpolation are separable.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
-from bridge.operators.idioms import cast, transpose, unsqueeze
-from bridge.struct import Struct, replace
+from bridge.operators.builder_helpers import cast, transpose, unsqueeze
 
 
-class Axis(Struct):
+@dataclass(frozen=True)
+class Axis:
     """One axis to resize: `size` and `out` elements (i64 scalars), `scale` (f32 scalar) and where
     the region of interest starts and ends, as fractions (f32 scalars; tf_crop_and_resize only)."""
 
@@ -27,7 +29,8 @@ class Axis(Struct):
     end: Value | None = None
 
 
-class Method(Struct):
+@dataclass(frozen=True)
+class Method:
     """How to interpolate, in the words of ONNX's Resize. `antialias` widens the kernel on axes
     that shrink; if it `narrows`, too, elements between its places are 0. `extrapolation` is the
     value outside of the input (tf_crop_and_resize only)."""

@@ -18,8 +18,17 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, TensorType, Type
-from bridge.operators import Refused, expands, reads
-from bridge.operators.idioms import as_i64, cast, concat, element_type, ranks, scalar, size, sizes
+from bridge.operators import Refused, legalizes, reads
+from bridge.operators.builder_helpers import (
+    as_i64,
+    cast,
+    concat,
+    element_type,
+    ranks,
+    scalar,
+    size,
+    sizes,
+)
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -56,20 +65,20 @@ def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = 
     )
 
 
-@expands("Upsample", target="ir")
+@legalizes("Upsample", target="ir")
 def upsample_for_ir(b: Builder, node: Node) -> Value:
     """Upsample (7 to 9), which IR lacks: a Resize by its scales, asymmetric."""
     return _read_upsample(b, node, node.inputs[1])
 
 
-@expands("Upsample", target="onnx")
+@legalizes("Upsample", target="onnx")
 def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
     """Upsample ended with operator set 9."""
     assert b.target is not None
     return _read_upsample(b, node, node.inputs[1]) if b.target.opset > 9 else None
 
 
-@expands("Resize", target="onnx")
+@legalizes("Resize", target="onnx")
 def resize_for_onnx(b: Builder, node: Node) -> Value | None:
     """Resize (10 to 19): ONNX lacks the rounding `simple`, and has the newer modes since
     operator sets 18 and 19."""
@@ -135,7 +144,7 @@ def given(value: Value | None) -> Value | None:
     return None if value is None or length_of(value) == 0 else value
 
 
-@expands("Resize", target="ir")
+@legalizes("Resize", target="ir")
 def resize_for_ir(b: Builder, node: Node) -> Value:
     """Resize (10 to 19): Interpolate-11 where it computes the same, else the weights written
     out."""

@@ -13,8 +13,8 @@ from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, STRING
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import concat, cut, unsqueeze
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import concat, cut, unsqueeze
 
 FAR = (1 << 31) - 1
 
@@ -22,7 +22,7 @@ MOST_SKIPPED = 1000
 """Each number of words that may be left out takes comparisons of its own."""
 
 
-@expands(
+@legalizes(
     "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir"
 )  # fmt: skip
 def strings(b: Builder, node: Node) -> Result:
@@ -31,7 +31,7 @@ def strings(b: Builder, node: Node) -> Result:
     raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
 
 
-@expands("TfIdfVectorizer", target="ir")
+@legalizes("TfIdfVectorizer", target="ir")
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     """TfIdfVectorizer-9: how often each n-gram of the pool occurs in each row, weighted, at its
     index."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, expands
-from bridge.operators.idioms import cast
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import cast
 
 DOMAIN = "ai.onnx.preview.training"
 
 
-@expands(f"{DOMAIN}::Adagrad", target="ir")
+@legalizes(f"{DOMAIN}::Adagrad", target="ir")
 def adagrad(b: Builder, node: Node) -> Result:
     """The update of Adagrad for each tensor."""
     rate, step, groups = _groups(node, 3)
@@ -27,7 +27,7 @@ def adagrad(b: Builder, node: Node) -> Result:
     return _columns(news)
 
 
-@expands(f"{DOMAIN}::Adam", target="ir")
+@legalizes(f"{DOMAIN}::Adam", target="ir")
 def adam(b: Builder, node: Node) -> Result:
     """The update of Adam for each tensor."""
     rate, step, groups = _groups(node, 4)
@@ -53,7 +53,7 @@ def adam(b: Builder, node: Node) -> Result:
     return _columns(news)
 
 
-@expands(f"{DOMAIN}::Momentum", target="ir")
+@legalizes(f"{DOMAIN}::Momentum", target="ir")
 def momentum(b: Builder, node: Node) -> Result:
     """The update of stochastic gradient descent with momentum, standard or Nesterov's."""
     rate, step, groups = _groups(node, 3)
@@ -73,7 +73,7 @@ def momentum(b: Builder, node: Node) -> Result:
     return _columns(news)
 
 
-@expands(f"{DOMAIN}::Gradient", target="ir")
+@legalizes(f"{DOMAIN}::Gradient", target="ir")
 def gradient(b: Builder, node: Node) -> Result:
     """Gradient-1: refused: it differentiates the graph around it."""
     raise Refused("it differentiates the graph around it; export the model for inference")

@@ -4,6 +4,7 @@ its new inputs and outputs, each with the port that it will have."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
@@ -42,7 +43,6 @@ from bridge.passes.sequences.forms import (
     shapes_of,
 )
 from bridge.passes.sequences.open_rank import sliced, to_rank, unsettled
-from bridge.struct import replace
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
@@ -123,7 +123,7 @@ class OpenBody:
             return
         form = self.outer.form(outer_value)
         if isinstance(form, Value) and not is_compound(value):
-            value.type, value.content = form.type, form.content
+            value.type, value.known_value = form.type, form.known_value
             self.entries.append((value, port, form))
             return
         inner: list[Value] = []
@@ -133,7 +133,7 @@ class OpenBody:
                 inner.append(self.lowering.builder.tensor(tensor))
                 continue
             made = Value(leaf.type, [f"{name}.{part}" for name in value.names])
-            made.content = leaf.content
+            made.known_value = leaf.known_value
             self.entries.append((made, port, leaf))
             inner.append(made)
         entered = rebuilt(form, iter(inner))

@@ -7,18 +7,20 @@ flag says that it is there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Dim
 from bridge.passes.sequences.forms import joined
-from bridge.struct import Struct
 
 Shapes = tuple[tuple[Dim, ...], ...] | None
 """The shapes that a tensor may have, one for each rank; None where nothing bounds them."""
 
 
-class Exit(Struct):
+@dataclass(frozen=True)
+class Exit:
     """What a branch gives for one output."""
 
     value: Value

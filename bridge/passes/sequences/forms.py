@@ -7,6 +7,7 @@ correspond, so an If, a Loop or a graph boundary carries a form by carrying its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -27,21 +28,22 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused
-from bridge.struct import Struct, replace
 
 
 class Fails(Refused):
     """Raised for an operator that fails whenever it runs, in ONNX too."""
 
 
-class Elements(Struct):
+@dataclass(frozen=True)
+class Elements:
     """A sequence whose length is known: its elements, and what is known of each one's type."""
 
     items: tuple[Value | Open, ...]
     item: TensorType
 
 
-class Ragged(Struct):
+@dataclass(frozen=True)
+class Ragged:
     """A sequence whose length is known at run time alone: `data`, all elements flattened and
     joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it.
     Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
@@ -54,7 +56,8 @@ class Ragged(Struct):
     mixed: bool = False
 
 
-class Uniform(Struct):
+@dataclass(frozen=True)
+class Uniform:
     """A sequence whose length is known at run time alone and whose elements all have one known
     shape: `data`, [length, *shape]."""
 
@@ -66,7 +69,8 @@ class Uniform(Struct):
 Sequence = Elements | Ragged | Uniform
 
 
-class Open(Struct):
+@dataclass(frozen=True)
+class Open:
     """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
     `shape`, i64 [rank]. `shapes` are the shapes that it may have, one for each rank, by rank; None
     where nothing bounds the rank."""
@@ -81,7 +85,8 @@ class Open(Struct):
         return element_of_item(self.data)
 
 
-class Maybe(Struct):
+@dataclass(frozen=True)
+class Maybe:
     """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
     where nothing says what it would be)."""
 

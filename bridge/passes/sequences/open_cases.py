@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 
 from bridge.neutral.builder import integers
@@ -13,14 +14,14 @@ from bridge.operators.validity import contradiction
 from bridge.passes.ranks import demands, relations
 from bridge.passes.sequences.forms import Forms, Open, joined, plain
 from bridge.passes.sequences.open_rank import shapes_of_open, unsettled
-from bridge.struct import Struct
 from bridge.vocabulary import operator
 
 MOST_CASES = 64
 """Combinations of ranks that one node may meet."""
 
 
-class Case(Struct):
+@dataclass(frozen=True)
+class Case:
     """One combination of ranks: the shape of each input (None where it is absent or not known), the
     types of the outputs, and whether the operator can run."""
 

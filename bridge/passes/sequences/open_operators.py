@@ -223,7 +223,7 @@ def _nested(
 
 def _captured(outer: Value) -> Value:
     inner = Value(outer.type, [f"{name}.inside" for name in outer.names])
-    inner.content = outer.content
+    inner.known_value = outer.known_value
     return inner
 
 

@@ -6,6 +6,7 @@ Each rule says what a node gives, or None where what goes for other operators go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 
 from bridge.neutral.builder import Builder, integers
@@ -37,7 +38,6 @@ from bridge.passes.sequences.open_rank import (
     with_axis,
     without_axis,
 )
-from bridge.struct import replace
 
 
 def on_shapes(b: Builder, node: Node, forms: Forms) -> Form | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
@@ -19,7 +21,6 @@ from bridge.passes.sequences.forms import (
     undetermined,
 )
 from bridge.passes.sequences.open_rank import as_long_as, shapes_as_long_as, unsettled, unview
-from bridge.struct import replace
 
 
 def scalar(b: Builder, value: Value) -> Value:

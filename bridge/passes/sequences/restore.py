@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bridge.errors import InvalidModelError
@@ -22,7 +24,6 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.passes.context import Context
-from bridge.struct import replace
 
 
 def restore_boundary(model: Model, context: Context) -> None:

@@ -79,7 +79,7 @@ def _number(group: Group) -> None:
             tensor = Tensor.of(places.reshape(node.attributes["value"].shape))
             node.attributes["value"] = tensor
             known = constant_value(tensor)
-            value.type, value.content = known.type, known.content
+            value.type, value.known_value = known.type, known.known_value
 
 
 def _as_places(type: Type) -> Type:

@@ -8,11 +8,11 @@ names. A value is open where it can be another string too, one that the model is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried, Sliced, Stacked, Yield, outer_input
 from bridge.neutral.types import STRING
-from bridge.struct import Struct, field
 from bridge.vocabulary import has_trait
 
 
@@ -27,7 +27,8 @@ def texts(value: Value) -> list[str] | None:
     return None if tensor is None else [str(x) for x in tensor.array().reshape(-1)]
 
 
-class Group(Struct, frozen=False, eq=False):
+@dataclass(eq=False)
+class Group:
     """Values that meet. `words` is their vocabulary: each word's place in it; `needed` says
     whether something is done with them that IR cannot do with strings, `text` whether something
     that needs more than to know which word it is, `open` whether a value is open."""

@@ -14,7 +14,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Yield
 from bridge.neutral.types import I64, STRING, TensorType, is_static
 from bridge.operators import Result
-from bridge.operators.idioms import reshape, take
+from bridge.operators.builder_helpers import reshape, take
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
 from bridge.quirks.known import known_before, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

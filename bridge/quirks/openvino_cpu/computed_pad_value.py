@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

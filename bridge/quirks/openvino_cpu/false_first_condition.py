@@ -6,8 +6,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, is_positive, scalar
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -20,10 +20,10 @@ def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
     count = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
     if is_known(condition, place):  # OpenVINO fails where it finds the trip count to be 0, too
         count = b.op("Add", count, cast(b, unknown_nothing(b, 0), trips.element))
-    draft = Draft.of(node)
-    draft.inputs[0] = count
-    draft.inputs[1] = None
-    return draft.build(b)
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[0] = count
+    loop_builder.inputs[1] = None
+    return loop_builder.build(b)
 
 
 QUIRK = Quirk(

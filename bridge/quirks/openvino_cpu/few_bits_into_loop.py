@@ -8,8 +8,8 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Stacked, Yield, outer_input
 from bridge.neutral.types import F4E2M1, F8E8M0, F32, U2, U8, Element, TensorType
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, Finish
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
+from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
@@ -18,26 +18,26 @@ WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
 
 def wider(b: Builder, node: Node, place: Place) -> Result:
     """They enter and leave the body in a wider type."""
-    draft = Draft.of(node)
-    body = draft.body
+    loop_builder = LoopBuilder.of(node)
+    body = loop_builder.body
     entries = {value for value in body.graph.inputs if value.element in WIDER}
     exits = [i for i, value in enumerate(body.graph.outputs) if value.element in WIDER]
     if not entries and not exits:
         return None
     for index in {outer_input(port) for value, port in body.entries() if value in entries}:
-        outer = None if index is None else draft.inputs[index]
+        outer = None if index is None else loop_builder.inputs[index]
         if index is not None and outer is not None and outer.element in WIDER:
-            draft.inputs[index] = cast(b, outer, WIDER[outer.element])
+            loop_builder.inputs[index] = cast(b, outer, WIDER[outer.element])
     narrow = _narrowed(body, entries, Builder([], node.name, b.target))
     body.graph.outputs = [narrow.get(value, value) for value in body.graph.outputs]
-    inner = draft.inside(b)
+    inner = loop_builder.inside(b)
     for index in exits:
         value, exit = body.graph.outputs[index], body.outputs[index]
         assert value.element is not None
         body.graph.outputs[index] = cast(inner, value, WIDER[value.element])
         if isinstance(exit, Yield | Stacked) and exit.output is not None:
-            draft.after(exit.output, _back(value.element))
-    return draft.build(b)
+            loop_builder.after(exit.output, _back(value.element))
+    return loop_builder.build(b)
 
 
 def _narrowed(body: Body, entries: set[Value], b: Builder) -> dict[Value, Value]:

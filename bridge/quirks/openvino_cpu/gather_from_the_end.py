@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative, replaces_negative
 from bridge.operators import Result
-from bridge.operators.idioms import from_the_front, sizes
+from bridge.operators.builder_helpers import from_the_front, sizes
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

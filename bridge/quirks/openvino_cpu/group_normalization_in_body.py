@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.idioms import reshape
+from bridge.operators.builder_helpers import reshape
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, is_static
 from bridge.operators import Result
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

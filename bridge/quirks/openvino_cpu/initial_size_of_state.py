@@ -8,8 +8,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, scalar
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
+from bridge.operators.control.loop_builder import LoopBuilder, scalar
 from bridge.quirks.known import unknown_nothing
 from bridge.quirks.openvino_cpu.sizes_of_states import of_unbounded_size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -17,17 +17,17 @@ from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 def of_hidden_size(b: Builder, node: Node, place: Place) -> Result:
     """The sizes that change are hidden from OpenVINO before the Loop."""
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     number: Value | None = None
-    for value, port in draft.body.entries():
-        initial = draft.initial(port) if isinstance(port, Carried) else None
+    for value, port in loop_builder.body.entries():
+        initial = loop_builder.initial(port) if isinstance(port, Carried) else None
         if not isinstance(port, Carried) or port.input is None or initial is None:
             continue
         axes = _known_and_changing(initial, value)
         if axes:
             number = number or _number(b, node.trip_count)
-            draft.inputs[port.input] = of_unbounded_size(b, initial, axes, number)
-    return None if number is None else draft.build(b)
+            loop_builder.inputs[port.input] = of_unbounded_size(b, initial, axes, number)
+    return None if number is None else loop_builder.build(b)
 
 
 def _known_and_changing(initial: Value, state: Value) -> list[int]:

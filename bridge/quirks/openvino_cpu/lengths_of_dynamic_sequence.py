@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
-from bridge.operators.idioms import cast, concat, positions, reshape, transpose, unsqueeze
+from bridge.operators.builder_helpers import cast, concat, positions, reshape, transpose, unsqueeze
 from bridge.operators.loops import along
 from bridge.operators.recurrent.recurrent import part_of
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting

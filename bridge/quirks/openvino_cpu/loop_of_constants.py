@@ -11,8 +11,8 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, is_positive, scalar
-from bridge.operators.idioms import cast
+from bridge.operators.builder_helpers import cast
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.passes.dead import EFFECTS
 from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -36,22 +36,22 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
         return None
     nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
     wide = element if element in NUMBERS else F32 if element.is_float else I64
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
     hidden = b.op("Add", cast(b, value, wide), cast(b, nothing, wide))
-    draft.inputs[index] = cast(b, hidden, element)
-    return draft.build(b)
+    loop_builder.inputs[index] = cast(b, hidden, element)
+    return loop_builder.build(b)
 
 
 def _with_unknown_condition(b: Builder, node: Node) -> Result:
     """The Loop with a first condition that is not known."""
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     one = b.op("Add", b.constant(1, I64), unknown_nothing(b, 0))
     go = b.op("Greater", one, b.constant(0, I64))
     if node.condition is not None and not is_positive(node.condition):
         go = b.op("And", scalar(b, node.condition), go)
-    draft.inputs[1] = go
-    return draft.build(b)
+    loop_builder.inputs[1] = go
+    return loop_builder.build(b)
 
 
 def _unread_slices(body: Body) -> set[int]:

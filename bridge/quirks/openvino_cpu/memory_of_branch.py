@@ -16,7 +16,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
-from bridge.operators.idioms import reshape
+from bridge.operators.builder_helpers import reshape
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.vocabulary import operator
 

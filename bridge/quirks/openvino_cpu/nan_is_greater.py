@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.passes.recompose.comparisons import EXCHANGED, MARK
+from bridge.passes.fuse.comparisons import EXCHANGED, MARK
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

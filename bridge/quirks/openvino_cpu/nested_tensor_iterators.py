@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, loop_kind
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, trips_of_slices, turn_forwards
+from bridge.operators.control.loop_builder import LoopBuilder, trips_of_slices, turn_forwards
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
@@ -20,10 +20,10 @@ def counted(b: Builder, node: Node, place: Place) -> Result:
         return None
     if not _in_iterator(place) and all(n.op not in SEQUENCES for n in node.body.graph.walk()):
         return None
-    draft = Draft.of(node)
-    draft.inputs[0] = trips_of_slices(b, draft.inputs, draft.body)
-    turn_forwards(b, draft)
-    return draft.build(b)
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
+    turn_forwards(b, loop_builder)
+    return loop_builder.build(b)
 
 
 def _in_iterator(place: Place) -> bool:

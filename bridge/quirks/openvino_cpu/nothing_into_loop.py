@@ -6,16 +6,16 @@ own."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, Finish
-from bridge.operators.idioms import squeeze, unsqueeze
+from bridge.operators.builder_helpers import squeeze, unsqueeze
+from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.struct import replace
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""
@@ -23,36 +23,39 @@ COPIED_WELL = {I8, I32, I64}
 
 def with_a_first_axis(b: Builder, node: Node, place: Place) -> Result:
     """The values that may be so, in a Loop that takes and gives them with one more axis."""
-    draft = Draft.of(node)
-    exits = _exits(draft)
+    loop_builder = LoopBuilder.of(node)
+    exits = _exits(loop_builder)
     inside = Builder([], node.name, b.target)
-    entries = {value: _enter(b, inside, draft, index) for index, value in _entries(draft, exits)}
+    entries = {
+        value: _enter(b, inside, loop_builder, index)
+        for index, value in _entries(loop_builder, exits)
+    }
     if not entries and not exits:
         return None
-    graph = draft.body.graph
+    graph = loop_builder.body.graph
     for one in graph.nodes:
         one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
     graph.outputs = [entries.get(v, v) for v in graph.outputs]
     graph.nodes[:0] = inside.nodes
     for index in exits:
-        _leave(b, draft, index)
-    draft.drop_unused_inputs()
-    return draft.build(b)
+        _leave(b, loop_builder, index)
+    loop_builder.drop_unused_inputs()
+    return loop_builder.build(b)
 
 
-def _exits(draft: Draft) -> list[int]:
+def _exits(loop_builder: LoopBuilder) -> list[int]:
     """The outputs of the body that get an axis: those that may be so, and those whose state may."""
-    body = draft.body
+    body = loop_builder.body
     found = {i for i, value in enumerate(body.graph.outputs) if _may_end(value)}
     for value, port in body.entries():
-        if isinstance(port, Carried) and (_may_end(value) or _may_end(draft.initial(port))):
+        if isinstance(port, Carried) and (_may_end(value) or _may_end(loop_builder.initial(port))):
             found.add(port.output)
     return sorted(found)
 
 
-def _entries(draft: Draft, exits: list[int]) -> Iterator[tuple[int, Value]]:
+def _entries(loop_builder: LoopBuilder, exits: list[int]) -> Iterator[tuple[int, Value]]:
     """The inputs of the body that get an axis, with their places."""
-    for index, (value, port) in enumerate(draft.body.entries()):
+    for index, (value, port) in enumerate(loop_builder.body.entries()):
         if isinstance(port, Carried):
             wanted = port.output in exits
         else:
@@ -70,29 +73,29 @@ def _may_end(value: Value | None) -> bool:
     return low(first) == 0 and all(low(dim) <= 1 and high(dim) != 0 for dim in others)
 
 
-def _enter(b: Builder, inside: Builder, draft: Draft, index: int) -> Value:
+def _enter(b: Builder, inside: Builder, loop_builder: LoopBuilder, index: int) -> Value:
     """Has an input of the body come with one more axis; what it is inside."""
-    body = draft.body
+    body = loop_builder.body
     value, port = body.graph.inputs[index], body.inputs[index]
     assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-    outer = draft.inputs[port.input]
+    outer = loop_builder.inputs[port.input]
     assert outer is not None
-    port = replace(port, input=draft.outer(unsqueeze(b, outer, 0)))
+    port = replace(port, input=loop_builder.outer(unsqueeze(b, outer, 0)))
     body.inputs[index] = replace(port, axis=port.axis + 1) if isinstance(port, Sliced) else port
     entry = Value(TensorType(value.element, (1, *value.dims)), list(value.names))
     body.graph.inputs[index] = entry
     return _of_type(squeeze(inside, entry, 0), value)
 
 
-def _leave(b: Builder, draft: Draft, index: int) -> None:
+def _leave(b: Builder, loop_builder: LoopBuilder, index: int) -> None:
     """Has an output of the body leave with one more axis, which goes behind the Loop."""
-    body = draft.body
+    body = loop_builder.body
     exit = body.outputs[index]
-    body.graph.outputs[index] = unsqueeze(draft.inside(b), body.graph.outputs[index], 0)
+    body.graph.outputs[index] = unsqueeze(loop_builder.inside(b), body.graph.outputs[index], 0)
     if isinstance(exit, Stacked):
         body.outputs[index] = replace(exit, axis=exit.axis + 1)
     if isinstance(exit, Yield | Stacked) and exit.output is not None:
-        draft.after(exit.output, _without_axis(draft.node.outputs[exit.output]))
+        loop_builder.after(exit.output, _without_axis(loop_builder.node.outputs[exit.output]))
 
 
 def _without_axis(output: Value) -> Finish:

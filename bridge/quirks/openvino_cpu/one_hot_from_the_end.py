@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.idioms import from_the_front
+from bridge.operators.builder_helpers import from_the_front
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

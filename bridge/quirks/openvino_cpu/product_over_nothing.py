@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.operators.idioms import unsqueeze, zeros
+from bridge.operators.builder_helpers import unsqueeze, zeros
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import BOOL, I64
 from bridge.operators import Result
-from bridge.operators.idioms import as_i64, cast
+from bridge.operators.builder_helpers import as_i64, cast
 from bridge.operators.reduction.reduction import IR
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

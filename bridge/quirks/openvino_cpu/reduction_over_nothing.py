@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.idioms import size
+from bridge.operators.builder_helpers import size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 OF_NOTHING = {

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
 from bridge.operators import Result
-from bridge.operators.idioms import cast, unsqueeze
+from bridge.operators.builder_helpers import cast, unsqueeze
 from bridge.quirks.quirk import (
     OPENVINO_CPU,
     Place,

@@ -3,15 +3,16 @@ where they are stacked takes 0 for their open sizes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft
+from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.known import unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.struct import replace
 
 
 def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -19,21 +20,21 @@ def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
     exits = node.body.exits()
     if not any(isinstance(exit, Stacked) and _lacks_elements(value) for value, exit in exits):
         return None
-    draft = Draft.of(node)
+    loop_builder = LoopBuilder.of(node)
     opened: dict[int, int] = {}
-    for index, port in enumerate(draft.body.inputs):
+    for index, port in enumerate(loop_builder.body.inputs):
         if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
             continue
-        outer = draft.inputs[port.input]
+        outer = loop_builder.inputs[port.input]
         if outer is None or not _lacks_elements(outer) or _is_open(outer):
             continue
         if port.input not in opened:
-            opened[port.input] = draft.outer(_opened(b, outer))
-        draft.body.inputs[index] = replace(port, input=opened[port.input])
+            opened[port.input] = loop_builder.outer(_opened(b, outer))
+        loop_builder.body.inputs[index] = replace(port, input=opened[port.input])
     if not opened:
         return None
-    draft.drop_unused_inputs()
-    return draft.build(b)
+    loop_builder.drop_unused_inputs()
+    return loop_builder.build(b)
 
 
 def _lacks_elements(value: Value) -> bool:

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import Interval, high, is_static
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, is_positive, iteration_number
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
 from bridge.quirks.quirk import (
     OPENVINO_CPU,
     Place,
@@ -28,15 +28,15 @@ ALL = 1 << 30
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     """Both are hidden from OpenVINO where a size may change."""
-    draft = Draft.of(node)
-    graph = draft.body.graph
+    loop_builder = LoopBuilder.of(node)
+    graph = loop_builder.body.graph
     nodes: list[Node] = []
     inner = Builder(nodes, node.name, b.target)
     entries: dict[Value, Value] = {}
     exits: dict[int, tuple[list[int], list[Value]]] = {}
     number: Value | None = None
     users = users_in(graph)
-    for value, port, initial in _states(draft):
+    for value, port, initial in _states(loop_builder):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
         unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
@@ -46,7 +46,9 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         if not unknown and not after:
             continue
         exits[port.output] = axes, after
-        number = number or inner.op("Reshape", iteration_number(draft.body), inner.constant([1]))
+        number = number or inner.op(
+            "Reshape", iteration_number(loop_builder.body), inner.constant([1])
+        )
         if unknown:
             entries[value] = _of_any_size(inner, value, unknown, number)
     if number is None:
@@ -59,17 +61,17 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         if value in after:
             bounded = any(high(value.dims[axis]) is not None for axis in axes)
             hidden = of_unbounded_size if bounded else _of_any_size
-            graph.outputs[index] = hidden(draft.inside(b), value, axes, number)
+            graph.outputs[index] = hidden(loop_builder.inside(b), value, axes, number)
         elif after:
             _hide_appended(graph, value, axes, number, after)
-    return draft.build(b)
+    return loop_builder.build(b)
 
 
-def _states(draft: Draft) -> Iterator[tuple[Value, Carried, Value]]:
+def _states(loop_builder: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]:
     """The states with what they start with, but the trip count as one, and those whose rank
     differs."""
-    for value, port in draft.body.entries():
-        initial = draft.initial(port) if isinstance(port, Carried) else None
+    for value, port in loop_builder.body.entries():
+        initial = loop_builder.initial(port) if isinstance(port, Carried) else None
         if not isinstance(port, Carried) or port.input == 0 or initial is None:
             continue
         if initial.rank == value.rank:

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.operators import Result
-from bridge.operators.idioms import positions
+from bridge.operators.builder_helpers import positions
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

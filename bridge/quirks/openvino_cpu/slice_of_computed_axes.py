@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
-from bridge.operators.idioms import as_i64
+from bridge.operators.builder_helpers import as_i64
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

@@ -3,6 +3,7 @@ the sizes before the axis, where it does not know them beforehand, and ends the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from bridge.neutral.builder import Builder
@@ -10,16 +11,15 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Stacked
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft
-from bridge.operators.idioms import squeeze, unsqueeze
+from bridge.operators.builder_helpers import squeeze, unsqueeze
+from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.struct import replace
 
 
 def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
     """Such stacks along the first axis, and moved into place behind the Loop."""
-    draft = Draft.of(node)
-    body = draft.body
+    loop_builder = LoopBuilder.of(node)
+    body = loop_builder.body
     for index, (value, exit) in enumerate(body.exits()):
         if not isinstance(exit, Stacked) or not value.shape:
             continue
@@ -27,10 +27,10 @@ def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
         if all(low(size) for size in value.shape[:axis]):
             continue
         body.outputs[index] = replace(exit, axis=0)
-        body.graph.outputs[index] = _in_front(draft.inside(b), value, axis)
-        draft.after(exit.output, partial(_into_place, axis))
-        draft.changed = True
-    return draft.build(b) if draft.changed else None
+        body.graph.outputs[index] = _in_front(loop_builder.inside(b), value, axis)
+        loop_builder.after(exit.output, partial(_into_place, axis))
+        loop_builder.changed = True
+    return loop_builder.build(b) if loop_builder.changed else None
 
 
 def _in_front(b: Builder, value: Value, axis: int) -> Value:

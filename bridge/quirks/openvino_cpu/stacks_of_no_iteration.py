@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Condition, Stacked
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft, is_positive, iteration_number, scalar
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number, scalar
 from bridge.quirks.guarded_loops import is_guarded
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -23,10 +23,10 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
     runs = _runs(b, node) if stacks and not is_guarded(node, place) else None
     if runs is None:
         return None
-    draft = Draft.of(node)
-    if draft.trip_count is not None:
-        _hide_condition(b, draft)
-    results = draft.build(b)
+    loop_builder = LoopBuilder.of(node)
+    if loop_builder.trip_count is not None:
+        _hide_condition(b, loop_builder)
+    results = loop_builder.build(b)
     zero = b.constant([0])
     end = b.op("Where", runs, b.constant([ALL]), zero)
     for exit in stacks:
@@ -68,14 +68,14 @@ def _runs(b: Builder, node: Node) -> Value | None:
     return tests[0] if len(tests) == 1 else b.op("And", *tests)
 
 
-def _hide_condition(b: Builder, draft: Draft) -> None:
+def _hide_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """Computes a condition that is always true: a Loop without it, for which OpenVINO can tell that
     no trips are left, crashes when it is opened."""
-    body = draft.body
+    body = loop_builder.body
     places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
     if places and body.graph.outputs[places[0]].behind("Identity").constant is None:
         return
-    inner = draft.inside(b)
+    inner = loop_builder.inside(b)
     count = iteration_number(body)
     always = inner.op("GreaterOrEqual", count, inner.like(0, count))
     if places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.operators.idioms import as_i64, unsqueeze
+from bridge.operators.builder_helpers import as_i64, unsqueeze
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.ports import Sliced, Yield
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft
+from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting
 
 
@@ -20,9 +20,9 @@ def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
     outputs = [value for value, exit in body.exits() if exit == Yield(None)]
     if any(counter in (value, _copied(value)) for value in outputs):
         return None
-    draft = Draft.of(node)
-    draft.body.add_exit(counter, Yield(None))
-    return draft.build(b)
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.body.add_exit(counter, Yield(None))
+    return loop_builder.build(b)
 
 
 def _copied(value: Value) -> Value | None:

@@ -8,14 +8,14 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Yield
 from bridge.neutral.types import Interval
 from bridge.operators import Result
-from bridge.operators.control.draft import Draft
+from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def used_growth(b: Builder, node: Node, place: Place) -> Result:
     """The state leaves the Loop and is used."""
-    draft = Draft.of(node)
-    body = draft.body
+    loop_builder = LoopBuilder.of(node)
+    body = loop_builder.body
     grown = [
         (value, port)
         for value, port in body.entries()
@@ -30,7 +30,7 @@ def used_growth(b: Builder, node: Node, place: Place) -> Result:
     count = len(node.outputs)
     for index, (_, port) in enumerate(grown, count):
         body.outputs[port.output] = Yield(index)
-    outputs = draft.make(b, further=len(grown))
+    outputs = loop_builder.make(b, further=len(grown))
     results = list(outputs[:count])
     # A bound on a slice that takes all: nothing of it can be known before the Loop has run.
     end = b.constant([1 << 30])

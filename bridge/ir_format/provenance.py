@@ -1,0 +1,122 @@
+"""Which node of ONNX a layer stands for, with those that lead to it: IR's rt_info keeps it for the
+way back, by the body and the layer's name. Inputs are outputs of layers, or tensors that IR has no
+use for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bridge.elements import ELEMENTS, Element
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.provenance import Provenance
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import STRING, size_of
+
+LONGEST = 1024
+"""The bytes of a tensor that is written down, and of the numbers of an attribute."""
+
+Where = Callable[[Value], "tuple[str, int] | None"]
+"""The name of the layer that gives a value, and which of its outputs it is."""
+
+
+def dump(provenance: Provenance, where: Where) -> list[Any] | None:
+    """What JSON says of a node; None where it cannot say it."""
+    try:
+        inputs = [None if value is None else _input(value, where) for value in provenance.inputs]
+        attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
+    except TypeError:
+        return None
+    return [provenance.op, inputs, attributes] if attributes else [provenance.op, inputs]
+
+
+def _input(value: Value, where: Where) -> Any:
+    place = where(value)
+    if place is not None:
+        return place[0] if place[1] == 0 else list(place)
+    if value.constant is None:
+        raise TypeError
+    return {**_tensor(value.constant), "name": value.name}
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, Element):
+        return {"element": value.name}
+    if isinstance(value, Tensor):
+        return _tensor(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple) and len(value) < LONGEST // 8:
+        return [_attribute(item) for item in value]
+    raise TypeError
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    if tensor.nbytes > LONGEST or tensor.element is STRING:
+        raise TypeError
+    return {
+        "element": tensor.element.name,
+        "shape": list(tensor.shape),
+        "bytes": bytes(tensor.data()).hex(),
+    }
+
+
+class ProvenanceTable:
+    """What the record says of one graph, which is being read. Its constants are in no graph."""
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._constants: dict[str, Value] = {}
+        self._said = said
+        self._values: dict[str, Sequence[Value]] = {}
+
+    def load(self, layer: str) -> Provenance | None:
+        """The node that a layer, which is to be read next, stands for; None where there is no such
+        node, or a value is gone."""
+        try:
+            op, inputs, *rest = self._said[layer]
+            attributes = rest[0] if rest else {}
+            return Provenance(
+                str(op),
+                {str(name): _read_attribute(value) for name, value in attributes.items()},
+                [None if value is None else self._input(value) for value in inputs],
+            )
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None
+
+    def know(
+        self, layer: str, values: Sequence[Value], provenance: Provenance | None = None
+    ) -> None:
+        """Learns what a layer gives, and notes with its node what that stands for."""
+        self._values[layer] = values
+        node = values[0].producer if values else None
+        if provenance is not None and node is not None:
+            node.extras = {**(node.extras or {}), "provenance": provenance}
+
+    def _input(self, said: Any) -> Value:
+        if not isinstance(said, dict):
+            name, index = (said, 0) if isinstance(said, str) else said
+            return self._values[name][index]
+        key = str(said)
+        if key not in self._constants:
+            names = [str(said["name"])] if said.get("name") else []
+            self._constants[key] = Builder([]).tensor(_read_tensor(said), names)
+        return self._constants[key]
+
+
+def _read_attribute(said: Any) -> Any:
+    if isinstance(said, list):
+        return tuple(map(_read_attribute, said))
+    if not isinstance(said, dict):
+        return said
+    return _read_tensor(said) if "bytes" in said else ELEMENTS[said["element"]]
+
+
+def _read_tensor(said: Any) -> Tensor:
+    element, data = ELEMENTS[said["element"]], bytes.fromhex(said["bytes"])
+    shape = tuple(map(int, said["shape"]))
+    if element is STRING or min(shape, default=0) < 0:
+        raise ValueError("no such tensor is written down")
+    if element.nbytes(size_of(shape)) != len(data):
+        raise ValueError("a tensor has other bytes than its type and shape say")
+    return Tensor(element, shape, data)

@@ -1,0 +1,201 @@
+"""A Loop in the making: what steps change of it, while the node that they were given stays as it
+is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Body, Node, Value, loop_kind
+from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, outer_input
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import I64, TensorType
+from bridge.operators import Refused
+
+Finish = Callable[[Builder, Value], Value]
+"""What is done to an output behind the Loop."""
+
+
+@dataclass
+class LoopBuilder:
+    """The inputs and the body of a Loop to be, both free to be changed, and what is to be done to
+    its outputs behind it. `changed` is set by the steps that change something."""
+
+    node: Node
+    inputs: list[Value | None]
+    body: Body
+    finish: dict[int, list[Finish]] = field(default_factory=dict)
+    changed: bool = False
+
+    @classmethod
+    def of(cls, node: Node) -> LoopBuilder:
+        """A loop_builder that is the same as the node."""
+        inputs = [*node.inputs, *[None] * (2 - len(node.inputs))]
+        return cls(node, inputs, node.body.copy())
+
+    @property
+    def trip_count(self) -> Value | None:
+        """The most iterations."""
+        return self.inputs[0]
+
+    @property
+    def condition(self) -> Value | None:
+        """Whether there is a first iteration."""
+        return self.inputs[1]
+
+    @property
+    def kind(self) -> str:
+        """What kind of loop it is; see `loop_kind`."""
+        return loop_kind(Node("Loop", self.inputs, [], bodies=(self.body,)))
+
+    def inside(self, b: Builder) -> Builder:
+        """What makes nodes at the end of the body."""
+        return Builder(self.body.graph.nodes, self.node.name, b.target)
+
+    def after(self, output: int, finish: Finish) -> None:
+        """Has `finish` done to an output behind the Loop, after what is done to it already."""
+        self.finish.setdefault(output, []).append(finish)
+
+    def outer(self, value: Value | None) -> int:
+        """The index of a new input of the node."""
+        self.inputs.append(value)
+        return len(self.inputs) - 1
+
+    def initial(self, port: Carried) -> Value | None:
+        """What a state starts with; None for a condition that was not given."""
+        return None if port.input is None else self.inputs[port.input]
+
+    def drop_unused_inputs(self) -> None:
+        """Removes the inputs that no port names any more."""
+        named = {outer_input(port) for port in self.body.inputs}
+        keep = [i for i in range(len(self.inputs)) if i < 2 or i in named]
+        moved = {old: new for new, old in enumerate(keep)}
+        self.inputs = [self.inputs[i] for i in keep]
+        self.body.inputs = [
+            port
+            if isinstance(port, Iteration) or port.input is None
+            else replace(port, input=moved[port.input])
+            for port in self.body.inputs
+        ]
+
+    def make(self, b: Builder, further: int = 0) -> list[Value]:
+        """The Loop; its outputs, of the types that the given node's have unless something is to be
+        done to them, and `further` ones."""
+        node = self.node
+        made = b.node(
+            "Loop", self.inputs, len(node.outputs) + further, {}, (self.body,), extras=node.extras
+        )
+        for index, (new, old) in enumerate(zip(made.outputs, node.outputs, strict=False)):
+            if index not in self.finish:
+                new.type = new.declared = old.type
+        return made.outputs
+
+    def build(self, b: Builder) -> list[Value]:
+        """The Loop, and its outputs as they are finished."""
+        results = list(self.make(b))
+        for index, steps in self.finish.items():
+            for finish in steps:
+                results[index] = finish(b, results[index])
+        return results
+
+
+def scalar(b: Builder, value: Value) -> Value:
+    """A value of one element as a scalar; a constant stays one, of the same name."""
+    if value.rank == 0:
+        return value
+    known = value.constant
+    if known is not None and known.size == 1:
+        return b.tensor(Tensor.of(known.array().reshape(())), list(value.names))
+    result = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
+    result.type = TensorType(value.element, ())
+    return result
+
+
+def scalar_heads(b: Builder, loop_builder: LoopBuilder) -> None:
+    """The trip count and the first condition are scalars."""
+    for index, value in enumerate(loop_builder.inputs[:2]):
+        if value is not None and value.rank != 0:
+            loop_builder.inputs[index] = scalar(b, value)
+            loop_builder.changed = True
+
+
+def true_always(b: Builder) -> Value:
+    """The condition true, of a name: numbers of the nameless are other ones the next time."""
+    return b.tensor(Tensor.of(np.array(True)), ["always"])
+
+
+def iteration_number(body: Body) -> Value:
+    """The number of the iteration, inside; i64, a scalar."""
+    for value, port in body.entries():
+        if isinstance(port, Iteration):
+            return value
+    # As the first: OpenVINO moves constants into the body, and does not renumber this input for
+    # the Parameters that go.
+    value = Value(TensorType(I64, ()), ["iteration"])
+    body.add_entry(value, Iteration(), first=True)
+    return value
+
+
+def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value:
+    """The number of parts of the first sliced input; i64, a scalar, a constant where it is
+    known."""
+    for port in body.inputs:
+        if isinstance(port, Sliced):
+            trips = _parts(b, inputs[port.input], port)
+            known = integers(trips)
+            return trips if known is None else b.constant(known[0])
+    raise Refused("it has neither a trip count, nor a condition, nor a sliced input to count")
+
+
+def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
+    size = b.op("Gather", b.op("Shape", outer), b.constant(port.axis), b.constant(0))
+    first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
+    span = _position(b, last, size), _position(b, first, size)
+    length = b.op("Add", b.op("Sub", *span), b.constant(1))
+    step = abs(port.stride)
+    # Parts that fit whole: IR runs length / |stride| iterations.
+    return length if step == 1 else b.op("Div", length, b.constant(step))
+
+
+def _position(b: Builder, at: int, size: Value) -> Value:
+    return b.constant(at) if at >= 0 else b.op("Add", size, b.constant(at))
+
+
+def reversed_along(b: Builder, value: Value, axis: int) -> Value:
+    """The value with the order along an axis turned round."""
+    return b.op("Slice", value, *(b.constant([n]) for n in (-1, -(1 << 30), axis, -1)))
+
+
+def turn_forwards(b: Builder, loop_builder: LoopBuilder) -> None:
+    """Makes a Loop read and stack forwards, as IR's Loop must: inputs are reversed before it, and
+    outputs behind."""
+    body = loop_builder.body
+    for index, port in enumerate(body.inputs):
+        if isinstance(port, Sliced) and _is_backwards(port):
+            outer = loop_builder.inputs[port.input]
+            assert outer is not None
+            place = loop_builder.outer(reversed_along(b, outer, port.axis))
+            body.inputs[index] = Sliced(place, port.axis, part_size=port.part_size)
+    loop_builder.drop_unused_inputs()
+    for index, exit in enumerate(body.outputs):
+        if isinstance(exit, Stacked) and _is_backwards(exit):
+            body.outputs[index] = Stacked(exit.output, exit.axis, part_size=exit.part_size)
+            loop_builder.after(exit.output, partial(_turned, exit.axis))
+
+
+def _turned(axis: int, b: Builder, value: Value) -> Value:
+    return reversed_along(b, value, axis)
+
+
+def _is_backwards(port: Sliced | Stacked) -> bool:
+    return (port.stride, port.start, port.end) == (-1, -1, 0)
+
+
+def is_positive(value: Value) -> bool:
+    """Whether a value is known to be one number above 0, or true."""
+    known = integers(value)
+    return known is not None and len(known) == 1 and known[0] > 0

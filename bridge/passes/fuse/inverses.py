@@ -1,0 +1,104 @@
+"""Operators that undo one another: rules put the one where a format keeps an axis or an order that
+the other does not, and the rule of the way back the other."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.types import is_static
+from bridge.operators.builder_helpers import transpose
+from bridge.passes.fuse.uses import Uses
+
+OF_ONE = ("Abs",)
+"""Operators element by element of one input that are written with an axis more for an engine."""
+
+
+def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Squeeze of the axes that Unsqueeze has just made."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    if value is None or before is None or before.op != "Unsqueeze" or value.rank is None:
+        return None
+    if not _takes_back(node, before, value.rank):
+        return None
+    return named_after(before.inputs[0], node, uses)
+
+
+def _takes_back(node: Node, before: Node, rank: int) -> bool:
+    """Whether a Squeeze takes just the axes that an Unsqueeze makes, of a value of so many."""
+    removed, made = (known_axes(n.input(1), rank) for n in (node, before))
+    if not removed or made is None:
+        return False
+    return sorted(removed) == sorted(made)
+
+
+def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Reshape to the shape that there was before another Reshape."""
+    value = node.inputs[0]
+    before = value.producer if value is not None else None
+    inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
+    if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
+        return None
+    return named_after(inner, node, uses)
+
+
+def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Transposes of one another."""
+    whole = known_integers(node.input(1))
+    if whole is None:
+        return None
+    value, last, alone = node.inputs[0], node, True
+    while value is not None and value.producer is not None and value.producer.op == "Transpose":
+        before = value.producer
+        order = known_integers(before.input(1))
+        if order is None or len(order) != len(whole):
+            break
+        alone = alone and uses.count(value) == 1
+        value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
+        if whole == tuple(range(len(whole))):
+            return named_after(value, node, uses)
+    if last is node or not alone or value is None:
+        return None
+    b.name = last.name
+    return transpose(b, value, *whole)
+
+
+def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Concat of all that a Split gives, in order."""
+    first = node.inputs[0]
+    split = first.producer if first is not None else None
+    if split is None or split.op != "Split" or node.inputs != split.outputs:
+        return None
+    value = split.inputs[0]
+    if value is None or value.rank is None:
+        return None
+    axes = {n.attributes["axis"] % value.rank for n in (split, node)}
+    return named_after(value, node, uses) if len(axes) == 1 else None
+
+
+def copied(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A copy is what it is of, as on the way to IR: where an output needs one, it is written."""
+    return node.inputs[0]
+
+
+def element_by_element(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Squeeze of what an operator makes, element by element, of axes that Unsqueeze has just
+    made."""
+    inner = uses.single_use(node.inputs[0], *OF_ONE)
+    before = uses.single_use(inner.inputs[0], "Unsqueeze") if inner is not None else None
+    rank = node.inputs[0].rank if node.inputs[0] is not None else None
+    if inner is None or before is None or rank is None:
+        return None
+    if not _takes_back(node, before, rank):
+        return None
+    b.name = inner.name
+    return b.op(inner.op, before.inputs[0], **inner.attributes)
+
+
+def named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:
+    """A value that a node gives again; people know it by the name that it has behind."""
+    if value is not None and value not in uses.known:
+        known = node.outputs[0].names
+        value.names[:] = [*known, *(name for name in value.names if name not in known)]
+    return value

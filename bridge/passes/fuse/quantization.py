@@ -1,0 +1,123 @@
+"""QuantizeLinear and DequantizeLinear, for which onnxruntime has integer kernels: FakeQuantize to
+the levels of an integer type and Cast to it; Cast to f32, less a zero point, times a scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import F32, I8, I32, U8
+from bridge.operators.quantization.quantize import bounds
+from bridge.passes.fuse.uses import Uses, either_way, numbers, zero_points
+
+_NEAR = 3
+"""How many f32 numbers off the quotient of the limits the scale is sought."""
+
+
+def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Cast of a FakeQuantize whose limits are what a scale and a zero point make of the levels."""
+    fake = uses.single_use(node.inputs[0], "FakeQuantize")
+    element = node.attributes["to"]
+    if fake is None or element not in (I8, U8) or fake.attributes["levels"] != 256:
+        return None
+    x = fake.inputs[0]
+    known = [values_of(limit) for limit in fake.inputs[1:]]
+    if x is None or x.element is not F32 or any(k is None for k in known):
+        return None
+    start, end, least, greatest = (np.asarray(k, np.float32) for k in known)
+    low, high = bounds(element)
+    if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
+        return None
+    scale = _scale(start, end, low, high)
+    if scale is None:
+        return None
+    zero_point = np.round(low - start / scale)
+    axis = _axis(scale, x)
+    if axis is None:
+        return None
+    b.name = fake.name
+    form = () if axis == 0 else (-1,)
+    parameters = [
+        b.constant(known.reshape(form), type)
+        for known, type in ((scale, F32), (zero_point, element))
+    ]
+    _share(parameters, uses.scales.get(node.outputs[0], []), uses)
+    return b.op("QuantizeLinear", x, *parameters, **({"axis": axis} if axis else {}))
+
+
+def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
+    """What is dequantized again takes the same scale and zero point, where they are equal."""
+    if len(parameters) != len(others):
+        return
+    pairs = list(zip(parameters, others, strict=True))
+    if all(np.array_equal(values_of(a), values_of(b)) for a, b in pairs):  # type: ignore[arg-type]
+        for own, other in pairs:
+            uses.hand_over(other, own, inside=0)
+
+
+def _scale(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
+    """The scale of which these limits are just the products with the outermost levels, less a
+    whole zero point that the type has; None where there is none."""
+    if not (end > start).all():
+        return None
+    scale = ((end.astype(np.float64) - start) / (high - low)).astype(np.float32)
+    zero_point = np.round(low - start / scale)
+    if (zero_point < low).any() or (zero_point > high).any():
+        return None
+    found = np.zeros_like(scale)
+    for candidate in _neighbours(scale):
+        fits = (candidate * (np.float32(low) - zero_point) == start) & (
+            candidate * (np.float32(high) - zero_point) == end
+        )
+        found = np.where((found == 0) & fits, candidate, found)
+    return found if (found > 0).all() else None
+
+
+def _neighbours(scale: np.ndarray) -> list[np.ndarray]:
+    """f32 numbers around these, the nearest first."""
+    candidates, below, above = [scale], scale, scale
+    for _ in range(_NEAR):
+        below = np.nextafter(below, np.float32(0))
+        above = np.nextafter(above, np.float32(np.inf))
+        candidates += [below, above]
+    return candidates
+
+
+def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A scale, for all or along one axis, times integers less a zero point."""
+    assert b.target is not None
+    for value, factor in either_way(node):
+        scale = numbers(factor)
+        if node.outputs[0].element is not F32 or scale is None or value.rank is None:
+            continue
+        offset, cast = None, uses.single_use(value, "Cast")
+        shifted = uses.single_use(value, "Sub")
+        if shifted is not None and shifted.inputs[0] is not None:
+            offset, cast = shifted.inputs[1], uses.single_use(shifted.inputs[0], "Cast")
+        integers = cast.inputs[0] if cast is not None else None
+        if cast is None or integers is None or integers.element not in (I8, U8, I32):
+            continue
+        zero_point = zero_points(offset, integers.element, scale)
+        axis = _axis(scale, value)
+        if axis is None or zero_point is None or integers.rank != value.rank:
+            continue
+        b.name = cast.name
+        form = () if axis == 0 else (-1,)
+        inputs = [integers, b.constant(scale.reshape(form), F32)]
+        if integers.element is not I32:
+            inputs.append(b.constant(zero_point.reshape(form), integers.element))
+            uses.scales[integers] = inputs[1:]
+        return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
+    return None
+
+
+def _axis(scale: np.ndarray, data: Value) -> int | None:
+    """The axis of data, from the end, along which scales lie; 0 for one scale, None for another
+    form, in which the data may be broadcast to the scales, too."""
+    wide = [axis - scale.ndim for axis, size in enumerate(scale.shape) if size > 1]
+    if data.rank is None or scale.ndim > data.rank or len(wide) > 1:
+        return None
+    if not wide:
+        return 0
+    return wide[0] if data.dims[wide[0]] == scale.size else None

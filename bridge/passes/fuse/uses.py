@@ -1,0 +1,141 @@
+"""How often values are used, which says what may vanish inside a pattern."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.types import I32, Dim, Element, Shape, is_static
+from bridge.operators.builder_helpers import reshape
+from bridge.operators.quantization.quantize import bounds
+
+
+class Uses:
+    """How often each value of a graph is an input of a node or an output of the graph; `known` are
+    values that the outside knows by name. `scales` are the scale and the zero point by which a
+    value is dequantized, where a pattern made them; `constants` are to stand in front of the nodes.
+    """
+
+    def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
+        self.known = frozenset(known)
+        self.handed_over: dict[Value, Value] = {}
+        self.constants: dict[Value, Node] = {}
+        self._graph = graph
+        self._places: dict[Value, int] = {}
+        self.scales: dict[Value, list[Value]] = {}
+        self._counts: Counter[Value] = Counter(graph.outputs)
+        for node in graph.nodes:
+            self._counts.update(v for v in node.inputs if v is not None)
+
+    def count(self, value: Value) -> int:
+        """How often a value is used."""
+        return self._counts[value]
+
+    def output(self, node: Node) -> Value:
+        """The output of a node that is used, the first of several."""
+        return next((value for value in node.outputs if self.count(value)), node.outputs[0])
+
+    def is_before(self, value: Value, node: Node) -> bool:
+        """Whether a value is there before the nodes of the graph come to one of them."""
+        if not self._places:
+            self._places.update(dict.fromkeys(self._graph.inputs, -1))
+            for place, maker in enumerate(self._graph.nodes):
+                self._places.update(dict.fromkeys(maker.outputs, place))
+        return value in self._places and self._places[value] < self._places[node.outputs[0]]
+
+    def drop(self, node: Node) -> None:
+        """Takes a node out of the graph."""
+        self._counts.subtract(v for v in node.inputs if v is not None)
+
+    def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
+        """Puts nodes in the place of one, whose output becomes the value `made`."""
+        self._counts[made] += self._counts[self.output(place)]
+        for node in nodes:
+            self._counts.update(v for v in node.inputs if v is not None)
+        self.drop(place)
+
+    def hand_over(self, old: Value, new: Value, inside: int) -> None:
+        """Says that a value which a pattern makes beside its own stands for another, of whose uses
+        some are `inside` the pattern and vanish with it."""
+        self.handed_over[old] = new
+        self._counts[new] += self._counts[old] - inside
+        self._counts[old] = inside
+
+    def single_use(self, value: Value | None, *ops: str) -> Node | None:
+        """The node that makes a value which is used once, if it is one of these operators."""
+        node = value.producer if value is not None and self._counts[value] == 1 else None
+        return node if node is not None and node.op in ops else None
+
+
+def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
+    """The two inputs of a commutative operator, in both orders."""
+    first, second = node.inputs
+    assert first is not None and second is not None
+    yield first, second
+    yield second, first
+
+
+def is_number(value: Value | None, number: float) -> bool:
+    """Whether a value is known to be one number."""
+    known = values_of(value)
+    return known is not None and known.size == 1 and bool((known == number).all())
+
+
+def numbers(value: Value) -> np.ndarray | None:
+    """The values of a constant, or of one that is converted, in f32."""
+    maker = value.producer
+    if maker is not None and maker.op == "Cast" and maker.inputs[0] is not None:
+        value = maker.inputs[0]
+    known = values_of(value)
+    return None if known is None else known.astype(np.float32)
+
+
+def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:
+    """The zero points for the scales, of whole numbers that the type has; None where they are no
+    such numbers. ONNX has none for i32."""
+    if offset is None:
+        return np.zeros_like(scale)
+    known = numbers(offset)
+    if known is None or element is I32:
+        return None
+    if known.ndim > scale.ndim or np.broadcast_shapes(known.shape, scale.shape) != scale.shape:
+        return None
+    low, high = bounds(element)
+    whole = (known == np.round(known)) & (known >= low) & (known <= high)
+    return np.broadcast_to(known, scale.shape) if whole.all() else None
+
+
+def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:
+    """A value that broadcasts to `shape`, of an operand's last axes, as one of just that shape;
+    None where it is not as large."""
+    own = value.shape
+    if not is_static(own) or not is_static(shape) or len(own) < len(shape):
+        return None
+    cut = len(own) - len(shape)
+    return _reshaped(b, value, shape) if own == (1,) * cut + shape else None
+
+
+def along_channels(b: Builder, value: Value, channels: Dim, rank: int) -> Value | None:
+    """A value that broadcasts along axis 1 of an operand of `rank`, as a vector; None where it is
+    of another form or not as long as there are channels."""
+    own = value.shape
+    if not is_static(own) or not isinstance(channels, int) or len(own) > rank:
+        return None
+    wide = (1,) * (rank - len(own)) + own
+    form = (1, channels, *(1,) * (rank - 2))
+    return _reshaped(b, value, (channels,)) if rank >= 2 and wide == form else None
+
+
+def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
+    """A value in another shape. A constant stays one, and so does one that is converted."""
+    if value.shape == shape:
+        return value
+    producer = value.producer
+    inner = producer.inputs[0] if producer is not None and producer.op == "Cast" else None
+    if producer is not None and inner is not None and inner.constant is not None:
+        return b.op("Cast", reshape(b, inner, *shape), **producer.attributes)
+    return reshape(b, value, *shape)

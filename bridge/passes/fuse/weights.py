@@ -1,0 +1,141 @@
+"""Weights of few bits in blocks, in the layouts of which onnxruntime has a kernel: MatMulNBits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import F32, I4, I8, U2, U4, U8
+from bridge.operators.builder_helpers import as_bits, of_shape
+from bridge.passes.fuse.uses import Uses
+
+DOMAIN = "com.microsoft"
+
+SMALLEST_BLOCK = 16
+"""The smallest block that MatMulNBits has; all are powers of 2."""
+
+
+def matmul_n_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """MatMulNBits, where the model had operators of its domain before: a product with the
+    transpose of a constant matrix [N, K] in blocks along K, which need not fill the last one."""
+    x, y = node.inputs
+    assert x is not None and b.target is not None
+    flags = node.attributes
+    if DOMAIN not in b.target.domains or x.element is not F32 or flags["transpose_a"]:
+        return None
+    weights, length = _uncut(y, uses)
+    found = None if weights is None or not flags["transpose_b"] else _in_rows(weights)
+    if weights is None or found is None:
+        return None
+    numbers, size = found.numbers, found.size
+    tensor, zero_point = numbers.constant, found.zero_point
+    assert tensor is not None
+    bits, (columns, width) = tensor.element.bits, tensor.shape
+    blocks = width // size
+    b.name = weights.name
+    inputs = [
+        x,
+        as_bits(b, numbers, U8, columns, blocks, size * bits // 8),
+        of_shape(b, found.scale, (columns * blocks,)),
+    ]
+    zeros = values_of(zero_point) if zero_point is not None else np.zeros(columns * blocks)
+    if zeros is not None and not (zeros == 1 << bits - 1).all():
+        whole = np.zeros((columns, -(-blocks * bits // 8) * 8 // bits), tensor.element.dtype)
+        whole[:, :blocks] = zeros.reshape(columns, blocks)
+        packed = b.tensor(Tensor.of(whole), [] if zero_point is None else zero_point.names[:])
+        inputs.append(as_bits(b, packed, U8, whole.size * bits // 8))
+    return b.op(
+        f"{DOMAIN}::MatMulNBits", *inputs, K=length or width, N=columns, bits=bits, block_size=size
+    )
+
+
+def _uncut(value: Value | None, uses: Uses) -> tuple[Node | None, int]:
+    """The weights that make a value, and how many columns of them are taken (0: all)."""
+    cut = uses.single_use(value, "Slice")
+    if cut is None:
+        return uses.single_use(value, "DequantizeLinear"), 0
+    start, end, axes, step = (integers(cut.input(i)) for i in range(1, 5))
+    if start != (0,) or end is None or axes not in ((1,), (-1,)) or step not in (None, (1,)):
+        return None, 0
+    return uses.single_use(cut.inputs[0], "DequantizeLinear"), end[0]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A matrix in blocks of `size` along its rows, in the types that MatMulNBits takes."""
+
+    numbers: Value
+    scale: Value
+    zero_point: Value | None
+    size: int
+
+
+def _in_rows(weights: Node) -> _Rows | None:
+    numbers, scale, zero_point = weights.inputs[0], weights.inputs[1], weights.input(2)
+    known = [value.constant for value in weights.inputs if value is not None]
+    if numbers is None or scale is None or None in known or numbers.rank != 2:
+        return None
+    if numbers.element not in (U2, U4, U8) or scale.element is not F32:
+        return None
+    rows, width = numbers.dims
+    size, axis = weights.attributes["block_size"], weights.attributes["axis"] % 2
+    if not size and axis == 0 and scale.shape == (rows,):
+        size, axis = width, 1  # A row is one block.
+    assert isinstance(rows, int) and isinstance(width, int)
+    if axis != 1 or size < SMALLEST_BLOCK or size & (size - 1) or width % size:
+        return None
+    fits = scale.shape in ((rows, width // size), (rows,))
+    return _Rows(numbers, scale, zero_point, size) if fits else None
+
+
+def upright_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A product with the transpose of a constant matrix of few bits: IR has the output channels
+    first, ONNX, without transposing, the input's, and onnxruntime fuses it so alone."""
+    x, y = node.inputs
+    weights = uses.single_use(y, "DequantizeLinear")
+    flags = node.attributes
+    if weights is None or not flags["transpose_b"] or flags["transpose_a"] or is_quantized(x):
+        return None
+    known = [value for value in weights.inputs if value is not None and value.constant is not None]
+    if len(known) < len(weights.inputs) or known[0].rank != 2:
+        return None
+    size, axis = weights.attributes["block_size"], weights.attributes["axis"] % 2
+    if known[0].element not in (I4, U4, I8, U8) or axis != (1 if size else 0):
+        return None
+    name, b.name = b.name, weights.name
+    turned = [_turned(b, value) for value in known]
+    right = b.op("DequantizeLinear", *turned, **{**weights.attributes, "axis": 1 - axis})
+    b.name = name
+    return b.op("MatMul", x, right)
+
+
+def is_quantized(value: Value | None) -> bool:
+    """Whether a value was of 8 bits before it was scaled: its product with weights is one of
+    integers."""
+    for _ in range(_FAR):
+        node = value.producer if value is not None else None
+        if node is None or node.op not in ("Mul", "Sub", "Cast", "Reshape", "Transpose"):
+            return False
+        value = node.inputs[0]
+        if value is not None and value.element in (I8, U8):
+            return value.constant is None
+    return False
+
+
+_FAR = 6
+"""Nodes between integers and a matrix product that takes them."""
+
+
+def _turned(b: Builder, value: Value) -> Value:
+    """The transpose of a constant matrix; a vector or a number as it is."""
+    tensor = value.constant
+    assert tensor is not None
+    if len(tensor.shape) < 2:
+        return value
+    rows, columns = tensor.shape
+    array = np.ascontiguousarray(tensor.array().T)
+    return b.tensor(Tensor(tensor.element, (columns, rows), array), list(value.names))
