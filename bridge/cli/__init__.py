@@ -1,4 +1,6 @@
-"""The command line. Commands import what they need when they run, so that `--help` is quick.
+"""The command line, which `bridge.cli.app` declares: how it runs and how it ends.
+
+Commands import what they need when they run, so that `--help` is quick.
 
 Exit codes: 0 for success; 1 when a check finds a difference, and for nothing else; 2 for an error,
 be it the call's, the model's, an engine's, or a defect of Bridge. Who is stopped ends as shells
@@ -14,53 +16,39 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+from typing import cast
 
-from bridge.cli.output import echo, report_defect, report_error
-from bridge.cli.parser import Parser
+import typer
+import typer.main
+
+from bridge.cli.app import app
+from bridge.cli.output import report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UsageError
 from bridge.perils import outlive
 
-COMMANDS = {
-    "convert": "Convert a model to the format that the destination's suffix names.",
-    "check": "Show that a model and its conversion compute the same.",
-    "inspect": "Show a model's inputs, outputs, operators and nested graphs.",
-    "ops": "List the operators and how each is converted.",
-}
-"""Each is a file here, with its USAGE, the `add_arguments` and what it does, `run`, whose docstring
-is its help."""
+_Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+"""Click's UsageError: all that Typer says of a call that it cannot read."""
 
 
-def _run(given: Sequence[str]) -> None:
-    """Runs the command that the arguments name."""
-    if given and given[0] in COMMANDS:
-        command = import_module(f"bridge.cli.{given[0]}")
-        parser = Parser(f"bridge {given[0]}", command.USAGE, command.run.__doc__ or "")
-        command.add_arguments(parser)
-        command.run(**parser.read(given[1:]))
-        return
-    parser = Parser("bridge", "[OPTION]... COMMAND [ARGUMENT]...", _about())
-    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="What to do.")
-    parser.add_argument("--version", action="store_true", help="Show the version and exit.")
-    if list(given) == ["--version"]:
-        from bridge.release import release
-
-        echo(f"bridge {release() or '(not installed)'}")
-        return
-    if not given:
-        echo(parser.format_help())
-        sys.exit(2)
-    parser.read(given)
+def _run(given: Sequence[str]) -> int:
+    """Runs the command that the arguments name; returns the exit code."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(given or ["--help"], prog_name="bridge", standalone_mode=False)
+    except _Misuse as misuse:
+        raise _explained(misuse) from None
+    return (code or 0) if given else 2
 
 
-def _about() -> str:
-    commands = "".join(f"\n  {name:9}{what}" for name, what in COMMANDS.items())
-    return (
-        "Convert models between ONNX and OpenVINO IR, conditional subgraphs included.\n\n"
-        f"Commands:{commands}\n\n"
-        "'bridge COMMAND --help' shows the options of a command, with examples."
-    )
+def _explained(misuse: typer.BadParameter) -> UsageError:
+    """The error of a call that cannot be read, with what was probably meant, and the usage."""
+    meant = getattr(misuse, "possibilities", None)
+    text = (misuse.message if meant else misuse.format_message()).rstrip(".")
+    lines = [f"{text}; did you mean {meant[0]}?" if meant and "mean" not in text else text]
+    if misuse.ctx is not None:
+        lines += [misuse.ctx.get_usage(), f"'{misuse.ctx.command_path} --help' says more"]
+    return UsageError("\n".join(lines))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,17 +63,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
         sys.stdout.reconfigure(errors="replace")
     try:
-        _run(given)
-        sys.exit(0)
+        sys.exit(_run(given))
     except SystemExit as exit:
+        if isinstance(exit.__context__, BrokenPipeError):
+            sys.exit(141)  # which Typer and rich take for an error like others
         leave(exit.code)
         raise
     except KeyboardInterrupt:
         leave(130)
         sys.exit(130)
-    except BrokenPipeError:
-        _drop_output()
-        sys.exit(141)
     except BridgeError as error:
         report_error(error, debug)
     except MemoryError as error:

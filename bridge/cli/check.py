@@ -3,84 +3,71 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bridge.cli.options import add_debug, add_limit, add_quiet, given_limits, parse_dimension
+import typer
+
+from bridge.cli.options import (
+    AsJson,
+    Debug,
+    Limit,
+    Quiet,
+    Weights,
+    given_limits,
+    parse_dimension,
+)
 from bridge.cli.output import echo, progress, require_file, write_text
-from bridge.cli.parser import Parser, at_least
 from bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     from bridge.neutral.types import Interval
 
 
-USAGE = "[OPTION]... MODEL [OTHER]"
-
-
-def add_arguments(parser: Parser) -> None:
-    """The arguments of `run`."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="The model to hold others to.")
-    add(
-        "other", metavar="OTHER", type=Path, nargs="?",
-        help="The model to compare with; without it, MODEL is converted there and back.",
-    )  # fmt: skip
-    add("--samples", metavar="N", type=at_least(1), default=4, help="Inputs to draw (default: 4).")
-    add(
-        "--seed", metavar="N", type=at_least(0), default=0,
-        help="What the inputs are drawn from (default: 0).",
-    )  # fmt: skip
-    add(
-        "--rtol", metavar="X", type=float, default=1e-3,
-        help="Relative tolerance (default: 0.001).",
-    )  # fmt: skip
-    add(
-        "--atol", metavar="X", type=float, default=1e-5,
-        help="Absolute tolerance (default: 0.00001).",
-    )  # fmt: skip
-    add(
-        "--size", metavar="DIM=N", action="append",
-        help="Fix a dimension, by its symbol or as INPUT.AXIS, to a size or a range like 2..8; may "
-        "be repeated.",
-    )  # fmt: skip
-    add(
-        "--weights", metavar="FILE.bin", type=Path,
-        help="The weights of MODEL (of OTHER where MODEL is ONNX), where they have another name.",
-    )  # fmt: skip
-    add_limit(parser)
-    add("-v", "--verbose", action="store_true", help="Print every output, branch and input.")
-    add("--json", dest="as_json", action="store_true", help="Print JSON, for scripts.")
-    add(
-        "--report", metavar="FILE.html", type=Path,
-        help="Write a page with the tree of Ifs and Loops and what was found of each branch.",
-    )  # fmt: skip
-    add_quiet(parser)
-    add_debug(parser)
-
-
-def run(
-    *,
-    model: Path,
-    other: Path | None,
-    samples: int,
-    seed: int,
-    rtol: float,
-    atol: float,
-    size: Sequence[str] | None,
-    weights: Path | None,
-    limit: Sequence[str] | None,
-    verbose: bool,
-    as_json: bool,
-    report: Path | None,
-    quiet: bool,
-    debug: bool,
+def check(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to hold others to.")],
+    other: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OTHER",
+            help="The model to compare with; without it, MODEL is converted there and back.",
+        ),
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs to draw.")] = 4,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="What the inputs are drawn from.")
+    ] = 0,
+    rtol: Annotated[float, typer.Option(metavar="X", help="Relative tolerance.")] = 1e-3,
+    atol: Annotated[float, typer.Option(metavar="X", help="Absolute tolerance.")] = 1e-5,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIM=N",
+            help="Fix a dimension, by its symbol or as INPUT.AXIS, to a size or a range like 2..8; "
+            "may be repeated.",
+        ),
+    ] = None,
+    weights: Weights = None,
+    limit: Limit = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every output, branch and input.")
+    ] = False,
+    as_json: AsJson = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page with the tree of Ifs and Loops and what was found of each branch.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
 
-    Inputs are sought that take each branch of each If; branches that none reaches are forced, in
-    both models alike. Exits with 1 when something differs. Needs the extra "check".
+    Inputs are sought that take each branch of each If.
+    Branches that no input reaches are forced, in both models alike.
+    Exits with 1 when something differs. Needs the extra "check".
 
     Examples:
       bridge check model.onnx

@@ -2,115 +2,139 @@
 
 from __future__ import annotations
 
-from argparse import BooleanOptionalAction
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from bridge.cli.options import (
-    add_debug,
-    add_limit,
-    add_quiet,
+    Debug,
+    Limit,
+    Quiet,
+    Weights,
     given_limits,
     input_shapes,
     output_ranks,
     states,
-)  # fmt: skip
+)
 from bridge.cli.output import echo, progress, size_of
-from bridge.cli.parser import Parser, at_least
 
-USAGE = "[OPTION]... SOURCE DESTINATION"
-
-
-def add_arguments(parser: Parser) -> None:
-    """The arguments of `run`."""
-    add = parser.add_argument
-    add(
-        "source", metavar="SOURCE", type=Path,
-        help="The model to read: .onnx, .onnxtxt, or .xml for IR.",
-    )  # fmt: skip
-    add(
-        "destination", metavar="DESTINATION", type=Path,
-        help="What to write; its suffix says the format.",
-    )  # fmt: skip
-    add(
-        "--opset", metavar="N", type=at_least(1),
-        help="ONNX operator set to write (default: the source's own if it is or was ONNX, else "
-        "21).",
-    )  # fmt: skip
-    add(
-        "--input-shape", metavar="NAME=[DIM,...]", action="append",
-        help="Give an input another shape; may be repeated. A dimension is a size, ? for any size, "
-        "a range like 1..8, or a symbol. An input that has a default value stays one in IR only if "
-        "it is named here.",
-    )  # fmt: skip
-    add("--compress-to-fp16", action="store_true", help="Store f32 constants as f16 (IR only).")
-    add(
-        "--keep-branches", action="store_true",
-        help="Never prune a branch of an If (IR only); OpenVINO may then be unable to run the "
-        "model. A branch that contradicts itself is refused.",
-    )  # fmt: skip
-    add(
-        "--output-rank", metavar="NAME=RANK", action="append",
-        help="Say the rank of an output that may have several (IR only); may be repeated. Without "
-        "it, an output whose rank data decide becomes NAME.data and NAME.shape.",
-    )  # fmt: skip
-    add(
-        "--stateful", action="store_true",
-        help="Make variables of the inputs and outputs that are a state between calls by their "
-        "names, as past_key_values.0.key and present.0.key are (IR only): what OpenVINO GenAI "
-        "runs.",
-    )  # fmt: skip
-    add(
-        "--state", metavar="INPUT=OUTPUT", action="append",
-        help="Make a variable of this input and output (IR only); may be repeated.",
-    )  # fmt: skip
-    add(
-        "--beam-idx", action="store_true",
-        help="Give a stateful model the input beam_idx, which reorders the sequences of its "
-        "variables before a call (IR only); OpenVINO GenAI wants it.",
-    )  # fmt: skip
-    add(
-        "--quirks", metavar="default|old|none", default="default",
-        help="Which faults of engines are worked round: all that the newest releases have, those "
-        "of old releases too, or none, for other readers and plugins (`bridge ops --quirks` lists "
-        "them).",
-    )  # fmt: skip
-    add(
-        "--external-data", action=BooleanOptionalAction,
-        help="Store constants beside the model (ONNX only; default: when they pass 1 GiB).",
-    )  # fmt: skip
-    add(
-        "--weights", metavar="FILE.bin", type=Path,
-        help="The weights of an IR source, where they have another name.",
-    )  # fmt: skip
-    add(
-        "--force", action="store_true",
-        help="Overwrite a .bin or .data that stands where the destination's goes, but beside no "
-        "model.",
-    )  # fmt: skip
-    add_limit(parser)
-    add(
-        "--check", action="store_true",
-        help="Run both models afterwards and compare what they compute.",
-    )  # fmt: skip
-    add_quiet(parser)
-    add_debug(parser, "Verify the graph after each pass")
+_ONNX, _IR = "Writing ONNX", "Writing IR"
 
 
-def run(
-    *,
-    source: Path,
-    destination: Path,
-    input_shape: Sequence[str] | None,
-    output_rank: Sequence[str] | None,
-    stateful: bool,
-    state: Sequence[str] | None,
-    weights: Path | None,
-    limit: Sequence[str] | None,
-    check: bool,
-    quiet: bool,
-    **options: Any,
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="The model to read: .onnx, .onnxtxt, or .xml for IR."
+        ),
+    ],
+    destination: Annotated[
+        Path,
+        typer.Argument(metavar="DESTINATION", help="What to write; its suffix says the format."),
+    ],
+    opset: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=_ONNX,
+            metavar="N",
+            min=1,
+            help="ONNX operator set to write (default: the source's own if it is or was ONNX, "
+            "else 21).",
+        ),
+    ] = None,
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=[DIM,...]",
+            help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
+            "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
+            "IR only if it is named here.",
+        ),
+    ] = None,
+    compress_to_fp16: Annotated[
+        bool,
+        typer.Option("--compress-to-fp16", rich_help_panel=_IR, help="Store f32 constants as f16."),
+    ] = False,
+    keep_branches: Annotated[
+        bool,
+        typer.Option(
+            "--keep-branches",
+            rich_help_panel=_IR,
+            help="Never prune a branch of an If; OpenVINO may then be unable to run the "
+            "model. A branch that contradicts itself is refused.",
+        ),
+    ] = False,
+    output_rank: Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=_IR,
+            metavar="NAME=RANK",
+            help="Say the rank of an output that may have several; may be repeated. "
+            "Without it, an output whose rank data decide becomes NAME.data and NAME.shape.",
+        ),
+    ] = None,
+    stateful: Annotated[
+        bool,
+        typer.Option(
+            "--stateful",
+            rich_help_panel=_IR,
+            help="Make variables of the inputs and outputs that are a state between calls by their "
+            "names, as past_key_values.0.key and present.0.key are: what OpenVINO GenAI "
+            "runs.",
+        ),
+    ] = False,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=_IR,
+            metavar="INPUT=OUTPUT",
+            help="Make a variable of this input and output; may be repeated.",
+        ),
+    ] = None,
+    beam_idx: Annotated[
+        bool,
+        typer.Option(
+            "--beam-idx",
+            rich_help_panel=_IR,
+            help="Give a stateful model the input beam_idx, which reorders the sequences of its "
+            "variables before a call; OpenVINO GenAI wants it.",
+        ),
+    ] = False,
+    quirks: Annotated[
+        str,
+        typer.Option(
+            metavar="default|old|none",
+            autocompletion=lambda: ["default", "old", "none"],
+            help="Which faults of engines are worked round: all that the newest releases have, "
+            "those of old releases too, or none, for other readers and plugins ('bridge ops "
+            "--quirks' lists them).",
+        ),
+    ] = "default",
+    external_data: Annotated[
+        bool | None,
+        typer.Option(
+            rich_help_panel=_ONNX,
+            help="Store constants beside the model (default: when they pass 1 GiB).",
+        ),
+    ] = None,
+    weights: Weights = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Overwrite a .bin or .data that stands where the destination's goes, but beside "
+            "no model.",
+        ),
+    ] = False,
+    limit: Limit = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Run both models afterwards and compare what they compute."),
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
 
@@ -135,13 +159,20 @@ def run(
         report = bridge.convert(
             source,
             destination,
+            opset=opset,
             input_shapes=shapes,
+            compress_to_fp16=compress_to_fp16,
+            keep_branches=keep_branches,
             output_ranks=output_ranks(output_rank),
             stateful=states(state, stateful),
+            beam_idx=beam_idx,
+            quirks=quirks,
+            external_data=external_data,
             weights=weights,
+            force=force,
             limits=limits,
+            debug=debug,
             progress=lambda step: doing(f"{step} done"),
-            **options,
         )
     if not quiet:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)

@@ -2,59 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bridge.cli.options import add_debug, add_limit, given_limits
+import typer
+
+from bridge.cli.options import AsJson, Debug, Limit, Weights, given_limits
 from bridge.cli.output import echo, require_file, size_of, write_text
-from bridge.cli.parser import Parser
 from bridge.errors import UsageError
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 
-USAGE = "[OPTION]... FILE"
-
-
-def add_arguments(parser: Parser) -> None:
-    """The arguments of `run`."""
-    add = parser.add_argument
-    add("file", metavar="FILE", type=Path, help="The model: .onnx, or .xml for IR.")
-    add("--json", dest="as_json", action="store_true", help="Print JSON, for scripts.")
-    add("--graph", action="store_true", help="Print every node, as Bridge has read the model.")
-    add(
-        "--weights", metavar="FILE.bin", type=Path,
-        help="The weights of an IR, under another name.",
-    )  # fmt: skip
-    add_limit(parser)
-    add(
-        "--html", metavar="FILE.html", type=Path,
-        help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
-    )  # fmt: skip
-    add(
-        "--svg", metavar="FILE.svg", type=Path,
-        help="Write a picture of the Ifs, Loops and their ports.",
-    )  # fmt: skip
-    add(
-        "--coverage", metavar="CHECK.json", type=Path,
-        help="Paint what 'bridge check --json' found of each branch into page and picture.",
-    )  # fmt: skip
-    add_debug(parser)
-
-
-def run(
-    *,
-    file: Path,
-    as_json: bool,
-    graph: bool,
-    weights: Path | None,
-    limit: Sequence[str] | None,
-    html: Path | None,
-    svg: Path | None,
-    coverage: Path | None,
-    debug: bool,
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The model: .onnx, or .xml for IR.")],
+    as_json: AsJson = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
+    ] = False,
+    weights: Weights = None,
+    limit: Limit = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
+        ),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.svg", help="Write a picture of the Ifs, Loops and their ports."),
+    ] = None,
+    coverage: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CHECK.json",
+            help="Paint what 'bridge check --json' found of each branch into page and picture.",
+        ),
+    ] = None,
+    debug: Debug = False,
 ) -> None:
     """Show inputs, outputs, operators, and the tree of Ifs and Loops with their ports.
 

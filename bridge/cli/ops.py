@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 
 from bridge.cli.output import echo, table
-from bridge.cli.parser import Parser
 from bridge.errors import UsageError
 
-USAGE = "[OPTION]... [NAME]..."
 
-
-def add_arguments(parser: Parser) -> None:
-    """The arguments of `run`."""
-    parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="Only these operators; * stands for anything."
-    )
-    parser.add_argument(
-        "--missing", action="store_true", help="Only those that cannot be converted both ways."
-    )
-    parser.add_argument(
-        "--quirks",
-        action="store_true",
-        help="The faults of engines that conversions work round instead.",
-    )
-
-
-def run(*, names: Sequence[str], missing: bool, quirks: bool) -> None:
+def ops(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Only these operators; * stands for anything."),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
+    ] = False,
+    quirks: Annotated[
+        bool,
+        typer.Option("--quirks", help="The faults of engines that conversions work round instead."),
+    ] = False,
+) -> None:
     """List the operators, their versions in both formats, and how each is converted.
 
     In the last two columns (what a row or rule cannot say is refused, with the reason):

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from bridge.cli.parser import Parser
+import typer
+
 from bridge.errors import UsageError
 from bridge.limits import MEANINGS
+
+Weights = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.bin", help="The weights of the IR, where they have another name."),
+]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=N",
+        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
+        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        help="Show the traceback of an error; a conversion verifies the graph after each pass.",
+    ),
+]
 
 _SHAPE = r"(?s)(?P<name>.+)=\[(?P<dims>[^][]*)\]"
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
 _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
-
-
-def add_limit(parser: Parser) -> None:
-    """`--limit`, whose values are read by `given_limits`."""
-    parser.add_argument(
-        "--limit",
-        action="append",
-        metavar="NAME=N",
-        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
-        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
-    )
-
-
-def add_quiet(parser: Parser) -> None:
-    """`--quiet`."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="Print nothing but errors.")
-
-
-def add_debug(parser: Parser, also: str = "") -> None:
-    """`--debug`, and what the command does with it beside showing tracebacks."""
-    what = f"{also}; show" if also else "Show"
-    parser.add_argument("--debug", action="store_true", help=f"{what} the traceback of an error.")
 
 
 def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:

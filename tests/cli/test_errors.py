@@ -412,7 +412,7 @@ CASES = [
     ),
     Case("--opset too old", ir(), f"{IR_TO_ONNX} --opset 12", ("operator set 12", "13 to")),
     Case("--opset too new", ir(), f"{IR_TO_ONNX} --opset 99", ("operator set 99", "13 to")),
-    Case("--opset that is no number", ir(), f"{IR_TO_ONNX} --opset new", ("--opset", "integer")),
+    Case("--opset that is no number", ir(), f"{IR_TO_ONNX} --opset new", ("--opset", "valid int")),
     Case("--opset for IR", onnx_text(MODEL), f"{ONNX_TO_IR} --opset 17", ("opset is", "ONNX")),
     Case(
         "--compress-to-fp16 for ONNX",

@@ -89,8 +89,8 @@ def test_files_of_another_kind(name: str | None, data: bytes, says: str, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("convrt", IR, "m.onnx"), "convert"),
-        (("convert", IR, "m.onnx", "--opst", "17"), "--opset"),
+        (("convrt", IR, "m.onnx"), "Did you mean 'convert'?"),
+        (("convert", IR, "m.onnx", "--opst", "17"), "did you mean --opset?"),
     ],
 )
 def test_wrong_commands_and_options(arguments: tuple[str | Path, ...], says: str) -> None:

@@ -53,7 +53,7 @@ def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Pat
         packages = [f"openvino=={openvino}", f"onnxruntime=={onnxruntime}", f"onnx=={onnx}"]
         # What was built for NumPy 1 does not say so everywhere.
         packages.append("numpy<2" if onnxruntime < "1.19" or openvino < "2024.5" else "numpy")
-        packages += ["ml_dtypes>=0.5", "rich>=13.8", "lxml>=5"]
+        packages += ["ml_dtypes>=0.5", "typer>=0.24", "lxml>=5"]
         pip = [python, "-m", "pip", "install", "-q", "--no-compile", *packages]
         subprocess.run(pip, check=True)
         (place / "whole").touch()
