@@ -452,7 +452,6 @@ def _save(
     force: bool,
     done: Callable[[str], None],
 ) -> Report:
-    from bridge.neutral.graph import size_of_constants
     from bridge.pipeline import prepare
 
     report = context.report
@@ -464,8 +463,7 @@ def _save(
 
     # What takes the place of its own source could not be made again.
     lasting = is_source(target, model) or is_source(companion(target), model)
-    size = size_of_constants(model.graph)
-    written = partial(whole, notes=report.notes, check=check, lasting=lasting, size=size)
+    written = partial(whole, notes=report.notes, check=check, lasting=lasting)
     if context.target.format == "onnx":
         from bridge.onnx_format.backend import write as write_onnx
 

@@ -1,19 +1,22 @@
 """Files that are written whole or not at all, and how they take the place of others.
 
-A conversion writes into a folder of its own beside its destination, `.bridge-xxxxxxxx`, and moves
-what it wrote into place at the end. Of the files of a model the first names the others (an `.xml`
-its `.bin`), so it leaves first and comes last: whoever is killed on the way leaves the old files,
-the new ones, or the first one missing, never one of each.
+A conversion writes into a hidden folder of its own beside its destination, `.bridge-xxxxxxxx`:
 
-The folder's name tells the next run what to do with what a killed one left: where all in it is
-`.whole`, the move is finished, and else the folder is removed. A lock on the folder says that its
-conversion is still alive. While large files are written, another process stands by to remove the
-folder at once (`bridge/guard.py`).
+    .bridge-xxxxxxxx/0/model.xml    the new files, in the order of their targets
+    .bridge-xxxxxxxx/1/model.bin
+    .bridge-xxxxxxxx/whole          stands there as soon as all new files are written
+    .bridge-xxxxxxxx/old0           what stood at a target before
+
+At the end it moves the new files into place. Of the files of a model the first names the others (an
+`.xml` its `.bin`), so the first leaves first and comes last. Whoever is killed on the way leaves
+the old files, the new ones, or the first one missing, never one of each.
+
+A lock on the folder says that its conversion is still alive. The next conversion to the same
+directory finishes or removes the folders that nobody locks.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -34,17 +37,16 @@ except ImportError:  # Windows has no locks of this kind: what is left there sta
     fcntl = None  # type: ignore[assignment]
 
 from bridge.errors import UsageError
-from bridge.guard import guarded
 
-_MARK = ".bridge-"
-_NAME = r"\.bridge-[a-z0-9_]{8}(\.whole|\.done)?"
+_PREFIX, _ABANDONED = ".bridge-", ".abandoned"
+_NAME = rf"\{_PREFIX}[a-z0-9_]{{8}}(\{_ABANDONED})?"
+_WHOLE = "whole"
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
-_LARGE = 1 << 24
-"""Bytes that take longer to write than a process takes to start."""
-
 _folders: set[Path] = set()
+"""Those of this process, for `abandon`."""
+
 _moving = threading.Lock()
 
 
@@ -54,7 +56,6 @@ def whole(
     notes: list[str],
     check: Callable[[Sequence[Path]], None] = lambda parts: None,
     lasting: bool = False,
-    size: int = 0,
 ) -> Iterator[list[Path]]:
     """Temporary paths for the targets, which take their places when the block ends well; the first
     target is the file that names the others. A path at which the block wrote nothing is left out.
@@ -63,36 +64,33 @@ def whole(
     permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
     the targets that will be written at the last moment before, and raises to prevent it. `lasting`
     has the new files on the disk before they replace others, for a power failure: it costs what the
-    disk takes, and is for what could not be made again. `size` is about how many bytes will be
-    written: of many, a process that is killed meanwhile leaves none. What the system refuses (no
-    permission, no space left) is a UsageError.
+    disk takes, and is for what could not be made again. What the system refuses (no permission, no
+    space left) is a UsageError.
     """
     try:
         files = [target.resolve() for target in targets]
         with ExitStack() as stack:
-            folders: dict[Path, _Folder] = {}
-            for file in files:
-                if file.parent not in folders:
-                    folders[file.parent] = stack.enter_context(_Folder(file.parent))
-            homes = [folders[file.parent] for file in files]
-            parts = [
-                h.path / f"part{i}{f.suffix}"
-                for i, (h, f) in enumerate(zip(homes, files, strict=True))
-            ]
-            with ExitStack() as guards:
-                for folder in folders.values() if size >= _LARGE else ():
-                    guards.enter_context(guarded(folder.path))
-                yield parts
+            parents = sorted({file.parent for file in files})
+            folders = {parent: stack.enter_context(_folder(parent)) for parent in parents}
+            parts = [folders[file.parent] / str(i) / file.name for i, file in enumerate(files)]
+            for part in parts:
+                part.parent.mkdir()
+            yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
+            moves = [(parts[i], files[i]) for i in wrote]
             if lasting:
-                _sync(parts[i] for i in wrote)
+                _sync(part for part, _ in moves)
             with _undisturbed(), _moving, ExitStack() as locks:
-                for parent in sorted(folders):
+                for parent in parents:
                     locks.enter_context(_locked(parent))
                 check([targets[i] for i in wrote])
-                _put_in_place([(homes[i], parts[i].name, files[i]) for i in wrote], notes)
+                for part, file in moves:
+                    _keep_permissions(part, file, notes)
+                if len(folders) == 1:  # else no folder alone could be finished
+                    (folders[parents[0]] / _WHOLE).touch()
+                _put_in_place(moves)
             if lasting:
-                _sync(folders)
+                _sync(parents)
     except OSError as error:
         raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
 
@@ -100,54 +98,18 @@ def whole(
 @contextmanager
 def settled(target: Path) -> Iterator[None]:
     """Runs the block while no other conversion moves its files beside `target`, after what killed
-    ones left there is done away with."""
+    ones left there is finished or removed."""
     parent = target.resolve().parent
     with _locked(parent):
         _clear(parent)
         yield
 
 
-class _Folder:
-    """The folder that a conversion writes in, removed at the end."""
-
-    def __init__(self, parent: Path) -> None:
-        with _locked(parent):
-            _clear(parent)
-            self.path = Path(tempfile.mkdtemp(prefix=_MARK, dir=parent))
-            self._lock = _lock_of(self.path)
-        _folders.add(self.path)
-
-    def __enter__(self) -> _Folder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with _undisturbed():
-            self.mark(".done")
-            shutil.rmtree(self.path, ignore_errors=True)
-            _folders.discard(self.path)
-            if self._lock is not None:
-                os.close(self._lock)
-
-    def mark(self, suffix: str) -> None:
-        """Says by its name how far the conversion is."""
-        with suppress(OSError):
-            marked = self.path.with_suffix(suffix)
-            os.rename(self.path, marked)
-            _folders.add(marked)
-            _folders.discard(self.path)
-            self.path = marked
-
-
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A folder for files that nobody needs afterwards."""
-    with tempfile.TemporaryDirectory(prefix="bridge-check-") as name:
-        folder = Path(name)
-        _folders.add(folder)
-        try:
-            yield folder
-        finally:
-            _folders.discard(folder)
+    with tempfile.TemporaryDirectory(prefix="bridge-check-") as name, _registered(Path(name)):
+        yield Path(name)
 
 
 def abandon() -> None:
@@ -157,44 +119,59 @@ def abandon() -> None:
     if _moving.acquire(timeout=0.2):
         for folder in list(_folders):
             # Under another name, nothing more is written into it meanwhile.
-            doomed = folder.with_suffix(".done")
+            doomed = folder.with_name(folder.name + _ABANDONED)
             with suppress(OSError):
                 folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
 
 
-def _put_in_place(moves: Sequence[tuple[_Folder, str, Path]], notes: list[str]) -> None:
-    """Moves new files, by their names in a folder, to where they belong, and those that stand
-    there into the folder: so ext4 need not write a new file out before it takes an old one's name.
-    What stood there before stands there again where a move fails."""
-    if not moves:
-        return
-    sealed = []
-    for index, (folder, name, target) in reversed(list(enumerate(moves))):
-        (folder.path / str(index)).mkdir()
-        _keep_permissions(folder.path / name, target, notes)
-        os.rename(folder.path / name, folder.path / str(index) / target.name)
-        sealed.append((folder, index, target))
-    sealed.reverse()
-    if len({id(folder) for folder, _, _ in sealed}) == 1:
-        sealed[0][0].mark(".whole")
-    moved: list[tuple[Path, Path]] = []
-    made: list[Path] = []
+@contextmanager
+def _registered(folder: Path) -> Iterator[None]:
+    """Lets `abandon` remove the folder while the block runs."""
+    _folders.add(folder)
     try:
-        for folder, index, target in sealed:
+        yield
+    finally:
+        _folders.discard(folder)
+
+
+@contextmanager
+def _folder(parent: Path) -> Iterator[Path]:
+    """A locked folder to write in, removed at the end; what killed conversions left goes first."""
+    with _locked(parent):
+        _clear(parent)
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        lock = _lock_of(folder)
+    with _registered(folder):
+        try:
+            yield folder
+        finally:
+            with _undisturbed():
+                _remove(folder)
+                if lock is not None:
+                    os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder; a process that is killed meanwhile leaves none that could be finished."""
+    (folder / _WHOLE).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
+    """Moves new files to where they belong, and those that stand there into the folder: so ext4
+    need not write a new file out before it takes an old one's name. All moves are taken back where
+    one fails."""
+    with ExitStack() as undo:
+        for part, target in moves:
             if target.exists():
-                old = folder.path / f"old{index}"
+                old = part.parent.with_name(f"old{part.parent.name}")
                 os.replace(target, old)
-                moved.append((old, target))
-        for folder, index, target in reversed(sealed):
-            os.replace(folder.path / str(index) / target.name, target)
-            made.append(target)
-    except BaseException:
-        for target in reversed(made):
-            target.unlink(missing_ok=True)
-        for old, target in reversed(moved):
-            os.replace(old, target)
-        raise
+                undo.callback(os.replace, old, target)
+        for part, target in reversed(moves):
+            os.replace(part, target)
+            undo.callback(os.replace, target, part)
+        undo.pop_all()
 
 
 def _sync(paths: Iterable[Path]) -> None:
@@ -216,16 +193,15 @@ def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:
     except FileNotFoundError:
         return
     lost = []
-    for name, wanted, given in (
-        ("owner", old.st_uid, new.st_uid),
-        ("group", old.st_gid, new.st_gid),
+    for name, changed, ids in (
+        ("owner", old.st_uid != new.st_uid, (old.st_uid, -1)),
+        ("group", old.st_gid != new.st_gid, (-1, old.st_gid)),
     ):
-        if wanted != given:
-            ids = (wanted, -1) if name == "owner" else (-1, wanted)
-            try:
+        try:
+            if changed:
                 os.chown(part, *ids)
-            except OSError:
-                lost.append(name)
+        except OSError:
+            lost.append(name)
     part.chmod(stat.S_IMODE(old.st_mode))
     for attribute in os.listxattr(target) if hasattr(os, "listxattr") else ():
         try:
@@ -238,57 +214,52 @@ def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:
 
 
 def _clear(parent: Path) -> None:
-    """Removes what killed conversions left in a directory; a move that one had begun is finished.
-    The directory is locked."""
+    """Removes what killed conversions left in a directory, which is locked; where all new files
+    were written, they are moved into place first."""
     with suppress(OSError):
         for entry in list(os.scandir(parent)):
-            if not entry.name.startswith(_MARK) or not re.fullmatch(_NAME, entry.name):
-                continue
-            if not entry.is_dir(follow_symlinks=False):
+            if not re.fullmatch(_NAME, entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
             if hasattr(os, "geteuid") and entry.stat().st_uid != os.geteuid():
                 continue
             folder = parent / entry.name
             lock = _lock_of(folder)
-            if lock is None:
-                continue
-            try:
-                if folder.suffix == ".whole":
+            if lock is not None:
+                try:
                     _finish(folder)
-                    folder = folder.rename(folder.with_suffix(".done"))
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+                    _remove(folder)
+                finally:
+                    os.close(lock)
 
 
 def _finish(folder: Path) -> None:
-    """Moves the files of a killed conversion into place, unless somebody has written the first of
-    them since."""
-    parts = sorted(path for n in folder.glob("[0-9]") for path in n.iterdir())
-    if not parts or parts[0].parent.name != "0":
+    """Moves the files of a killed conversion into place, if all are written, unless somebody has
+    written the first of them since."""
+    parts = sorted(folder.glob("[0-9]/*"))
+    names_others = bool(parts) and parts[0].parent.name == "0"
+    if not names_others or not (folder / _WHOLE).exists():
         return
-    if os.path.lexists(folder.parent / parts[0].name):
-        return
-    for part in reversed(parts):
-        os.replace(part, folder.parent / part.name)
+    if not os.path.lexists(folder.parent / parts[0].name):
+        for part in reversed(parts):
+            os.replace(part, folder.parent / part.name)
 
 
-def _lock_of(folder: Path, wait: float = 0) -> int | None:
+def _lock_of(folder: Path, patience: float = 0) -> int | None:
     """An open file that holds the lock of a directory; None where another one holds it for
-    longer than `wait` seconds, or the system has no such locks."""
+    longer than `patience` seconds, or the system has no such locks."""
     if fcntl is None:
         return None
     try:
         lock = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
-    end = time.monotonic() + wait
+    end = time.monotonic() + patience
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= end:
+            if not isinstance(error, BlockingIOError) or time.monotonic() >= end:
                 os.close(lock)
                 return None
         time.sleep(0.002)
@@ -311,12 +282,11 @@ def _undisturbed() -> Iterator[None]:
     came: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, signal.SIGINT)  # Windows has no SIGHUP
-            handler = signal.getsignal(number)
-            if callable(handler) and number not in handlers:
-                handlers[number] = handler
-                signal.signal(number, lambda *arrived: came.append(arrived))
+        names = ("SIGINT", "SIGTERM", "SIGHUP")  # of which Windows has not all
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+        handlers = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
+    for number in handlers:
+        signal.signal(number, lambda *arrived: came.append(arrived))
     try:
         yield
     finally:
