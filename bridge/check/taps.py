@@ -159,7 +159,7 @@ def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> tuple[Value, list
     here = first.op("Equal", number, own)
     switches = [first.op("Where", here, switch, first.constant(ENDLESS)) for switch in inner]
     on = first.op("Less", number, own)
-    graph.nodes[:0] = front
+    graph.prepend(front)
     for index, (value, port) in enumerate(body.exits()):
         if isinstance(port, Condition):
             graph.outputs[index] = Builder(graph.nodes).op("And", value, on)

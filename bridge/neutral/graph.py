@@ -198,6 +198,10 @@ class Graph:
         self.output_names: list[str] = []
         self.name = name
 
+    def prepend(self, nodes: Iterable[Node]) -> None:
+        """Puts nodes in front of all others."""
+        self.nodes[:0] = nodes
+
     def walk(self) -> Iterator[Node]:
         """Every node of this graph and of all graphs nested in it, outer before inner."""
         stack: list[Graph] = [self]

@@ -1,13 +1,29 @@
-"""Putting values in the place of others."""
+"""The rewriter: a pass gives a pattern, the rewriter asks it about the nodes of a graph.
+
+It keeps what each pass would keep by itself otherwise: the order of the nodes, the names and types
+of values that take the place of others, and who uses a value. MLIR's greedy driver and xDSL's
+pattern rewriter are the models.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
-from bridge.neutral.builder import constant_value
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
+from bridge.neutral.order import topological
+from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import meet
+
+EFFECTS = frozenset({"Assign"})
+"""Operators that do something though nobody uses their outputs."""
+
+Result = Value | Sequence[Value | None] | None
+"""What a rule or a pattern gives: the values that take the place of the node's outputs (None for
+one that is not used), or None where it does not apply."""
 
 
 class Substitution:
@@ -47,14 +63,13 @@ class Substitution:
             node.extras,
         )
 
-    def replace(self, old: Value, new: Value) -> None:
-        """`new` takes the place, the names and what is known of the type of `old`."""
+    def replace(self, old: Value, new: Value, names: bool = True) -> None:
+        """`new` takes the place of `old`, its type and, with `names`, its names."""
         new = self.of(new)
         if new is old:
             return
-        for name in old.names:
-            if name not in new.names:
-                new.names.append(name)
+        if names:
+            new.names += [name for name in old.names if name not in new.names]
         new.type = meet(new.type, old.type)
         new.declared = meet(new.declared, old.type)
         if new.known_value is None:
@@ -67,46 +82,290 @@ class Substitution:
             graph.outputs = [self.of(v) for v in graph.outputs]
 
 
-def drop_unused_inputs(node: Node, first: int) -> None:
-    """Removes inputs of a node with bodies, from index `first` on, that no port names any more."""
-    named = {outer_input(port) for body in node.bodies for port in body.inputs}
-    keep = [i for i in range(len(node.inputs)) if i < first or i in named]
-    if len(keep) == len(node.inputs):
-        return
-    moved = {old: new for new, old in enumerate(keep)}
-    node.inputs = [node.inputs[i] for i in keep]
-    for body in node.bodies:
-        body.inputs = [
-            port
-            if isinstance(port, Iteration) or port.input is None
-            else replace(port, input=moved[port.input])
-            for port in body.inputs
-        ]
+class Uses:
+    """How often, and by which nodes, each value of a graph is used. A value that another stands for
+    has no uses."""
+
+    def __init__(self, graph: Graph, substitution: Substitution | None = None) -> None:
+        self._counts = Counter(graph.outputs)
+        self._nodes: dict[Node, None] = {}
+        self._users: dict[Value, dict[Node, None]] | None = None
+        self._of = (substitution or Substitution()).of
+        self.add(graph.nodes)
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Counts what nodes take."""
+        counts = self._counts
+        for node in nodes:
+            self._nodes[node] = None
+            for value in node.inputs:
+                if value is not None:
+                    counts[value] += 1
+                    if self._users is not None:
+                        self._users.setdefault(value, {})[node] = None
+
+    def remove(self, nodes: Iterable[Node]) -> None:
+        """Takes back what `add` counted of nodes."""
+        counts = self._counts
+        for node in nodes:
+            del self._nodes[node]
+            for value in node.inputs:
+                if value is not None:
+                    counts[value] -= 1
+                    if self._users is not None:
+                        self._users[value].pop(node, None)
+
+    def move(self, old: Value, new: Value, left: int = 0) -> None:
+        """What uses `old` uses `new` from now on, but for so many uses that are `left`."""
+        self._counts[new] += self._counts[old] - left
+        self._counts[old] = left
+        self._users = None if left else self._users
+        if self._users is not None:
+            self._users.setdefault(new, {}).update(self._users.pop(old, {}))
+
+    def count(self, value: Value) -> int:
+        """How often a value is an input of a node or an output of the graph."""
+        return self._counts[value]
+
+    def users(self, value: Value) -> list[Node]:
+        """The nodes that take a value."""
+        if self._users is None:
+            self._users = {}
+            for node in self._nodes:
+                for taken in node.inputs:
+                    if taken is not None:
+                        self._users.setdefault(self._of(taken), {})[node] = None
+        return list(self._users.get(value, ()))
 
 
-def sink_constants(node: Node) -> bool:
-    """Gives each body its own clone of the constants that it captures; whether there are any."""
-    sunk = False
-    for body in node.bodies:
-        sunk = _sink_into(node, body) or sunk
-    if sunk:
-        drop_unused_inputs(node, 1 if node.op == "If" else 2)
-    return sunk
+@dataclass(frozen=True)
+class Pattern:
+    """What a pass asks about nodes.
+
+    `ask(b, node, rewriter)` makes nodes with the builder and gives the values that take the place
+    of the node's outputs; or None, and the node stays. It is asked about nodes of the operators
+    `ops` (None: of all). `bodies` are rewritten before the node that holds them is asked about; a
+    pattern without that calls `Rewriter.descend` where it wants. `backwards` begins at the last
+    node, so that a pattern is met before the smaller ones within it, and drops the nodes that
+    nobody uses. `uses` says that the pattern asks for them.
+    """
+
+    ask: Callable[[Builder, Node, Any], Result]
+    ops: frozenset[str] | None = None
+    target: Target | None = None
+    bodies: bool = True
+    backwards: bool = False
+    uses: bool = False
 
 
-def _sink_into(node: Node, body: Body) -> bool:
-    def is_constant(_: Value, port: InputPort) -> bool:
-        outer = node.inputs[port.input] if isinstance(port, Invariant) else None
-        return outer is not None and outer.constant is not None
+class Rewriter:
+    """One graph while it is rewritten, and where it stands: the node and the body that hold it, and
+    the rewriter of the graph around them. `changed` tells whether anything was; a pattern that
+    changes a node in place sets it. `depth` counts what was made of what a pattern made."""
 
-    constants: list[Node] = []
-    for value, port in body.take_entries(is_constant):
-        assert isinstance(port, Invariant)
-        outer = node.inputs[port.input]
-        assert outer is not None and outer.constant is not None
-        known = constant_value(outer.constant)
-        value.type, value.known_value = known.type, known.known_value
-        attributes = {"value": outer.constant}
-        constants.append(Node("Constant", [], [value], attributes, (), value.name))
-    body.graph.nodes[:0] = constants
-    return bool(constants)
+    def __init__(
+        self,
+        graph: Graph,
+        holder: Node | None = None,
+        body: Body | None = None,
+        outer: Self | None = None,
+    ) -> None:
+        self.graph = graph
+        self.holder = holder
+        self.body = body
+        self.outer = outer
+        self.changed = False
+        self.depth = 0
+        self._substitution = Substitution()
+        self._uses: Uses | None = None
+        self._front: dict[Node, None] = {}
+        self._handed_over: dict[Value, Value] = {}
+
+    # Running.
+
+    def run(self, pattern: Pattern) -> bool:
+        """Rewrites the graph, in place; whether that changed anything. Linear in its nodes."""
+        if pattern.backwards or pattern.uses:
+            self._uses = Uses(self.graph, self._substitution)
+        nodes: list[Node] = []
+        if pattern.backwards:
+            for node in reversed(self.graph.nodes):
+                nodes += reversed(self._unless_dead(node, pattern))
+            nodes.reverse()
+        else:
+            for node in self.graph.nodes:
+                self._visit(node, pattern, nodes)
+        self._finish(nodes, pattern.backwards)
+        return self.changed
+
+    def rewritten(self, nodes: Iterable[Node], pattern: Pattern) -> list[Node]:
+        """What a pattern makes of nodes that are to stand in the graph."""
+        made: list[Node] = []
+        self.depth += 1
+        if self._uses is not None:
+            for node in nodes:
+                self._substitution.apply(node)
+            self._uses.add(nodes)
+        for node in nodes:
+            self._visit(node, pattern, made)
+        if self._uses is not None:  # They count as soon as they stand there.
+            self._uses.remove(made)
+        self.depth -= 1
+        return made
+
+    def inside(self, node: Node, body: Body) -> Self:
+        """A rewriter of a body of a node of this graph."""
+        return type(self)(body.graph, node, body, self)
+
+    def descend(self, node: Node, pattern: Pattern) -> None:
+        """Rewrites the bodies of a node of this graph."""
+        for body in node.bodies:
+            if self.inside(node, body).run(pattern):
+                self.changed = True
+
+    def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
+        """Appends to `out` the node, or what takes its place."""
+        if not pattern.backwards:
+            self._substitution.apply(node)
+        if node.bodies and pattern.bodies:
+            self.descend(node, pattern)
+        if pattern.ops is not None and node.op not in pattern.ops:
+            out.append(node)
+            return
+        builder = Builder([], node.name, pattern.target)
+        result = pattern.ask(builder, node, self)
+        if result is None:
+            out.append(node)
+            return
+        self.changed = True
+        if self._uses is not None:
+            self._uses.remove((node,))
+            self._uses.add(builder.nodes)
+        out += builder.nodes
+        results = (result,) if isinstance(result, Value) else result
+        for old, new in zip(node.outputs, results, strict=False):
+            if new is not None:
+                self.replace(old, new)
+
+    def _unless_dead(self, node: Node, pattern: Pattern) -> list[Node]:
+        """The node, or what takes its place; nothing where nobody uses it."""
+        out: list[Node] = []
+        if node.op in EFFECTS or any(map(self.count, node.outputs)):
+            self._visit(node, pattern, out)
+        else:
+            self.changed = True
+            self.uses.remove((node,))
+        return out
+
+    def _finish(self, nodes: list[Node], backwards: bool) -> None:
+        for old, new in self._handed_over.items():
+            self._substitution.replace(old, new)
+        if backwards and self._substitution:
+            for node in nodes:
+                self._substitution.apply(node)
+        self.graph.nodes = [*self._front, *nodes] if self._front else nodes
+        if self._handed_over:
+            self.graph.nodes = in_order(self.graph.nodes)
+        self._substitution.finish(self.graph)
+
+    # What patterns ask.
+
+    @property
+    def uses(self) -> Uses:
+        """Who uses the values of the graph."""
+        if self._uses is None:
+            if self.changed:
+                raise RuntimeError("a pattern that asks for uses says so (Pattern.uses)")
+            self._uses = Uses(self.graph)
+        return self._uses
+
+    def count(self, value: Value) -> int:
+        """How often a value is used."""
+        return self.uses.count(value)
+
+    def users(self, value: Value) -> list[Node]:
+        """The nodes of the graph that take a value."""
+        return self.uses.users(value)
+
+    def single_use(self, value: Value | None, *ops: str) -> Node | None:
+        """The node that makes a value which is used once, if it is one of these operators."""
+        node = value.producer if value is not None else None
+        if value is None or node is None or node.op not in ops or self.count(value) != 1:
+            return None
+        return node
+
+    def of(self, value: Value) -> Value:
+        """The value that stands for `value` now."""
+        return self._substitution.of(value)
+
+    @property
+    def where(self) -> str:
+        """The path to the graph."""
+        if self.outer is None or self.holder is None:
+            return "graph"
+        roles = (role for role, body in self.holder.roles() if body is self.body)
+        return f"{self.outer.path(self.holder)} / {next(roles)}"
+
+    def path(self, node: Node) -> str:
+        """The path to a node of the graph."""
+        return f"{self.where} / {node!r}"
+
+    # What patterns do.
+
+    def apply(self, node: Node) -> None:
+        """Gives a node the values that stand for its inputs now."""
+        self._substitution.apply(node)
+
+    def replace(self, old: Value, new: Value, names: bool = True) -> None:
+        """`new` takes the place of `old`, and, with `names`, its names."""
+        new = self.of(new)
+        if new is not old:
+            self.changed = True
+            self._substitution.replace(old, new, names)
+            if self._uses is not None:
+                self._uses.move(old, new)
+
+    def hand_over(self, old: Value, new: Value, inside: int) -> None:
+        """A value that a pattern makes beside its own stands for another, of whose uses some are
+        `inside` the pattern and vanish with it. It may be made later; the nodes are sorted."""
+        self.changed = True
+        self._handed_over[old] = new
+        self.uses.move(old, new, inside)
+
+    def prepend(self, node: Node) -> None:
+        """Puts a node in front of all others, once."""
+        self.changed = True
+        self._front[node] = None
+
+    def modify(self, node: Node, change: Callable[[Node], bool]) -> None:
+        """Changes the inputs of a node in place; `change` says whether it did."""
+        if self._uses is not None:
+            self._uses.remove((node,))
+        if change(node):
+            self.changed = True
+        if self._uses is not None:
+            self._uses.add((node,))
+
+    def inline(self, b: Builder, node: Node, body: Body, pattern: Pattern) -> list[Value | None]:
+        """Puts a branch in the place of its If; what it holds is rewritten by the pattern."""
+        for value, port in body.entries():
+            assert isinstance(port, Invariant)
+            outer = node.inputs[port.input]
+            assert outer is not None
+            self.replace(value, outer, names=False)
+        b.nodes += self.rewritten(body.graph.nodes, pattern)
+        results: list[Value | None] = [None] * len(node.outputs)
+        for value, exit in body.exits():
+            assert isinstance(exit, Yield) and exit.output is not None
+            results[exit.output] = value
+        return results
+
+
+def in_order(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, each behind those whose values it takes."""
+    makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
+    needs = [
+        [makers[value] for value in node.inputs if value is not None and value in makers]
+        for node in nodes
+    ]
+    return [nodes[place] for place in topological(needs)]

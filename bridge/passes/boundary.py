@@ -54,7 +54,7 @@ def defaults_to_constants(model: Model, context: Context) -> None:
         )
     gone = [value for value in model.graph.inputs if value in model.defaults.keys() - kept]
     model.graph.inputs = [value for value in model.graph.inputs if value not in gone]
-    model.graph.nodes[:0] = nodes
+    model.graph.prepend(nodes)
     model.defaults = {}
     if gone:
         model.metadata[CONSTANTS] = json.dumps([value.name for value in gone])

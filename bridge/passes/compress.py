@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.neutral.builder import constant_value
+from bridge.neutral.builder import Builder
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Graph, Model, Node
+from bridge.neutral.graph import Model, Node
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32
 from bridge.passes.context import Context
@@ -40,38 +41,28 @@ class Halves:
             yield memoryview(halves).cast("B")  # type: ignore[arg-type]
 
 
-def compress(model: Model, context: Context) -> None:
+def compress(model: Model, context: Context) -> bool:
     """Compresses the constants of a model, in place."""
-    compress_constants(model)
+    return compress_constants(model)
 
 
-def compress_constants(model: Model) -> None:
+def compress_constants(model: Model) -> bool:
     """Compresses, in place, every f32 constant of more than one element, unless most of its values
     lie outside f16's range."""
     made: dict[int, Tensor | None] = {}
-    _graph(model.graph, made)
 
-
-def _graph(graph: Graph, made: dict[int, Tensor | None]) -> None:
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        for body in node.bodies:
-            _graph(body.graph, made)
-        half = _half(node, made) if node.op == "Constant" else None
+    def compressed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        half = _half(node, made)
         if half is None:
-            nodes.append(node)
-            continue
-        stored = constant_value(half)
+            return None
         name = node.name or node.outputs[0].name
-        nodes.append(
-            Node(
-                "Constant", [], [stored], {"value": half}, (), f"{name}_compressed" if name else ""
-            )
-        )
-        attributes = {"to": F32, "saturate": True, "round_mode": "up"}
+        stored = b.tensor(half, name=f"{name}_compressed" if name else "")
         extras: NodeExtras = {**(node.extras or {}), "rt_info": DECOMPRESSION}
-        nodes.append(Node("Cast", [stored], node.outputs, attributes, (), name, extras))
-    graph.nodes = nodes
+        attributes = {"to": F32, "saturate": True, "round_mode": "up"}
+        b.nodes.append(Node("Cast", [stored], node.outputs, attributes, (), name, extras))
+        return node.outputs
+
+    return Rewriter(model.graph).run(Pattern(compressed, frozenset({"Constant"})))
 
 
 def _half(node: Node, made: dict[int, Tensor | None]) -> Tensor | None:

@@ -4,68 +4,82 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bridge.neutral.builder import Builder
+from bridge.neutral.captures import drop_unused_inputs
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
-from bridge.neutral.rewrite import drop_unused_inputs
+from bridge.neutral.rewrite import EFFECTS, Pattern, Result, Rewriter
 from bridge.passes.context import Context
 from bridge.vocabulary import operator
 
-EFFECTS = {"Assign"}
-"""Operators that do something though nobody uses their outputs."""
 
-
-def remove_dead_code(model: Model, context: Context) -> None:
+def remove_dead_code(model: Model, context: Context) -> bool:
     """Removes, in place, nodes without a user, and captured inputs that no body uses."""
-    remove_dead_nodes(model.graph)
+    return remove_dead_nodes(model.graph)
 
 
-def trim_outputs(model: Model, context: Context) -> None:
+def trim_outputs(model: Model, context: Context) -> bool:
     """Removes, in place, dead code and outputs that nobody uses."""
-    remove_dead_nodes(model.graph, trim=True)
+    return remove_dead_nodes(model.graph, trim=True)
 
 
-def remove_dead_nodes(graph: Graph, trim: bool = False) -> None:
+def remove_dead_nodes(graph: Graph, trim: bool = False) -> bool:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
     `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
     optional."""
-    used: set[Value | None] = set(graph.outputs)
-    alive: list[Node] = []
-    for node in reversed(graph.nodes):
-        if node.op not in EFFECTS and used.isdisjoint(node.outputs):
-            continue
-        if trim and node.bodies:
-            _drop_outputs(node, used)
-        for body in node.bodies:
-            remove_dead_nodes(body.graph, trim)
-            while trim and _drop_states(body):
-                remove_dead_nodes(body.graph, trim)
-            _drop_captures(body)
-        if trim and not node.bodies:
-            _trim_outputs(node, used)
-        if node.bodies:
-            drop_unused_inputs(node, 1 if node.op == "If" else 2)
-        used.update(node.inputs)
-        alive.append(node)
-    alive.reverse()
-    graph.nodes = alive
+    return Rewriter(graph).run(TRIM if trim else CLEAN)
 
 
-def _trim_outputs(node: Node, used: set[Value | None]) -> None:
+def _cleaned(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    rewriter.descend(node, CLEAN)
+    _drop_captures(node, rewriter)
+    return None
+
+
+CLEAN = Pattern(_cleaned, frozenset({"If", "Loop"}), bodies=False, backwards=True)
+"""Nodes without a user go, and what bodies capture for nothing."""
+
+
+def _trimmed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    if not node.bodies:
+        rewriter.changed |= _trim_outputs(node, rewriter)
+        return None
+    rewriter.changed |= _drop_outputs(node, rewriter)
+    rewriter.descend(node, TRIM)
+    while any([_drop_states(body) for body in node.bodies]):
+        rewriter.changed = True
+        rewriter.descend(node, TRIM)
+    _drop_captures(node, rewriter)
+    return None
+
+
+TRIM = Pattern(_trimmed, bodies=False, backwards=True)
+"""Outputs that nobody uses go, too."""
+
+
+def _trim_outputs(node: Node, rewriter: Rewriter) -> bool:
+    if len(node.outputs) < 2:
+        return False
     row = operator(node.op)
     declared = row.outputs if row is not None else ()
-    count = min(len(node.outputs), len(declared))
-    if count < len(node.outputs):
-        return
-    while count > 1 and node.outputs[count - 1] not in used and declared[count - 1].endswith("?"):
+    count = len(node.outputs)
+    if count > len(declared):
+        return False
+    while count > 1 and declared[count - 1].endswith("?"):
+        if rewriter.count(node.outputs[count - 1]):
+            break
         count -= 1
+    gone = len(node.outputs) > count
     del node.outputs[count:]
+    return gone
 
 
-def _drop_outputs(node: Node, used: set[Value | None]) -> None:
-    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone."""
-    keep = [index for index, value in enumerate(node.outputs) if value in used]
+def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
+    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone;
+    whether there were any."""
+    keep = [index for index, value in enumerate(node.outputs) if rewriter.count(value)]
     if len(keep) == len(node.outputs):
-        return
+        return False
     moved = {old: new for new, old in enumerate(keep)}
     node.outputs = [node.outputs[index] for index in keep]
     for body in node.bodies:
@@ -81,6 +95,7 @@ def _drop_outputs(node: Node, used: set[Value | None]) -> None:
                     continue
             exits.append(index)
         body.keep_exits(exits)
+    return True
 
 
 def _drop_states(body: Body) -> bool:
@@ -112,8 +127,16 @@ def _drop_states(body: Body) -> bool:
     return True
 
 
-def _drop_captures(body: Body) -> None:
+def _drop_captures(node: Node, rewriter: Rewriter) -> None:
+    """Removes what the bodies of a node capture and do not use."""
+    if any([_drop_entries(body) for body in node.bodies]):
+        rewriter.changed = True
+    rewriter.modify(node, drop_unused_inputs)
+
+
+def _drop_entries(body: Body) -> bool:
     used: set[Value | None] = set(body.graph.outputs)
     for node in body.graph.nodes:
         used.update(node.inputs)
-    body.take_entries(lambda value, port: value not in used and isinstance(port, Invariant))
+    gone = body.take_entries(lambda value, port: value not in used and isinstance(port, Invariant))
+    return bool(gone)

@@ -5,31 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import constant_value, integers
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.builder import Builder, constant_value, integers
+from bridge.neutral.captures import sink_constants
+from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference import infer, infer_graph
-from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.rewrite import Substitution, sink_constants
+from bridge.neutral.ports import Invariant
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
 from bridge.passes.context import Context
 
 
-def fold(model: Model, context: Context) -> None:
+def fold(model: Model, context: Context) -> bool:
     """Folds known integer values and inlines Ifs with a known condition, in place."""
-    fold_graph(model.graph)
+    return fold_graph(model.graph)
 
 
 def fold_graph(graph: Graph) -> bool:
     """Folds a graph, in place; whether that changed it, or more is known of it."""
-    substitution = Substitution()
-    nodes: list[Node] = []
-    changed = False
-    for node in graph.nodes:
-        changed = _node(node, nodes, substitution) or changed
-    graph.nodes = nodes
-    substitution.finish(graph)
-    return changed
+    return Rewriter(graph).run(FOLD)
 
 
 def infer_and_fold(graph: Graph) -> None:
@@ -40,39 +34,32 @@ def infer_and_fold(graph: Graph) -> None:
         infer_graph(graph)
 
 
-def _node(node: Node, out: list[Node], substitution: Substitution) -> bool:
-    """Adds a node to `out`, or what is left of it; whether it changed, or more is known."""
+def _folded(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     if node.op == "Constant":
-        out.append(node)
-        return False
-    substitution.apply(node)
-    changed = False
+        return None
     if node.op == "If":
         known = integers(node.inputs[0])
         if known is not None and len(known) == 1:
-            inline_branch(node, node.bodies[0 if known[0] else 1], out, substitution)
-            return True
-        changed = _known_in_branches(node)
+            return rewriter.inline(b, node, node.bodies[0 if known[0] else 1], FOLD)
+        rewriter.changed |= _known_in_branches(node)
     elif node.op == "Cast" and _is_bool(node.inputs[0]) and _is_bool(node.outputs[0]):
-        # PyTorch's exporter casts every condition.
-        assert node.inputs[0] is not None
-        substitution.replace(node.outputs[0], node.inputs[0])
-        return True
+        return node.inputs[0]  # PyTorch's exporter casts every condition.
     elif node.op == "Identity" and node.inputs[0] is not None and node.inputs[0].constant:
-        substitution.replace(node.outputs[0], node.inputs[0])
-        return True
-    for body in node.bodies:
-        changed = fold_graph(body.graph) or changed
+        return node.inputs[0]
     if node.bodies:
-        changed = sink_constants(node) or changed
+        rewriter.descend(node, FOLD)
+        rewriter.changed |= sink_constants(node)
     elif len(node.outputs) == 1:
         (value,) = node.outputs
         before = value.known_value
-        if fold_value(value, node, out):
-            return True
-        changed = value.known_value is not before
-    out.append(node)
-    return changed
+        if fold_value(value, node, b.nodes):
+            return value
+        rewriter.changed |= value.known_value is not before
+    return None
+
+
+FOLD = Pattern(_folded, bodies=False)
+"""Folds a node, or what an If holds that always goes one way."""
 
 
 def _is_bool(value: Value | None) -> bool:
@@ -95,7 +82,7 @@ def _known_in_branches(node: Node) -> bool:
             tensor = Tensor.of(full(condition.shape, truth, what=repr(node)))
             value.type, value.known_value = condition.type, (int(truth),)
             made = Node("Constant", [], [value], {"value": tensor}, (), value.name)
-            body.graph.nodes.insert(0, made)
+            body.graph.prepend([made])
             news = True
     return news
 
@@ -130,19 +117,3 @@ def _is_of_known(node: Node) -> bool:
     """Whether all inputs are known, which they may have become since the node was made."""
     known = (value is not None and value.known_value is not None for value in node.inputs)
     return bool(node.inputs) and all(known)
-
-
-def inline_branch(node: Node, body: Body, out: list[Node], substitution: Substitution) -> None:
-    """Puts a branch in the place of its If; what it holds is folded on the way."""
-    for value, port in body.entries():
-        assert isinstance(port, Invariant)
-        outer = node.inputs[port.input]
-        assert outer is not None
-        names = list(outer.names)
-        substitution.replace(value, outer)
-        substitution.of(outer).names = names
-    for inner in body.graph.nodes:
-        _node(inner, out, substitution)
-    for value, exit in body.exits():
-        assert isinstance(exit, Yield) and exit.output is not None
-        substitution.replace(node.outputs[exit.output], value)

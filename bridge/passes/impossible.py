@@ -8,31 +8,33 @@ fails gives what it gives without an iteration, unless it is known to run.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
 from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
-from bridge.passes.fold import infer_and_fold, inline_branch
+from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
 
 
-def prune_impossible(model: Model, context: Context) -> None:
+def prune_impossible(model: Model, context: Context) -> bool:
     """Prunes, in place, branches that fail whenever they are taken, and notes each in the report.
 
     Raises UnsupportedError with the nodes that fail elsewhere.
     """
-    report = context.report
-    count = len(report.pruned)
-    findings = _graph(model.graph, "graph", report)
-    if len(report.pruned) > count:
+    pruning = _Pruning(context.report)
+    changed = Rewriter(model.graph).run(Pattern(pruning.pruned))
+    if changed:
         infer_and_fold(model.graph)
+    findings = pruning.failing[model.graph]
     if findings:
         raise UnsupportedError(str(context.target), findings)
+    return changed
 
 
 def refuse_impossible(model: Model, context: Context) -> None:
@@ -56,42 +58,43 @@ def _failing(graph: Graph, where: str, advice: str) -> Iterator[Unsupported]:
 _PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"
 
 
-def _graph(graph: Graph, where: str, report: Report) -> list[Unsupported]:
-    findings: list[Unsupported] = []
-    substitution = Substitution()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        substitution.apply(node)
-        if node.op == "If":
-            here = f"{where} / {node!r}"
-            both = [
-                _graph(body.graph, f"{here} / {branch}", report) for branch, body in node.roles()
-            ]
-            possible = [index for index in (0, 1) if not both[index]]
-            if len(possible) == 1:
-                gone = 1 - possible[0]
-                report.pruned.append(f"{here}: its {BRANCHES[gone]} fails, {both[gone][0].why}")
-                inline_branch(node, node.bodies[possible[0]], nodes, substitution)
-                continue
-            findings += [finding for each in both for finding in each]
-        if node.op == "Loop":
-            here = f"{where} / {node!r}"
-            found = _graph(node.body.graph, f"{here} / body", report)
-            made: list[Node] = []
-            idle = None
-            if found and not surely_runs(node, node.inputs[:2]):
-                idle = what_went_in(Builder(made, node.name), node)
-            if idle is not None:
-                report.pruned.append(f"{here}: its body fails, {found[0].why}")
-                nodes += made
-                for old, new in zip(node.outputs, idle, strict=True):
-                    substitution.replace(old, new)
-                continue
-            findings += found
-        why = contradiction(node)
-        if why:
-            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
-        nodes.append(node)
-    graph.nodes = nodes
-    substitution.finish(graph)
-    return findings
+class _Pruning:
+    """`failing` are the nodes of each graph that fail and are not pruned."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.failing: defaultdict[Graph, list[Unsupported]] = defaultdict(list)
+
+    def pruned(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        """What is left of an If or a Loop of which a body fails."""
+        inside = [self.failing.pop(body.graph, []) for body in node.bodies]
+        if any(inside):
+            results = (self._if if node.op == "If" else self._loop)(b, node, rewriter, inside)
+            if results is not None:
+                return results
+        failing = self.failing[rewriter.graph]
+        failing += [finding for findings in inside for finding in findings]
+        if why := contradiction(node):
+            failing.append(Unsupported(node.op, rewriter.path(node), why))
+        return None
+
+    def _if(self, b: Builder, node: Node, rewriter: Rewriter, inside: Findings) -> Result:
+        """The branch that does not fail, if there is one."""
+        gone = next(index for index, findings in enumerate(inside) if findings)
+        if inside[1 - gone]:
+            return None
+        why = f"its {BRANCHES[gone]} fails, {inside[gone][0].why}"
+        self.report.pruned.append(f"{rewriter.path(node)}: {why}")
+        return rewriter.inline(b, node, node.bodies[1 - gone], FOLD)
+
+    def _loop(self, b: Builder, node: Node, rewriter: Rewriter, inside: Findings) -> Result:
+        """What the Loop gives without an iteration, if it may have none."""
+        idle = None if surely_runs(node, node.inputs[:2]) else what_went_in(b, node)
+        if idle is not None:
+            why = f"its body fails, {inside[0][0].why}"
+            self.report.pruned.append(f"{rewriter.path(node)}: {why}")
+        return idle
+
+
+Findings = list[list[Unsupported]]
+"""The nodes that fail, for each body of a node."""

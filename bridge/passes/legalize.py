@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
+from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.provenance import Provenance
-from bridge.neutral.rewrite import Substitution, sink_constants
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
-from bridge.operators import BREAKS, Refused, Result, Rule, legalization, unforeseen
+from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
@@ -28,15 +29,13 @@ TYPES: dict[str, tuple[Rule, ...]] = {"onnx": (integer_types, wider_types), "ir"
 of the operators need not."""
 
 
-def legalize(model: Model, context: Context) -> None:
+def legalize(model: Model, context: Context) -> bool:
     """Rewrites, in place, every node that the target cannot spell.
 
     Raises UnsupportedError with all that are left.
     """
     legalizer = Legalizer(context.target, model.format, context.debug)
-    legalizer.graph(model.graph, "graph")
-    if legalizer.findings:
-        raise UnsupportedError(str(context.target), legalizer.findings)
+    return legalizer.legalize(model.graph)
 
 
 class Legalizer:
@@ -48,74 +47,56 @@ class Legalizer:
         self.debug = debug
         self.findings: list[Unsupported] = []
         self._reported: set[Node] = set()
+        self._pattern = Pattern(self._legalized, target=target, bodies=False)
 
-    def graph(self, graph: Graph, where: str) -> None:
-        """Expands a graph and the bodies in it."""
-        substitution = Substitution()
-        nodes: list[Node] = []
-        for node in graph.nodes:
-            self.node(node, nodes, substitution, where)
-        graph.nodes = nodes
-        substitution.finish(graph)
+    def legalize(self, graph: Graph) -> bool:
+        """Legalizes a graph and the bodies in it, in place; whether that changed it.
 
-    def node(
-        self, node: Node, out: list[Node], substitution: Substitution, where: str, depth: int = 0
-    ) -> None:
-        """Appends to `out` the node, or what takes its place."""
+        Raises UnsupportedError with all nodes that are left.
+        """
+        changed = Rewriter(graph).run(self._pattern)
+        self.finish()
+        return changed
+
+    def finish(self) -> None:
+        """Raises UnsupportedError with what was reported."""
+        if self.findings:
+            raise UnsupportedError(str(self.target), self.findings)
+
+    def _legalized(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
         if node.op == "Constant":
-            out.append(node)
-            return
-        substitution.apply(node)
+            return None
         if node.bodies:
-            sink_constants(node)
-            for role, body in node.roles():
-                self.graph(body.graph, f"{where} / {node!r} / {role}")
+            rewriter.changed |= sink_constants(node)
+            rewriter.descend(node, self._pattern)
         try:
-            made = self._by_rule(node)
-            if made is None and (node.bodies or self._native(node)):
-                if not (depth and self._known(node, out)):
-                    out.append(node)
-                return
-            made = made or self._by_function(node, where)
+            results = self._by_rule(b, node)
+            if results is None and (node.bodies or self._native(node)):
+                return node.outputs if rewriter.depth and self._known(b, node) else None
+            results = results or self._by_function(b, node, rewriter)
         except (Refused, NoArray) as refused:
-            self.report(node, where, str(refused))
-            out.append(node)
-            return
-        if made is None:
-            self.report(node, where, self._obstacle(node))
-            out.append(node)
-            return
-        self.replace(node, *made, out, substitution, where, depth)
+            self.report(node, rewriter, str(refused))
+            return None
+        if results is None:
+            self.report(node, rewriter, self._obstacle(node))
+            return None
+        self.expand(b, node, rewriter)
+        if rewriter.depth == 0 and self.target.format == "ir" and self.source == "onnx":
+            remember(node, rewriter.of(results[0] or node.outputs[0]), b.nodes)
+        return results
 
-    def replace(
-        self,
-        node: Node,
-        nodes: list[Node],
-        results: list[Value | None],
-        out: list[Node],
-        substitution: Substitution,
-        where: str,
-        depth: int = 0,
-    ) -> None:
-        """Appends to `out` what `nodes` expand to, and has `results` stand for the outputs of the
-        node."""
-        if depth > DEEPEST:
+    def expand(self, b: Builder, node: Node, rewriter: Rewriter) -> None:
+        """Legalizes what was made of a node, which the builder holds."""
+        if rewriter.depth >= DEEPEST:
             raise RecursionError(f"rules for {node.op} run in a circle")
-        start = len(out)
-        for new in nodes:
-            self.node(new, out, substitution, where, depth + 1)
-        for old, result in zip(node.outputs, results, strict=False):
-            if result is not None:
-                substitution.replace(old, result)
-        if depth == 0 and self.target.format == "ir" and self.source == "onnx":
-            remember(node, substitution.of(node.outputs[0]), out[start:])
+        b.nodes[:] = rewriter.rewritten(b.nodes, self._pattern)
 
-    def _known(self, node: Node, out: list[Node]) -> bool:
+    def _known(self, b: Builder, node: Node) -> bool:
         """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
         is folded before, and on the way to IR behind, too."""
         if self.target.format != "onnx" or node.bodies or len(node.outputs) != 1:
             return False
-        return fold_value(node.outputs[0], node, out)
+        return fold_value(node.outputs[0], node, b.nodes)
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:
@@ -128,43 +109,41 @@ class Legalizer:
             return "its operator set has no such operator"
         return choose(node, self.target)[1]
 
-    def _by_rule(self, node: Node) -> tuple[list[Node], list[Value | None]] | None:
+    def _by_rule(self, b: Builder, node: Node) -> list[Value | None] | None:
         if self.source == self.target.format == "ir" and self._native(node):
             return None  # What came from IR is what IR means; rules are for what ONNX means.
         own = legalization(self.target.format, node.op)
         for rule in (*TYPES[self.target.format], own):
             if rule is None:
                 continue
-            nodes: list[Node] = []
             before = fingerprint(node) if self.debug else None
-            result = _asked(rule, Builder(nodes, node.name, self.target), node)
+            result = _asked(rule, b, node)
             if before is not None and fingerprint(node) != before:
                 raise AssertionError(f"{rule.__module__}.{rule.__name__} changed {node!r}")
             if result is not None:
-                return nodes, [result] if isinstance(result, Value) else list(result)
+                return [result] if isinstance(result, Value) else list(result)
+            b.nodes.clear()
         return None
 
-    def _by_function(self, node: Node, where: str) -> tuple[list[Node], list[Value | None]] | None:
+    def _by_function(self, b: Builder, node: Node, rewriter: Rewriter) -> list[Value | None] | None:
         row = operator(node.op)
         if row is None or not row.onnx:
             return None
-        nodes: list[Node] = []
-        builder = Builder(nodes, node.name, self.target)
-        results = inline_standard_function()(builder, node, f"{where} / {node!r}")
-        if results is None:
+        made = inline_standard_function()(b, node, rewriter.path(node))
+        if made is None:
             return None
-        results = [None if r is None else _made_by(nodes, r) for r in results]
+        results = [None if r is None else _made_by(b.nodes, r) for r in made]
         for old, result in zip(node.outputs, results, strict=False):
-            if result is not None and result.producer in nodes:
+            if result is not None and result.producer in b.nodes:
                 # People know it by the name that the node gave it, not by that in the function.
                 result.names[:0] = old.names
-        return nodes, results
+        return results
 
-    def report(self, node: Node, where: str, why: str) -> None:
+    def report(self, node: Node, rewriter: Rewriter, why: str) -> None:
         """Notes why a node cannot be written, once."""
         if node not in self._reported:
             self._reported.add(node)
-            self.findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
+            self.findings.append(Unsupported(node.op, rewriter.path(node), why))
 
 
 def remember(node: Node, made: Value, nodes: Sequence[Node]) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import UsageError
-from bridge.neutral.builder import integers
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
@@ -26,7 +26,7 @@ from bridge.passes.declared_ranks import (
     open_target,
 )
 from bridge.passes.dummies import settle_dummies
-from bridge.passes.fold import infer_and_fold, inline_branch
+from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
 from bridge.vocabulary import has_trait, operator
 
@@ -154,7 +154,7 @@ def _prune_once(graph: Graph, context: Context, trust: bool) -> bool:
         why += ", or that is not the one asked for"
     if trust:
         why = "other than {} is declared with, and its condition depends on shapes alone"
-    _inline(graph, solver.dead, context.report, "graph", why)
+    _inline(graph, solver.dead, context.report, why)
     return True
 
 
@@ -164,29 +164,23 @@ def _declared(graph: Graph) -> set[Value]:
     return {value for each in (graph, *bodies) for value in each.outputs if value.rank is not None}
 
 
-def _inline(
-    graph: Graph, dead: set[tuple[Node, int]], report: Report, where: str, why: str
-) -> None:
+def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str) -> None:
     """Puts the branches that are left in the place of their Ifs; `why` the others went, in words
     about the outputs of an If."""
-    substitution = Substitution()
-    nodes: list[Node] = []
-    for node in graph.nodes:
+
+    def inlined(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         branches = [i for i in range(len(node.bodies)) if (node, i) not in dead]
-        for index, body in enumerate(node.bodies):
-            if index in branches:
-                _inline(body.graph, dead, report, f"{where} / {node!r}", why)
-        if node.op == "If" and len(branches) == 1:
-            substitution.apply(node)
-            gone = BRANCHES[1 - branches[0]]
-            names = ", ".join(v.name for v in node.outputs)
-            report.pruned.append(f"{where} / {node!r}: its {gone} gives a rank {why.format(names)}")
-            inline_branch(node, node.bodies[branches[0]], nodes, substitution)
-        else:
-            substitution.apply(node)
-            nodes.append(node)
-    graph.nodes = nodes
-    substitution.finish(graph)
+        for index in branches:
+            rewriter.inside(node, node.bodies[index]).run(pattern)
+        if node.op != "If" or len(branches) == 2:
+            return None
+        gone = BRANCHES[1 - branches[0]]
+        names = ", ".join(value.name for value in node.outputs)
+        report.pruned.append(f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}")
+        return rewriter.inline(b, node, node.bodies[branches[0]], FOLD)
+
+    pattern = Pattern(inlined, frozenset({"If", "Loop"}), bodies=False)
+    Rewriter(graph).run(pattern)
 
 
 class _Solver:

@@ -197,7 +197,7 @@ def restore_state(model: Model, context: Context) -> None:
         Builder(graph.nodes, entry["variable"]).node(
             "Assign", [last], 1, {"variable_id": entry["variable"]}
         )
-    graph.nodes[:0] = front
+    graph.prepend(front)
 
 
 def _read(text: str) -> list[dict[str, str]]:

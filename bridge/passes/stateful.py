@@ -110,7 +110,7 @@ def make_stateful(model: Model, context: Context) -> None:
         b = Builder(graph.nodes, pair.output, context.target)
         b.node("Assign", [outputs[pair.output]], 1, {"variable_id": pair.variable})
     record = Record(tuple(made), tuple(inputs), tuple(outputs), context.beams)
-    graph.nodes[:0] = front
+    graph.prepend(front)
     graph.inputs = left if beams is None else [*left, beams]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
     model.metadata[KEY] = record.dumps()

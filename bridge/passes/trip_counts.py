@@ -12,14 +12,17 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.ports import outer_input
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import I64, I64_MAX
 from bridge.passes.context import Context
 
 
-def end_at_once(model: Model, context: Context) -> None:
+def end_at_once(model: Model, context: Context) -> bool:
     """Makes negative counts 0, in place: from what ONNX means to what IR says."""
-    _replace(model.graph, context.target, lambda b, trips: b.op("Max", trips, b.like(0, trips)))
+    return _replace(
+        model.graph, context.target, lambda b, trips: b.op("Max", trips, b.like(0, trips))
+    )
 
 
 def never_end(model: Model, context: Context) -> None:
@@ -49,14 +52,15 @@ def _part(node: Node) -> None:
         node.inputs[:2] = [made.inputs[1], made.inputs[0]]
 
 
-def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> None:
-    nodes = graph.nodes
-    graph.nodes = []
-    for node in nodes:
-        trips = node.input(0) if node.op == "Loop" else None
-        if trips is not None and not is_not_negative(trips):
-            builder = Builder(graph.nodes, node.name, target)
-            node.inputs = [bounded(builder, trips), *node.inputs[1:]]
-        for body in node.bodies:
-            _replace(body.graph, target, bounded)
-        graph.nodes.append(node)
+def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> bool:
+    """Gives Loops other trip counts where these may be negative; whether there were any."""
+
+    def replaced(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        trips = node.trip_count
+        if trips is None or is_not_negative(trips):
+            return None
+        node.inputs = [bounded(b, trips), *node.inputs[1:]]
+        b.nodes.append(node)
+        return node.outputs
+
+    return Rewriter(graph).run(Pattern(replaced, frozenset({"Loop"}), target))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from bridge.errors import UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
@@ -36,23 +35,19 @@ OPENVINO_CPU = "OpenVINO CPU"
 ONNXRUNTIME = "onnxruntime"
 
 
-@dataclass
-class Place:
-    """Where a node stands: its graph, and the node and body that hold that graph, if any. `found`
-    is for what a quirk has found of the graph's values, and may meet again."""
+class Place(Rewriter):
+    """Where a node stands: the rewriter of its graph. `found` is for what a quirk has found of the
+    graph's values, and may meet again."""
 
-    graph: Graph
-    holder: Node | None = None
-    body: Body | None = None
-    outer: Place | None = None
-    found: dict[Value, bool] = field(default_factory=dict)
-    _users: Users | None = None
-
-    def users(self, value: Value) -> list[Node]:
-        """The nodes of the graph that take the value, before any was rewritten."""
-        if self._users is None:
-            self._users = users_in(self.graph)
-        return self._users.get(value, [])
+    def __init__(
+        self,
+        graph: Graph,
+        holder: Node | None = None,
+        body: Body | None = None,
+        outer: Place | None = None,
+    ) -> None:
+        super().__init__(graph, holder, body, outer)
+        self.found: dict[Value, bool] = {}
 
 
 Users = dict[Value, list[Node]]
@@ -141,44 +136,27 @@ Rewrite = Callable[[Builder, Node, Place], Result]
 """What takes the place of a node's outputs, or None where the fault does not show."""
 
 
-def rewriting(*ops: str, by: Rewrite) -> Callable[[Graph, Context], None]:
+def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Callable[[Graph, Context], None]:
     """A pass that asks `by` about each node of these operators, innermost bodies first, and expands
-    what it makes."""
-    wanted = frozenset(ops)
+    what it makes. `uses` says that it asks who uses a value."""
 
     def run(graph: Graph, context: Context) -> None:
         legalizer = Legalizer(context.target, "neutral")
-        _graph(Place(graph), wanted, by, legalizer)
-        if legalizer.findings:
-            raise UnsupportedError(str(context.target), legalizer.findings)
+
+        def rewritten(b: Builder, node: Node, place: Place) -> Result:
+            try:
+                result = by(b, node, place)
+            except Refused as refused:
+                legalizer.report(node, place, str(refused))
+                return None
+            if result is None:
+                return None
+            results = [result] if isinstance(result, Value) else list(result)
+            legalizer.expand(b, node, place)
+            remember(node, place.of(results[0] or node.outputs[0]), b.nodes)
+            return results
+
+        Place(graph).run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
+        legalizer.finish()
 
     return run
-
-
-def _graph(place: Place, ops: frozenset[str], by: Rewrite, legalizer: Legalizer) -> None:
-    substitution, replaced = Substitution(), False
-    nodes: list[Node] = []
-    for node in place.graph.nodes:
-        if replaced:
-            substitution.apply(node)
-        for body in node.bodies:
-            _graph(Place(body.graph, node, body, place), ops, by, legalizer)
-        if node.op not in ops:
-            nodes.append(node)
-            continue
-        made: list[Node] = []
-        result = None
-        try:
-            result = by(Builder(made, node.name, legalizer.target), node, place)
-        except Refused as refused:
-            legalizer.report(node, repr(node), str(refused))
-        if result is None:
-            nodes.append(node)
-            continue
-        replaced = True
-        values: list[Value | None] = [result] if isinstance(result, Value) else list(result)
-        start = len(nodes)
-        legalizer.replace(node, made, values, nodes, substitution, repr(node))
-        remember(node, substitution.of(node.outputs[0]), nodes[start:])
-    place.graph.nodes = nodes
-    substitution.finish(place.graph)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bridge
 from bridge.neutral.builder import Builder
+from bridge.neutral.captures import drop_unused_inputs
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import (
@@ -26,7 +27,6 @@ from bridge.neutral.ports import (
     Yield,
     outer_input,
 )
-from bridge.neutral.rewrite import drop_unused_inputs
 from bridge.neutral.types import BOOL, F32, I64, TensorType
 from bridge.neutral.verify import verify
 from bridge.passes.dead import remove_dead_nodes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from inspect import cleandoc
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.captures import drop_unused_inputs, sink_constants
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.rewrite import Substitution, drop_unused_inputs, sink_constants
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import ANY, BOOL, F32, TensorType
 from tests.support.graphs import read, shown
 
@@ -108,7 +109,7 @@ def test_inputs_that_no_port_names() -> None:
     body = choice.then_body
     del body.graph.nodes[0]
     body.take_entries(lambda value, port: value.name == "w")
-    drop_unused_inputs(choice, 1)
+    drop_unused_inputs(choice)
     assert shown(graph) == cleandoc(
         """
         graph (%w: f32[2], %x: f32[2], %z: f32[2], %c: bool[]) -> %y

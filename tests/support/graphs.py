@@ -30,7 +30,7 @@ def context(format: str = "ir", **options: Any) -> Context:
 
 
 def after(
-    run: Callable[[Model, Context], None], text: str | Model, format: str = "ir", **options: Any
+    run: Callable[[Model, Context], object], text: str | Model, format: str = "ir", **options: Any
 ) -> str:
     """The graph as text after one pass, verified."""
     model = read(text) if isinstance(text, str) else text

@@ -34,7 +34,7 @@ def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
             if keepdims:
                 _keep(part, old, port.axis, graph)
             loop_builder.changed = True
-    graph.nodes[:0] = front
+    graph.prepend(front)
     inner = loop_builder.inside(b)
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:

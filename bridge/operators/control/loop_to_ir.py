@@ -52,7 +52,7 @@ def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
         known = constant_value(tensor)
         value.type, value.known_value = known.type, known.known_value
         constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
-        body.graph.nodes.insert(0, constant)
+        body.graph.prepend([constant])
         loop_builder.changed = True
 
 

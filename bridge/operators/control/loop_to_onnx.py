@@ -142,7 +142,7 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
         else:
             inner.node("Squeeze", [inner.op("Slice", *cut), inner.constant([port.axis])], [old])
         old.declared = old.type
-    body.graph.nodes[:0] = front
+    body.graph.prepend(front)
     loop_builder.changed = True
 
 

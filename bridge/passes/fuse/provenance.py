@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bridge.errors import BridgeError, UnsupportedError
+from bridge.errors import BridgeError
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_value
@@ -70,10 +70,7 @@ def _becomes(node: Node, output: Value, further: Rewrite) -> bool:
 
 def _expand(graph: Graph) -> None:
     """Makes IR of a graph."""
-    legalizer = Legalizer(IR, "onnx")
-    legalizer.graph(graph, "")
-    if legalizer.findings:
-        raise UnsupportedError(str(IR), legalizer.findings)
+    Legalizer(IR, "onnx").legalize(graph)
 
 
 def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:

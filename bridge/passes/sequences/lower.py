@@ -12,11 +12,11 @@ from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.ports import Carried, Sliced, Stacked
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import OptionalType, SequenceType
 from bridge.operators import Refused
 from bridge.operators.control.idle import initial_states, never_runs, surely_runs
-from bridge.passes.fold import inline_branch
+from bridge.passes.fold import FOLD
 from bridge.passes.sequences.bodies import (
     Inputs,
     OpenBody,
@@ -58,7 +58,7 @@ class Lowering:
         self.parts: dict[tuple[Value, Sliced], Open] = {}
         self.branches = Branches() if branches is None else branches
         self.pruned: list[str] = []
-        self.substitution = Substitution()
+        self.rewriter = Rewriter(graph)
         self.current: Node | None = None
         self.inner: Lowering | None = None
 
@@ -83,7 +83,7 @@ class Lowering:
     def form(self, value: Value) -> Form:
         """The form of a value of the graph as it was."""
         known = self.forms.get(value)
-        return self.substitution.of(value) if known is None else known
+        return self.rewriter.of(value) if known is None else known
 
     def _node(self, node: Node) -> None:
         self.builder.name = node.name
@@ -113,7 +113,7 @@ class Lowering:
         for value in node.inputs:
             if value is not None and value in self.forms:
                 raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
-        self.substitution.apply(node)
+        self.rewriter.apply(node)
         infer(node)
         self.nodes.append(node)
 
@@ -125,7 +125,7 @@ class Lowering:
                 form = self.builder.op("Identity", form)
             form = self._own(form)
             known = form.type
-            self.substitution.replace(value, form)
+            self.rewriter.replace(value, form)
             if isinstance(value.type, SequenceType | OptionalType):
                 form.type = form.declared = known
         else:
@@ -187,8 +187,10 @@ class Lowering:
         body = branch.finish_if(targets, inputs)
         outputs = [Value() for target in targets for _ in leaves(target)]
         made = Node("If", inputs.values, outputs, bodies=(body,))
-        inline_branch(made, body, self.nodes, self.substitution)
-        self._bind_outputs(node, targets, [self._own(self.substitution.of(v)) for v in outputs])
+        results = self.rewriter.inline(self.builder, made, body, FOLD)
+        self._bind_outputs(
+            node, targets, [self._own(self.rewriter.of(v)) for v in results if v is not None]
+        )
 
     def _merge(self, node: Node, branches: list[OpenBody]) -> None:
         """An If whose branches give forms of one structure."""
@@ -222,7 +224,7 @@ class Lowering:
                 form = form.payload or form
             form = self._of_known_rank(form)
             if isinstance(form, Value):
-                self.substitution.replace(old, form)
+                self.rewriter.replace(old, form)
             else:
                 for leaf, part in zip(leaves(form), part_names(form), strict=True):
                     leaf.names = [f"{name}.{part}" for name in old.names]

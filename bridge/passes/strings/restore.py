@@ -33,7 +33,7 @@ def restore_strings(model: Model, context: Context) -> None:
         index = graph.output_names.index(name)
         b = Builder(graph.nodes, name, context.target)
         graph.outputs[index] = _words_at_places(b, graph.outputs[index], words)
-    graph.nodes[:0] = front
+    graph.prepend(front)
 
 
 def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Item]) -> Value:

@@ -51,7 +51,7 @@ def _narrowed(body: Body, entries: set[Value], b: Builder) -> dict[Value, Value]
             narrow[value] = cast(b, entry, value.element)
     for node in graph.nodes:
         node.inputs = [None if v is None else narrow.get(v, v) for v in node.inputs]
-    graph.nodes[:0] = b.nodes
+    graph.prepend(b.nodes)
     return narrow
 
 

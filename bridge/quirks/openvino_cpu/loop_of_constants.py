@@ -9,11 +9,11 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Sliced, outer_input
+from bridge.neutral.rewrite import EFFECTS
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
-from bridge.passes.dead import EFFECTS
 from bridge.quirks.known import is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

@@ -101,7 +101,7 @@ def _is_fixed_by_origin(value: Value, place: Place, asked: dict[Value, bool]) ->
     if node.bodies:
         position = node.outputs.index(value)
         return all(
-            isinstance(port, Yield) and _is_fixed(exit, Place(body.graph, node, body, place), asked)
+            isinstance(port, Yield) and _is_fixed(exit, place.inside(node, body), asked)
             for body in node.bodies
             for exit, port in body.exits()
             if getattr(port, "output", None) == position
@@ -132,5 +132,5 @@ QUIRK = Quirk(
     symptom="The first inference, and the first with larger inputs, are wrong where an operator "
     "behind an If whose output has an open shape needs memory before the output has been read.",
     cost="a ShapeOf and a Broadcast for each such output, which is copied once more",
-    run=rewriting("If", by=kept),
+    run=rewriting("If", by=kept, uses=True),
 )

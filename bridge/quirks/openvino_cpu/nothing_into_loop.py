@@ -36,7 +36,7 @@ def with_a_first_axis(b: Builder, node: Node, place: Place) -> Result:
     for one in graph.nodes:
         one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
     graph.outputs = [entries.get(v, v) for v in graph.outputs]
-    graph.nodes[:0] = inside.nodes
+    graph.prepend(inside.nodes)
     for index in exits:
         _leave(b, loop_builder, index)
     loop_builder.drop_unused_inputs()

@@ -48,5 +48,5 @@ QUIRK = Quirk(
     symptom="A sum, or another reduction, over no elements is that of the inference before.",
     cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only with "
     "--quirks old.",
-    run=rewriting(*OF_NOTHING, by=chosen),
+    run=rewriting(*OF_NOTHING, by=chosen, uses=True),
 )

@@ -32,5 +32,5 @@ QUIRK = Quirk(
     symptom="A rotary embedding of a value that a Loop captures writes over it, so that each "
     "iteration turns it further.",
     cost="a Maximum of the value with itself",
-    run=rewriting("VariadicSplit", by=of_a_copy),
+    run=rewriting("VariadicSplit", by=of_a_copy, uses=True),
 )

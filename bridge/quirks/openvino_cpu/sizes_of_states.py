@@ -55,7 +55,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         return None
     for one in graph.nodes:
         one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
-    graph.nodes[:0] = nodes
+    graph.prepend(nodes)
     for index, (axes, after) in exits.items():
         value = graph.outputs[index]
         if value in after:

@@ -89,5 +89,5 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
     cost="a Slice behind each stack of a Loop that may not run",
-    run=rewriting("Loop", by=cut_stacks),
+    run=rewriting("Loop", by=cut_stacks, uses=True),
 )

@@ -45,7 +45,7 @@ def _separate(body: Body, b: Builder) -> None:
     for node in graph.nodes:
         node.inputs = [None if v is None else copied.get(v, v) for v in node.inputs]
     graph.outputs = [copied.get(v, v) for v in graph.outputs]
-    graph.nodes[:0] = b.nodes
+    graph.prepend(b.nodes)
 
 
 def _is_computed_in(element: Element) -> bool:
