@@ -15,7 +15,8 @@ from bridge.neutral.graph import Model
 from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
 
-Run = Callable[[Model, Context], None]
+Run = Callable[[Model, Context], bool | None]
+"""A pass; it may say whether it changed the model."""
 
 
 def _from_other(model: Model, context: Context) -> bool:

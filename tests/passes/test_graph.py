@@ -142,7 +142,7 @@ def test_edits_of_bodies(model: Model, data: st.DataObject) -> None:
         taken = body.take_entries(partial(_is_unused, body))
         assert not any(_is_unused(body, *pair) for pair in body.entries())
         assert all(pair not in body.entries() for pair in taken)
-        drop_unused_inputs(node, 1 if node.op == "If" else 2)
+        drop_unused_inputs(node)
         verify(model.graph)
         assert len(body.entries()) == len(body.inputs) == len(body.graph.inputs)
         now = {value: body.exit_of(p) for value, p in body.entries() if isinstance(p, Carried)}

@@ -16,9 +16,8 @@ from functools import partial
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.order import topological
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import EFFECTS, Substitution
 from bridge.passes.context import Context
-from bridge.passes.dead import EFFECTS
 from bridge.passes.fuse.activations import clip, leaky_relu
 from bridge.passes.fuse.attention import masked_attention
 from bridge.passes.fuse.axes import axes_of_one

@@ -1,0 +1,57 @@
+"""What the bodies of a node capture: inputs that no port names, constants that bodies hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridge.neutral.builder import constant_value
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
+
+
+def drop_unused_inputs(node: Node) -> bool:
+    """Removes inputs of a node with bodies that no port names any more; whether there were any. The
+    condition of an If, and the trip count and the condition of a Loop, stay."""
+    first = 1 if node.op == "If" else 2
+    named = {outer_input(port) for body in node.bodies for port in body.inputs}
+    keep = [i for i in range(len(node.inputs)) if i < first or i in named]
+    if len(keep) == len(node.inputs):
+        return False
+    moved = {old: new for new, old in enumerate(keep)}
+    node.inputs = [node.inputs[i] for i in keep]
+    for body in node.bodies:
+        body.inputs = [
+            port
+            if isinstance(port, Iteration) or port.input is None
+            else replace(port, input=moved[port.input])
+            for port in body.inputs
+        ]
+    return True
+
+
+def sink_constants(node: Node) -> bool:
+    """Gives each body its own clone of the constants that it captures; whether there are any."""
+    sunk = False
+    for body in node.bodies:
+        sunk = _sink_into(node, body) or sunk
+    if sunk:
+        drop_unused_inputs(node)
+    return sunk
+
+
+def _sink_into(node: Node, body: Body) -> bool:
+    def is_constant(_: Value, port: InputPort) -> bool:
+        outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+        return outer is not None and outer.constant is not None
+
+    constants: list[Node] = []
+    for value, port in body.take_entries(is_constant):
+        assert isinstance(port, Invariant)
+        outer = node.inputs[port.input]
+        assert outer is not None and outer.constant is not None
+        known = constant_value(outer.constant)
+        value.type, value.known_value = known.type, known.known_value
+        attributes = {"value": outer.constant}
+        constants.append(Node("Constant", [], [value], attributes, (), value.name))
+    body.graph.prepend(constants)
+    return bool(constants)
