@@ -42,7 +42,6 @@ reads though the vocabulary has no such word.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -182,7 +181,9 @@ def _default(kind: str, text: str) -> Any:
     return text
 
 
-def _spelled(neutral: Attribute | None, name: str, row: str | dict[str, Any]) -> SpelledAttribute:
+def _spelled_attribute(
+    neutral: Attribute | None, name: str, row: str | dict[str, Any]
+) -> SpelledAttribute:
     """A spelled attribute; a string row is a name where the neutral attribute exists (it gives
     the type), else a type (`as_attributes`)."""
     if isinstance(row, str):
@@ -223,7 +224,8 @@ def _spelling(
     if unknown := set(row) - known:
         raise ValueError(f"mappings: {name}: unknown keys {sorted(unknown)}")
     as_attributes = {
-        key: _spelled(None, key, value) for key, value in row.get("as_attributes", {}).items()
+        key: _spelled_attribute(None, key, value)
+        for key, value in row.get("as_attributes", {}).items()
     }
     own = tuple(row.get("inputs", ())) or tuple(
         i for i in inputs if i.rstrip("?*") not in as_attributes
@@ -233,7 +235,7 @@ def _spelling(
     if unknown := (set(rows) | set(absent)) - set(attributes):
         raise ValueError(f"mappings: {name}: no attributes {sorted(unknown)}")
     spelled = {
-        key: _spelled(attribute, key, rows.get(key, key))
+        key: _spelled_attribute(attribute, key, rows.get(key, key))
         for key, attribute in attributes.items()
         if key not in absent
     }
@@ -268,9 +270,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         raise ValueError(f"mappings: {name}: unknown traits {sorted(wrong)}")
 
     def spellings(format: str) -> tuple[Spelling, ...]:
-        rows = row.get(format, [])
-        rows = rows if isinstance(rows, list) else [rows]
-        return tuple(_spelling(name, inputs, attributes, r) for r in rows)
+        return tuple(_spelling(name, inputs, attributes, r) for r in _listed(row, format))
 
     return Operator(
         name=name,
@@ -289,76 +289,61 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
     )
 
 
-_TYPE = re.compile(r'\btype\s*=\s*"([^"]+)"')
-
-
-@dataclass(frozen=True)
-class _Index:
-    """What the text of the mapping files tells before it is parsed, which takes time: where each
-    family's file begins, the family and the text of each operator's row, and the operators whose
-    rows may spell a type."""
-
-    beginnings: dict[str, str]
-    families: dict[str, str]
-    rows: dict[str, str]
-    spelling: dict[str, tuple[str, ...]]
+def _listed(row: dict[str, Any], format: str) -> list[dict[str, Any]]:
+    """The spellings of a format in a row, of which one may stand without brackets."""
+    spellings = row.get(format, [])
+    return spellings if isinstance(spellings, list) else [spellings]
 
 
 @cache
-def _index() -> _Index:
-    beginnings: dict[str, str] = {}
-    families: dict[str, str] = {}
-    rows: dict[str, str] = {}
-    spelling: dict[str, dict[str, None]] = {}
-    for path in sorted(p for p in _directory().iterdir() if p.suffix == ".toml"):
-        family, text = path.stem, path.read_text(encoding="utf-8")
-        beginning, *parts = f"\n{text}".split("\n[")
-        beginnings[family] = beginning
-        for part in parts:
-            name = part.removeprefix("[")
-            if name[0] == '"':
-                op = name.split('"', 2)[1]
-            else:
-                op = name.partition("]")[0].partition(".")[0]
-            if families.setdefault(op, family) != family:
-                raise ValueError(f"mappings: {op} is in {families[op]} and in {family}")
-            rows[op] = f"{rows.get(op, '')}[{part}\n"
-            spelled = _TYPE.findall(part) if "type" in part else ()
-            for type in (op.rpartition("::")[2], *spelled):
-                spelling.setdefault(type, {})[op] = None
-    return _Index(
-        beginnings, families, rows, {type: tuple(found) for type, found in spelling.items()}
-    )
-
-
-@dataclass(frozen=True)
-class _Beginning:
-    """What a mapping file says of operators without rows."""
-
-    domains: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
+def _texts() -> dict[str, str]:
+    """The text of each family's mapping file."""
+    files = sorted(_directory().glob("*.toml"))
+    return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
 
 @cache
-def _beginnings() -> dict[str, _Beginning]:
-    """The families that say something of operators without rows."""
-    parsed = {family: tomllib.loads(text) for family, text in _index().beginnings.items()}
-    return {
-        family: _Beginning(**{key: tuple(names) for key, names in table.items()})
-        for family, table in parsed.items()
-        if table
-    }
+def _file(family: str) -> dict[str, Any]:
+    return tomllib.loads(_texts()[family])
+
+
+def _rows(family: str) -> dict[str, dict[str, Any]]:
+    """The rows of a family's file, by operator."""
+    return {name: row for name, row in _file(family).items() if isinstance(row, dict)}
+
+
+@cache
+def _operators_by_type(family: str) -> dict[str, tuple[str, ...]]:
+    """The operators of a family that a format spells so, by the format's type."""
+    found: dict[str, dict[str, None]] = {}
+    for name, row in _rows(family).items():
+        for spelling in (*_listed(row, "onnx"), *_listed(row, "ir")):
+            found.setdefault(spelling.get("type", name), {})[name] = None
+    return {type: tuple(names) for type, names in found.items()}
+
+
+@cache
+def _families_that_name(word: str, any_case: bool = False) -> tuple[str, ...]:
+    """The families whose files have a string or a heading that ends in `word`. No other can have a
+    row for it, and is not parsed: to parse all takes longer than many a conversion."""
+    texts = _folded_texts() if any_case else _texts()
+    ends = (f'{word}"', f"{word}]")
+    return tuple(family for family, text in texts.items() if any(end in text for end in ends))
+
+
+@cache
+def _folded_texts() -> dict[str, str]:
+    return {family: text.lower() for family, text in _texts().items()}
 
 
 def families() -> tuple[str, ...]:
     """The names of all families."""
-    return tuple(_index().beginnings)
+    return tuple(_texts())
 
 
-@cache
 def operators_of(family: str) -> dict[str, Operator]:
     """The operators of a family by their neutral names."""
-    return {op: _row(op) for op, other in _index().families.items() if other == family}
+    return {name: _row(family, name) for name in _rows(family)}
 
 
 @cache
@@ -368,16 +353,17 @@ def operators() -> dict[str, Operator]:
 
 
 @cache
-def _row(op: str) -> Operator:
-    index = _index()
-    ((name, row),) = tomllib.loads(index.rows[op]).items()
-    return _operator(name, row, index.families[op])
+def _row(family: str, op: str) -> Operator:
+    return _operator(op, _file(family)[op], family)
 
 
 @cache
 def operator(op: str) -> Operator | None:
     """The operator of a neutral name; None for a name that is no word of the vocabulary."""
-    return _row(op) if op in _index().families else None
+    found = [family for family in _families_that_name(op) if op in _file(family)]
+    if len(found) > 1:
+        raise ValueError(f"mappings: {op} is in {' and in '.join(found)}")
+    return _row(found[0], op) if found else None
 
 
 def has_trait(op: str, trait: str) -> bool:
@@ -386,36 +372,44 @@ def has_trait(op: str, trait: str) -> bool:
     return row is not None and trait in row.traits
 
 
+@cache
 def family_of(op: str) -> str | None:
     """The family of a neutral operator, or of one of a domain that a family covers; None for
     any other."""
-    return _index().families.get(op) or _families_of_domains().get(op.rpartition("::")[0])
+    row = operator(op)
+    return row.family if row is not None else _family_of_domain(op.rpartition("::")[0])
 
 
-def _that_spell(type: str) -> list[Operator]:
-    """The operators whose rows may spell a type."""
-    return [_row(op) for op in _index().spelling.get(type, ())]
+def _family_of_domain(domain: str) -> str | None:
+    """The family that covers a domain of ONNX without rows."""
+    named = _families_that_name(domain) if domain else ()
+    return next((f for f in named if domain in _file(f).get("domains", ())), None)
 
 
 @cache
 def families_of_type(format: str, type: str) -> tuple[str, ...]:
     """The families that may read nodes of `type` (`domain::Type` outside ONNX's own domain)."""
     domain, _, bare = type.rpartition("::")
-    if domain in _families_of_domains():
-        return (_families_of_domains()[domain],)
+    covering = _family_of_domain(domain)
+    if covering is not None:
+        return (covering,)
     spelled = (
         row.family
-        for row in _that_spell(bare)
+        for row in _spelled(bare)
         for spelling in (row.onnx if format == "onnx" else row.ir)
         if spelling.type == bare and spelling.domain == domain
     )
-    further = (family for family, said in _beginnings().items() if type in said.reads)
+    further = (f for f in _families_that_name(type) if type in _file(f).get("reads", ()))
     return tuple(dict.fromkeys((*spelled, *further)))
 
 
-@cache
-def _families_of_domains() -> dict[str, str]:
-    return {domain: family for family, said in _beginnings().items() for domain in said.domains}
+def _spelled(type: str) -> list[Operator]:
+    """The operators that a format spells with this type."""
+    return [
+        _row(family, name)
+        for family in _families_that_name(type)
+        for name in _operators_by_type(family).get(type, ())
+    ]
 
 
 @cache
@@ -423,7 +417,7 @@ def onnx_rows(domain: str, type: str) -> list[tuple[Operator, Spelling]]:
     """The rows of a type of one of ONNX's domains, newest spelling first."""
     rows = [
         (row, spelling)
-        for row in _that_spell(type)
+        for row in _spelled(type)
         for spelling in row.onnx
         if spelling.type == type and spelling.domain == domain
     ]
@@ -434,7 +428,7 @@ def onnx_rows(domain: str, type: str) -> list[tuple[Operator, Spelling]]:
 def _ir_rows(type: str) -> dict[str, list[tuple[Operator, Spelling]]]:
     """The rows of a layer type by operator set ("opset1", ..., or an extension's name)."""
     table: dict[str, list[tuple[Operator, Spelling]]] = {}
-    for row in _that_spell(type):
+    for row in _spelled(type):
         for spelling in row.ir:
             if spelling.type == type:
                 for version in (spelling.version, *spelling.reads):
@@ -462,7 +456,13 @@ def ir_type(text: str) -> str:
     if _ir_rows(text):
         return text
     folded = text.lower()
-    return next((t for t in _index().spelling if t.lower() == folded and _ir_rows(t)), text)
+    types = (
+        type
+        for family in _families_that_name(folded, any_case=True)
+        for type in _operators_by_type(family)
+        if type.lower() == folded
+    )
+    return next((type for type in types if _ir_rows(type)), text)
 
 
 def ir_opset(version: int | str) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-import onnx.defs
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.neutral.graph import BRANCHES, Value
@@ -19,6 +18,7 @@ from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.given import Given
 from bridge.onnx_format.scope import Captures, Scope
 from bridge.onnx_format.types import write_type
+from bridge.operators.schemas import schema_of
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import Reader
@@ -307,7 +307,8 @@ def read_by_function(reader: Reader, node: Given, scope: Scope) -> None:
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
     proto.attribute.extend(node.attribute)
-    schema = onnx.defs.get_schema(node.op_type, scope.opsets[node.domain], node.domain)
+    schema = schema_of(node.op_type, scope.opsets[node.domain], node.domain)
+    assert schema is not None, "the reader has asked for the operator's signature"
     types = []
     for name in node.input:
         value, type = given_input(name, scope, where), onnx.TypeProto()

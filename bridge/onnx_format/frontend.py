@@ -35,6 +35,7 @@ from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
+from bridge.operators.schemas import schema_of
 from bridge.operators.spelling import fits, unspell
 from bridge.operators.validity import impropriety
 from bridge.vocabulary import Operator, Spelling, onnx_rows
@@ -366,11 +367,8 @@ def _holds_graph(node: Given) -> bool:
 
 def _has_function(node: Given, domain: str, version: int) -> bool:
     """Whether the standard makes a function body for the node's types."""
-    try:
-        schema = onnx.defs.get_schema(node.op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return False
-    return bool(schema.has_context_dependent_function)
+    schema = schema_of(node.op_type, version, domain)
+    return schema is not None and schema.has_context_dependent_function
 
 
 def node_extras(node: Given) -> NodeExtras | None:

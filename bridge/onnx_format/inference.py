@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 import onnx.defs
@@ -10,11 +10,14 @@ import onnx.shape_inference
 
 from bridge.neutral.builder import Builder, Target, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import Type
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import UNKNOWN, Type
 from bridge.onnx_format.functions import expand_function
 from bridge.onnx_format.node import write_node
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import read_type, write_type
+from bridge.operators import NEWEST
+from bridge.operators.schemas import schema_of
 from bridge.operators.spelling import choose
 from bridge.vocabulary import Spelling
 
@@ -39,13 +42,9 @@ def _spelled(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | 
 
 
 def _schema(spelling: Spelling) -> onnx.defs.OpSchema | None:
-    try:
-        if spelling.domain:
-            return onnx.defs.get_schema(spelling.type, spelling.domain)
-        newest = onnx.defs.onnx_opset_version()
-        return onnx.defs.get_schema(spelling.type, min(spelling.until or newest, newest), "")
-    except onnx.defs.SchemaError:
-        return None
+    newest = onnx.defs.onnx_opset_version()
+    version = NEWEST if spelling.domain else min(spelling.until or newest, newest)
+    return schema_of(spelling.type, version, spelling.domain)
 
 
 def _type_proto(value: Value) -> onnx.TypeProto:
@@ -71,8 +70,6 @@ def infer_node(node: Node) -> Sequence[Type]:
         types[name] = type
         array = values_of(value) if _is_small(value) else None
         if array is not None:
-            from bridge.neutral.tensor import Tensor
-
             tensor = onnx.TensorProto()
             write_tensor(Tensor.of(array), tensor)
             data[name] = tensor
@@ -80,15 +77,8 @@ def infer_node(node: Node) -> Sequence[Type]:
         result = onnx.shape_inference.infer_node_outputs(schema, proto, types, data)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
         return ()
-    return [read_type(result[f"o{i}"]) if f"o{i}" in result else _unknown() for i in range(
-        len(node.outputs)
-    )]  # fmt: skip
-
-
-def _unknown() -> Type:
-    from bridge.neutral.types import UNKNOWN
-
-    return UNKNOWN
+    names = (f"o{index}" for index in range(len(node.outputs)))
+    return [read_type(result[name]) if name in result else UNKNOWN for name in names]
 
 
 def _is_small(value: Value) -> bool:
@@ -96,16 +86,26 @@ def _is_small(value: Value) -> bool:
     return value.known_value is not None or (tensor is not None and tensor.size <= SMALL)
 
 
-def function_of(node: Node) -> tuple[onnx.FunctionProto, onnx.NodeProto, dict[str, Value]] | None:
-    """The standard's function body of a node, where its operator has one; with the node's
-    spelling and its inputs by name."""
+def inline_standard_function(builder: Builder, node: Node, where: str) -> list[Value | None] | None:
+    """Builds the standard's function body of a node; None where its operator has none."""
     spelled = _spelled(node)
-    if spelled is None:
+    schema = None if spelled is None else _schema(spelled[0])
+    if spelled is None or schema is None:
         return None
-    spelling, proto, inputs = spelled
-    schema = _schema(spelling)
-    if schema is None:
+    _, proto, inputs = spelled
+    function = _function(schema, proto, inputs)
+    if function is None:
         return None
+    values = [inputs[name] if name else None for name in proto.input]
+    defaults = (a.default_value for a in schema.attributes.values())
+    attributes = [*(default for default in defaults if default.name), *proto.attribute]
+    return expand_function(builder, function, values, attributes, where, len(node.outputs))
+
+
+def _function(
+    schema: onnx.defs.OpSchema, proto: onnx.NodeProto, inputs: Mapping[str, Value]
+) -> onnx.FunctionProto | None:
+    """The standard's function body of a node, where its operator has one."""
     if schema.has_context_dependent_function:
         types = [
             _type_proto(inputs[name]).SerializeToString() if name else b"" for name in proto.input
@@ -113,27 +113,5 @@ def function_of(node: Node) -> tuple[onnx.FunctionProto, onnx.NodeProto, dict[st
         data = schema.get_context_dependent_function(proto.SerializeToString(), types)
         function = onnx.FunctionProto()
         function.ParseFromString(data)
-        if not function.node:
-            return None
-    elif schema.has_function:
-        function = schema.function_body
-    else:
-        return None
-    return function, proto, inputs
-
-
-def inline_standard_function(builder: Builder, node: Node, where: str) -> list[Value | None] | None:
-    """Builds the standard's function body of a node; None where its operator has none."""
-    found = function_of(node)
-    if found is None:
-        return None
-    function, proto, inputs = found
-    schema_defaults = _defaults(proto)
-    values = [inputs[name] if name else None for name in proto.input]
-    attributes = [*schema_defaults, *proto.attribute]
-    return expand_function(builder, function, values, attributes, where, len(node.outputs))
-
-
-def _defaults(proto: onnx.NodeProto) -> list[onnx.AttributeProto]:
-    schema = onnx.defs.get_schema(proto.op_type, proto.domain)
-    return [a.default_value for a in schema.attributes.values() if a.default_value.name]
+        return function if function.node else None
+    return schema.function_body if schema.has_function else None

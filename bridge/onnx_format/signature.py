@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError
 from bridge.onnx_format.given import Given
+from bridge.operators.schemas import schema_of
 
 
 @dataclass(frozen=True)
@@ -30,78 +28,25 @@ class Signature:
     defaults: frozenset[bytes]
 
 
-TABLE = Path(__file__).with_name("signatures.txt")
-"""The signatures of the default domain, as `python -m tests.signatures` writes them: the newest
-operator set, and a line an operator, with the operator sets in which its signature changed, oldest
-first. To ask onnx itself, it has to set up the schemas of all operators, which takes longer than
-many a conversion. What an operator set has once said of an operator holds in each release of onnx.
-"""
-
-
 @cache
 def signature(type: str, version: int, domain: str) -> Signature | None:
-    """The signature of an operator of the standard; None for others."""
-    newest, table = _table()
-    if domain or version > newest:
-        return _of_installed(type, version, domain)
-    start = table.find(f"\n{type} ")
-    if start < 0:
-        return None
-    start += len(type) + 2
-    said = json.loads(table[start : table.index("\n", start)])
-    return next((_read(row) for since, row in reversed(said) if since <= version), None)
-
-
-@cache
-def _table() -> tuple[int, str]:
-    newest, _, rows = TABLE.read_text(encoding="utf-8").partition("\n")
-    return int(newest), f"\n{rows}"
-
-
-def _read(row: Any) -> Signature | None:
-    if row is None:
-        return None
-    inputs, outputs, required, optional, attributes, required_attributes, defaults = row
-    return Signature(
-        tuple(inputs),
-        tuple(outputs),
-        tuple(required),
-        frozenset(optional),
-        attributes,
-        frozenset(required_attributes),
-        frozenset(map(bytes.fromhex, defaults)),
-    )
-
-
-def _of_installed(type: str, version: int, domain: str) -> Signature | None:
-    """The signature of an operator that the table does not have, or may not have."""
-    try:
-        schema = onnx.defs.get_schema(type, version, domain)
-    except onnx.defs.SchemaError:
-        return None
-    return _read(described(schema))
-
-
-def described(schema: Any) -> Any:
-    """What the table says of an operator (`OpSchema`) in its operator set, as JSON; None of one
-    that is no longer there."""
-    if schema.deprecated:
+    """The signature of an operator of the standard; None for others, and for one that the operator
+    set has no longer."""
+    schema = schema_of(type, version, domain)
+    if schema is None or schema.deprecated:
         return None
     option = onnx.defs.OpSchema.FormalParameterOption
-    attributes = dict(sorted(schema.attributes.items()))
-    return [
-        [schema.min_input, schema.max_input],
-        [schema.min_output, schema.max_output],
-        [i for i, p in enumerate(schema.inputs) if p.option == option.Single],
-        [i for i, p in enumerate(schema.outputs) if p.option == option.Optional],
-        {name: int(a.type.value) for name, a in attributes.items()},
-        [name for name, a in attributes.items() if a.required],
-        [
-            a.default_value.SerializeToString().hex()
-            for a in attributes.values()
-            if a.default_value.name
-        ],
-    ]
+    attributes = schema.attributes
+    defaults = (attribute.default_value for attribute in attributes.values())
+    return Signature(
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        tuple(i for i, p in enumerate(schema.inputs) if p.option == option.Single),
+        frozenset(i for i, p in enumerate(schema.outputs) if p.option == option.Optional),
+        {name: int(attribute.type.value) for name, attribute in attributes.items()},
+        frozenset(name for name, attribute in attributes.items() if attribute.required),
+        frozenset(default.SerializeToString() for default in defaults if default.name),
+    )
 
 
 _TAKEN_OTHERWISE = {"STFT"}

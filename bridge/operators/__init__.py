@@ -1,8 +1,8 @@
 """Operators: what each means in the other format, its types, and what is known of its content.
 
 One folder per family, named as in `mappings/<family>.toml`; one file per operator or close kin,
-with its rules of both directions, its inference and its known content side by side. A file is
-imported when an operator that it is for is met.
+with its rules of both directions, its inference and its known content side by side. A family's
+files are imported when an operator of the family is met.
 
 A rule for reading turns a format's node into neutral nodes; a rule for expanding turns a neutral
 node into nodes that the target has. Rules are pure: a node in, nodes out, the node and its bodies
@@ -21,7 +21,7 @@ from bridge.neutral import inference
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import UNKNOWN, Type
-from bridge.vocabulary import families
+from bridge.vocabulary import families, families_of_type, family_of
 
 Result = Value | Sequence[Value | None] | None
 """What a rule gives: the values that take the place of the node's outputs (None for one that is
@@ -97,28 +97,30 @@ def unforeseen(error: Exception) -> str:
     return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
 
 
-HOMES = Path(__file__).with_name("homes.txt")
-"""Which files have rules, inference or content for an operator, or for a type of a format, as
-`python -m tests.homes` writes it: a line a name. To see that for oneself is to import them all."""
+@cache
+def _import_family(family: str) -> None:
+    for path in sorted((Path(__file__).parent / family).glob("[!_]*.py")):
+        import_module(f"{__name__}.{family}.{path.stem}")
 
 
 @cache
-def _homes() -> dict[str, list[str]]:
-    lines = HOMES.read_text(encoding="utf-8").splitlines()
-    return {name: files for name, *files in map(str.split, lines)}
+def _load(op: str) -> None:
+    """Imports the rules, inference and known content of a neutral operator."""
+    family = family_of(op)
+    if family is not None:
+        _import_family(family)
 
 
 @cache
-def _load(name: str) -> None:
-    for file in _homes().get(name, ()):
-        import_module(f"{__name__}.{file}")
+def _load_readers(format: str, type: str) -> None:
+    for family in families_of_type(format, type):
+        _import_family(family)
 
 
 def load_all() -> None:
     """Imports every family: for listings and tests. One without a folder has rows alone."""
     for family in families():
-        for path in sorted((Path(__file__).parent / family).glob("[!_]*.py")):
-            import_module(f"{__name__}.{family}.{path.stem}")
+        _import_family(family)
 
 
 def legalization(target: str, op: str) -> Rule | None:
@@ -129,7 +131,7 @@ def legalization(target: str, op: str) -> Rule | None:
 
 def reader(format: str, type: str, version: int) -> Rule | None:
     """The rule that reads nodes of `type` in operator set `version` of `format`, if any."""
-    _load(type)
+    _load_readers(format, type)
     for found in _readers.get((format, type), ()):
         if found.since <= version <= found.until:
             return found.rule

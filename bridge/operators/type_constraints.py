@@ -1,17 +1,18 @@
-"""Which types the schemas of ONNX's operators allow, in each operator set: part of how ONNX spells
-the vocabulary, and so of what rules ask before they write an operator."""
+"""Which types the schemas of ONNX's operators allow, in each operator set: rules ask before they
+write an operator."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+
+import onnx
+import onnx.defs
 
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
+from bridge.operators.schemas import schema_of
 
 
 @dataclass(frozen=True)
@@ -42,73 +43,25 @@ def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
     return variables[-1] if variadic and variables else None
 
 
-TABLE = Path(__file__).with_name("types.txt")
-"""What `described` says of the operators of the default domain, as `python -m tests.signatures`
-writes it: the newest operator set, then a line an operator, with the operator sets in which its
-types changed, oldest first, and a line for each set of types that some variable may stand for,
-which operators name by its number. (To ask onnx itself, it has to set up the schemas of all.)"""
-
-
 @cache
 def type_signature(type: str, opset: int) -> TypeSignature | None:
     """The types of ONNX's operator `type` in operator set `opset`; None where that lacks it."""
-    newest, lines = _table()
-    if opset > newest:
-        return of_installed(type, opset)
-    changes = json.loads(lines.get(type, "[]"))
-    return next((_read(row, _types) for since, row in reversed(changes) if since <= opset), None)
-
-
-@cache
-def _table() -> tuple[int, dict[str, str]]:
-    newest, *lines = TABLE.read_text(encoding="utf-8").splitlines()
-    return int(newest), {name: rest for name, _, rest in (line.partition(" ") for line in lines)}
-
-
-@cache
-def _types(number: int) -> frozenset[str]:
-    return frozenset(json.loads(_table()[1][str(number)]))
-
-
-def _read(row: Any, types: Callable[[Any], frozenset[str]]) -> TypeSignature:
-    inputs, outputs, variadic_inputs, variadic_outputs, mixed, allowed = row
-    return TypeSignature(
-        tuple(inputs),
-        tuple(outputs),
-        variadic_inputs,
-        variadic_outputs,
-        mixed,
-        {variable: types(said) for variable, said in allowed.items()},
-    )
-
-
-def of_installed(type: str, opset: int) -> TypeSignature | None:
-    """What the installed onnx says of an operator's types."""
-    import onnx.defs
-
-    try:
-        schema = onnx.defs.get_schema(type, opset)
-    except onnx.defs.SchemaError:
+    schema = schema_of(type, opset)
+    if schema is None:
         return None
-    return _read(described(schema), frozenset)
-
-
-def described(schema: Any) -> list[Any]:
-    """The fields of the TypeSignature of an operator (`OpSchema`) in its operator set, as JSON."""
-    allowed = {c.type_param_str: sorted(c.allowed_type_strs) for c in schema.type_constraints}
-    inputs = [formal.type_str for formal in schema.inputs]
-    outputs = [formal.type_str for formal in schema.outputs]
-    for variable in (*inputs, *outputs):
-        # Where all operators have the same type, the schema names that itself.
-        allowed.setdefault(variable, [variable])
-    return [
+    inputs = tuple(formal.type_str for formal in schema.inputs)
+    outputs = tuple(formal.type_str for formal in schema.outputs)
+    # Where all operators have the same type, the schema names that itself.
+    allowed = {variable: frozenset((variable,)) for variable in (*inputs, *outputs)}
+    allowed |= {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
+    return TypeSignature(
         inputs,
         outputs,
         schema.max_input > len(inputs),
         schema.max_output > len(outputs),
         not all(formal.is_homogeneous for formal in schema.inputs),
-        dict(sorted(allowed.items())),
-    ]
+        allowed,
+    )
 
 
 def schema_type(type: Type) -> str | None:
@@ -130,8 +83,6 @@ def schema_type(type: Type) -> str | None:
 def _schema_types() -> dict[Element, str]:
     """The schemas' names of tensor types, by element; where the installed onnx has no such type,
     and so no schema that names it, a name of Bridge's own."""
-    import onnx
-
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     return {e: f"tensor({names.get(number, e.name)})" for number, e in BY_ONNX.items()}
 
@@ -166,8 +117,6 @@ def disallowed(
 
 def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str:
     """From which operator set on the type is allowed there."""
-    import onnx.defs
-
     for later in range(opset + 1, onnx.defs.onnx_opset_version() + 1):
         signature = type_signature(type, later)
         if signature is None:

@@ -7,25 +7,7 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge.onnx_format.signature import TABLE, _of_installed, signature
-from bridge.operators import type_constraints
-from bridge.operators.type_constraints import of_installed, type_signature
 from tests.conformance.cases import cases
-from tests.signatures import signatures, types
-
-
-def test_the_tables_of_signatures_are_onnx_s() -> None:
-    """Where this fails, `python -m tests.signatures` writes them anew."""
-    assert TABLE.read_text(encoding="utf-8") == signatures()
-    assert type_constraints.TABLE.read_text(encoding="utf-8") == types()
-
-
-@pytest.mark.parametrize("version", [1, 7, 13, 17, 21, onnx.defs.onnx_opset_version()])
-def test_signatures_of_an_operator_set(version: int) -> None:
-    for name in {schema.name for schema in onnx.defs.get_all_schemas()} | {"Upsample", "Scatter"}:
-        assert signature(name, version, "") == _of_installed(name, version, "")
-        assert type_signature(name, version) == of_installed(name, version)
-    assert signature("Conv", version, "") and signature("Convolution", version, "") is None
 
 
 @pytest.mark.parametrize("opset", [13, 17, 20, 22])
