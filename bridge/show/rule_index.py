@@ -25,7 +25,7 @@ class RuleIndex:
 
 @cache
 def rule_index() -> RuleIndex:
-    """The decorators `@expands`, `@reads` and `@lowers` in `bridge/operators/` and the passes, and
+    """The decorators `@legalizes`, `@reads` and `@lowers` in `bridge/operators/` and the passes, and
     the tables LOWERED there.
 
     Of readers, those registered for a table that is computed from `mappings/` are left out.
@@ -61,7 +61,7 @@ class _Module:
                 case ast.FunctionDef():
                     self._decorated(statement, self.names)
                 case ast.Expr(value=ast.Call(func=decorator)):
-                    # A function of another module: `expands("Op", ...)(function)`.
+                    # A function of another module: `legalizes("Op", ...)(function)`.
                     self._decorator(decorator, self.names, False)
 
     def _decorated(self, function: ast.FunctionDef, names: Mapping[str, ast.expr]) -> None:
@@ -82,7 +82,7 @@ class _Module:
         }
         found = {text for argument in decorator.args for text in _texts(argument, names)}
         match decorator.func.id:
-            case "expands":
+            case "legalizes":
                 known = self.index.refused if refuses else self.index.expanded
                 known.update((options["target"], name) for name in found)
             case "reads":
