@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import onnx
-import onnx.defs
-
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
 from bridge.operators.schemas import schema_of
@@ -83,6 +80,8 @@ def schema_type(type: Type) -> str | None:
 def _schema_types() -> dict[Element, str]:
     """The schemas' names of tensor types, by element; where the installed onnx has no such type,
     and so no schema that names it, a name of Bridge's own."""
+    import onnx
+
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     return {e: f"tensor({names.get(number, e.name)})" for number, e in BY_ONNX.items()}
 
@@ -117,6 +116,8 @@ def disallowed(
 
 def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str:
     """From which operator set on the type is allowed there."""
+    import onnx.defs
+
     for later in range(opset + 1, onnx.defs.onnx_opset_version() + 1):
         signature = type_signature(type, later)
         if signature is None:

@@ -25,8 +25,8 @@ class RuleIndex:
 
 @cache
 def rule_index() -> RuleIndex:
-    """The decorators `@legalizes`, `@reads` and `@lowers` in `bridge/operators/` and the passes, and
-    the tables LOWERED there.
+    """The decorators `@legalizes`, `@reads` and `@lowers` in `bridge/operators/` and the passes,
+    and the tables LOWERED there.
 
     Of readers, those registered for a table that is computed from `mappings/` are left out.
     """
