@@ -19,23 +19,29 @@ import numpy as np
 from bridge.errors import UsageError
 from bridge.label_codec import maps_of, places_of, words_at
 from bridge.limits import limited, read_limits
-from bridge.metadata import broken, read_record
 from bridge.neutral.arrays import zeros
-from bridge.neutral.lists import MAP_KEYS, VOCABULARIES, Lists
-from bridge.neutral.record import CONSTANTS, KEY, Port, Record
+from bridge.neutral.boundary_record import (
+    BOUNDARY,
+    CONSTANTS,
+    MAP_KEYS,
+    VOCABULARIES,
+    BoundaryRecord,
+    BoundaryValue,
+    LabelRecord,
+)
 from bridge.neutral.types import size_of
 from bridge.suggestions import keywords
 
 
 @dataclass
-class Boundary(Record):
-    """A Record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
+class Boundary(BoundaryRecord):
+    """A record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
     model that became constants, `vocabularies` and `map_keys` the lists that tensors in the place
     of strings and maps belong to."""
 
     constants: tuple[str, ...] = ()
-    vocabularies: Lists = field(default_factory=Lists)
-    map_keys: Lists = field(default_factory=Lists)
+    vocabularies: LabelRecord = field(default_factory=lambda: LabelRecord({}, {}))
+    map_keys: LabelRecord = field(default_factory=lambda: LabelRecord({}, {}))
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
@@ -44,7 +50,7 @@ class Boundary(Record):
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
-            keys = (KEY, CONSTANTS, VOCABULARIES, MAP_KEYS)
+            keys = [entry.key for entry in (BOUNDARY, CONSTANTS, VOCABULARIES, MAP_KEYS)]
             entries = {key: ["bridge", "metadata", key] for key in keys}
             return cls._from(
                 {
@@ -70,15 +76,10 @@ class Boundary(Record):
 
     @classmethod
     def _from(cls, metadata: Mapping[str, str]) -> Boundary:
-        made = cls.loads(metadata[KEY]) if KEY in metadata else cls()
-        names = read_record(metadata.get(CONSTANTS, "[]"), "constants")
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise broken("constants", "it holds no names")
-        made.constants = tuple(names)
-        made.vocabularies, made.map_keys = (
-            Lists.loads(metadata.get(key), key) for key in (VOCABULARIES, MAP_KEYS)
-        )
-        return made
+        record = BOUNDARY.read(metadata) or BoundaryRecord({}, {}, [])
+        constants = tuple(CONSTANTS.read(metadata) or ())
+        labels = (entry.read(metadata) or LabelRecord({}, {}) for entry in (VOCABULARIES, MAP_KEYS))
+        return cls(record.inputs, record.outputs, record.input_order, constants, *labels)
 
     def __bool__(self) -> bool:
         """Whether any input or output is packed."""
@@ -119,7 +120,7 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return packed
 
 
-def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
+def _pack(name: str, port: BoundaryValue, value: Any) -> list[np.ndarray]:
     present = [np.array(value is not None)] if port.optional else []
     if value is None and not port.optional:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
@@ -148,7 +149,7 @@ def _pack(name: str, port: Port, value: Any) -> list[np.ndarray]:
     return [*present, data, shapes]
 
 
-def _dtype(port: Port) -> Any:
+def _dtype(port: BoundaryValue) -> Any:
     from bridge.neutral.types import ELEMENTS
 
     return ELEMENTS[port.element].dtype
@@ -183,7 +184,7 @@ def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     return unpacked
 
 
-def _unpack(port: Port, values: list[np.ndarray]) -> Any:
+def _unpack(port: BoundaryValue, values: list[np.ndarray]) -> Any:
     if port.optional and not values.pop(0).item():
         return None
     if port.kind == "tensor":

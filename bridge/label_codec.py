@@ -1,4 +1,7 @@
-"""Strings and their places in a vocabulary, maps and their rows: see `bridge/neutral/lists.py`."""
+"""Strings and their places in a vocabulary, maps and their rows.
+
+`bridge/neutral/boundary_record.py` says how they are recorded.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError
-from bridge.neutral.lists import Item
+from bridge.neutral.boundary_record import Label
 
 
-def places_of(name: str, strings: Any, words: Sequence[Item]) -> np.ndarray:
+def places_of(name: str, strings: Any, words: Sequence[Label]) -> np.ndarray:
     """The place in the vocabulary, i64, of each string of the input `name`; the number of words
     for strings that are not in it. UsageError for what are no strings."""
     array = np.asarray(strings, dtype=object)
@@ -25,7 +28,7 @@ def places_of(name: str, strings: Any, words: Sequence[Item]) -> np.ndarray:
     return np.array(found, np.int64).reshape(array.shape)
 
 
-def words_at(name: str, places: Any, words: Sequence[Item]) -> np.ndarray:
+def words_at(name: str, places: Any, words: Sequence[Label]) -> np.ndarray:
     """The strings, as objects, that stand at some places of the vocabulary. UsageError for places
     that it does not have."""
     array = np.asarray(places)
@@ -41,7 +44,7 @@ def words_at(name: str, places: Any, words: Sequence[Item]) -> np.ndarray:
     return np.asarray(vocabulary[array], dtype=object).reshape(array.shape)
 
 
-def maps_of(name: str, rows: Any, keys: Sequence[Item]) -> list[dict[Item, Any]]:
+def maps_of(name: str, rows: Any, keys: Sequence[Label]) -> list[dict[Label, Any]]:
     """A dict for each row [rows, keys]; a vector is one row. UsageError for rows of another
     length."""
     array = np.asarray(rows)

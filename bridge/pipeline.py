@@ -99,8 +99,8 @@ class Pass:
 TO_IR = (
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
-    Pass("passes.state.restore_state"),
-    Pass("passes.stateful.make_stateful", _is_stateful),
+    Pass("passes.state.variables.restore_state"),
+    Pass("passes.state.pairs.make_stateful", _is_stateful),
     Pass("passes.boundary.defaults_to_constants", _always),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
@@ -124,8 +124,8 @@ TO_IR = (
 
 TO_ONNX = (
     Pass("passes.boundary.require_declared_types"),
-    Pass("passes.stateful.restore_pairs"),
-    Pass("passes.state.lower_state"),
+    Pass("passes.state.pairs.restore_pairs"),
+    Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
     Pass("quirks.fused.fuse_ir"),
     Pass("passes.fold.fold"),

@@ -42,7 +42,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.passes.boundary import dimension
-from bridge.passes.stateful import take_pairs
+from bridge.passes.state.pairs import take_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 from bridge.suggestions import keywords

@@ -25,8 +25,7 @@ from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
-from bridge.passes.stateful import KEY as STATEFUL
-from bridge.passes.stateful import Record
+from bridge.passes.state.records import STATEFUL
 
 _SECONDS = 60.0  # for one run, so that a Loop that never ends ends
 _TIMES = 100.0  # as long as the longest run before it
@@ -57,7 +56,7 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
     openvino = _engine(OpenVino)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
-    pairs = model.metadata.get(STATEFUL)
+    pairs = STATEFUL.read(model.metadata)
     if is_too_large(model) and pairs is None:
         session = parts = PartsSession(model, openvino.load)
         said += f", in {parts.count} parts"
@@ -70,7 +69,7 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
             for port, name in named
         )
     if pairs is not None:
-        session = PairsSession(cast(StatefulSession, session), model, Record.loads(pairs))
+        session = PairsSession(cast(StatefulSession, session), model, pairs)
     boundary = Boundary.of(model)
     if boundary:
         session = PackedSession(session, boundary)

@@ -9,14 +9,14 @@ import numpy as np
 
 from bridge.check.engines import Port, StatefulSession, feed_of
 from bridge.neutral.graph import Model
-from bridge.passes.stateful import BEAMS, Record
+from bridge.passes.state.records import BEAMS, StatefulRecord
 
 
 class PairsSession:
     """Sets the variables of `session` before each run to what the ONNX model is fed, and gives what
     they hold after it. Sequences keep their order."""
 
-    def __init__(self, session: StatefulSession, model: Model, record: Record) -> None:
+    def __init__(self, session: StatefulSession, model: Model, record: StatefulRecord) -> None:
         held = {
             node.attributes["variable_id"]: node.outputs[0]
             for node in model.graph.nodes

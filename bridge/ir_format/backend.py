@@ -7,9 +7,9 @@ from pathlib import Path
 from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
 from bridge.ir_format.names import clean, join_names
-from bridge.ir_format.origin import dump as dump_origin
+from bridge.ir_format.origin import ORIGIN, origin_of
 from bridge.ir_format.rt_info import write_rt_info
-from bridge.ir_format.symbols import dump as dump_symbols
+from bridge.ir_format.symbols import SYMBOLS, symbols_of
 from bridge.ir_format.text import attribute, pieces
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.graph import Model
@@ -46,8 +46,12 @@ def _net(model: Model, file: File) -> str:
         writer.result(value, layer_name, join_names(output_names), extras)
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
-    origin = dump_origin(model, file.bodies, file.named, file.numbered, file.formers)
-    metadata = {**model.metadata, **origin, **dump_symbols(ends)}
+    metadata = dict(model.metadata)
+    origin = origin_of(model, file.bodies, file.named, file.numbered, file.formers)
+    if origin is not None:
+        ORIGIN.write(metadata, origin)
+    if symbols := symbols_of(ends):
+        SYMBOLS.write(metadata, symbols)
     name = attribute(graph.name)
     return "".join(
         pieces(

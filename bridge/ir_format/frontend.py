@@ -17,7 +17,7 @@ from bridge.ir_format.origin import Origin
 from bridge.ir_format.origin import load as load_origin
 from bridge.ir_format.provenance import ProvenanceTable
 from bridge.ir_format.rt_info import read_rt_info
-from bridge.ir_format.symbols import load as load_symbols
+from bridge.ir_format.symbols import SYMBOLS
 from bridge.ir_format.symbols import restore as restore_symbols
 from bridge.ir_format.text import Xml
 from bridge.ir_format.values import (
@@ -72,7 +72,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
     edited = _as_they_were(layers, parameters)
-    symbols = load_symbols(metadata)
+    symbols = SYMBOLS.take(metadata) or {}
     for value in parameters.values():
         restore_symbols(value, value.name, symbols)
     graph = Graph(list(parameters.values()), name=net.get("name", ""))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from bridge.metadata import Size
+
 if TYPE_CHECKING:
     from bridge.neutral.graph import Value
     from bridge.neutral.provenance import Provenance
@@ -43,8 +45,8 @@ class Note(TypedDict, total=False):
     doc_string: str
     metadata_props: dict[str, str]
     hints: dict[str, int]
-    shape: list[int | str | None]
-    value_info: list[int | str | None]
+    shape: list[Size | str | None]
+    value_info: list[Size | str | None]
 
 
 class OnnxExtras(TypedDict, total=False):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
+from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_value
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.record import CONSTANTS
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
@@ -57,7 +56,7 @@ def defaults_to_constants(model: Model, context: Context) -> None:
     model.graph.prepend(nodes)
     model.defaults = {}
     if gone:
-        model.metadata[CONSTANTS] = json.dumps([value.name for value in gone])
+        CONSTANTS.write(model.metadata, [value.name for value in gone])
     infer_graph(model.graph)
 
 

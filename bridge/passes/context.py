@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bridge.neutral.boundary_record import BoundaryRecord
 from bridge.neutral.builder import Target
-from bridge.neutral.record import Record
 from bridge.neutral.types import Dim
 from bridge.report import Report
 
@@ -36,4 +36,4 @@ class Context:
     stateful: bool | Mapping[str, str] = False
     beams: bool = False
     disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
-    boundary: Record = field(default_factory=Record)
+    boundary: BoundaryRecord = field(default_factory=lambda: BoundaryRecord({}, {}, []))

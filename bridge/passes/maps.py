@@ -7,9 +7,9 @@ name, and the metadata keeps the keys.
 from __future__ import annotations
 
 from bridge.errors import InvalidModelError
+from bridge.neutral.boundary_record import MAP_KEYS, LabelRecord
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, names_of_outputs
-from bridge.neutral.lists import MAP_KEYS, Lists
 from bridge.passes.context import Context
 
 ZIP_MAP = "ai.onnx.ml::ZipMap"
@@ -22,7 +22,7 @@ def lower_maps(model: Model, context: Context) -> None:
     """Makes tensors, in place, of the maps that are outputs of the model, and records their keys.
     ZipMaps that stay are for `expand` to refuse."""
     graph = model.graph
-    lists = Lists()
+    record = LabelRecord({}, {})
     names = names_of_outputs(graph)
     for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
         node = value.behind("Identity").producer
@@ -34,18 +34,18 @@ def lower_maps(model: Model, context: Context) -> None:
         keys = attributes.get("classlabels_strings") or attributes.get("classlabels_int64s") or ()
         if not keys or len(set(keys)) < len(keys):
             continue
-        lists.outputs[name] = tuple(keys)
+        record.outputs[name] = tuple(keys)
         graph.outputs[index] = Builder(graph.nodes, node.name, context.target).op("Identity", row)
         graph.outputs[index].names = [name]
-    if lists:
-        model.metadata[MAP_KEYS] = lists.dumps()
+    if record:
+        MAP_KEYS.write(model.metadata, record)
 
 
 def restore_maps(model: Model, context: Context) -> None:
     """Gives the model back, in place, the maps among its outputs that its metadata records."""
-    lists = Lists.loads(model.metadata.pop(MAP_KEYS, None), MAP_KEYS)
+    record = MAP_KEYS.take(model.metadata)
     graph = model.graph
-    for name, keys in lists.outputs.items():
+    for name, keys in record.outputs.items() if record else ():
         if name not in graph.output_names:
             raise InvalidModelError(
                 f'the model\'s record of its maps names "{name}", which it does not have'

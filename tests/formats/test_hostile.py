@@ -293,22 +293,22 @@ LIES: dict[str, tuple[str, str]] = {
     "elements that no IR has": (NET.replace("<layers>", "<a/>" * 2000 + "<layers>"), "like <a>"),
     "a broken line": (NET.replace("<edges>", "<edges"), "line 17"),
     "a record nested deep": (with_record("boundary", "[" * 100_000), "nested too deep"),
-    "a record that is none": (with_record("boundary", "[]"), "no inputs"),
+    "a record that is none": (with_record("boundary", "[]"), "is no object"),
     "a port of another kind": (
         with_record("boundary", PORT % ('"x"', '"f32"', "[2]", "0")),
-        'its kind of "p"',
+        "at inputs / p / kind",
     ),
     "elements in an input": (
         with_record("boundary", PORT % ('"elements"', '"f32"', "[2]", "2")),
-        'its kind of "p"',
+        "at inputs / p: .* is no kind of input",
     ),
     "an element type that is none": (
         with_record("boundary", PORT % ('"tensor"', '"f31"', "[2]", "0")),
-        'its element of "p"',
+        "at inputs / p / element",
     ),
     "a shape that is none": (
         with_record("boundary", PORT % ('"tensor"', '"f32"', "[-1]", "0")),
-        'its shape of "p"',
+        "at inputs / p / shape / 0",
     ),
     "elements of another type": (
         with_record(
@@ -320,7 +320,7 @@ LIES: dict[str, tuple[str, str]] = {
     ),
     "a count without end": (
         with_record("boundary", PORT % ('"tensor"', '"f32"', "[2]", str(1 << 40))),
-        'its count of "p"',
+        "at inputs / p / count",
     ),
     "variables that are none": (with_record("state", '{"a": 1}'), "record of its variables"),
 }

@@ -164,7 +164,7 @@ def test_only_ir_has_a_boundary(tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", ["", "[]", '{"inputs":{"s":{"kind":"heap"}}}'])
 def test_broken_record_is_an_invalid_model(record: str) -> None:
     with pytest.raises(bridge.InvalidModelError, match="record of its sequences"):
-        bridge.Boundary.loads(record)
+        bridge.Boundary.of({"boundary": record})
 
 
 @pytest.mark.parametrize("stem", ["sequence_input", "optional_input", "optional_input_of_sequence"])

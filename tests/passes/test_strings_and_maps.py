@@ -13,7 +13,8 @@ from onnx import TensorProto, helper
 
 import bridge
 from bridge.check import check
-from bridge.neutral.lists import MAP_KEYS, VOCABULARIES, Lists
+from bridge.metadata import Entry
+from bridge.neutral.boundary_record import MAP_KEYS, VOCABULARIES, LabelRecord
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 ML = "ai.onnx.ml"
@@ -283,10 +284,10 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("text", BROKEN)
-@pytest.mark.parametrize("what", [VOCABULARIES, MAP_KEYS])
-def test_foreign_records(text: str, what: str) -> None:
+@pytest.mark.parametrize("entry", [VOCABULARIES, MAP_KEYS])
+def test_foreign_records(text: str, entry: Entry[LabelRecord]) -> None:
     with pytest.raises(bridge.InvalidModelError):
-        Lists.loads(text, what)
+        entry.read({entry.key: text})
 
 
 def test_record_of_what_is_not_there(tmp_path: Path) -> None:
@@ -295,7 +296,7 @@ def test_record_of_what_is_not_there(tmp_path: Path) -> None:
     for side in ("inputs", "outputs"):
         record = {"inputs": {}, "outputs": {}, side: {"absent": ["a"]}}
         model = bridge.load(tmp_path / "m.xml")
-        model.metadata[VOCABULARIES] = json.dumps(record)
+        model.metadata[VOCABULARIES.key] = json.dumps(record)
         with pytest.raises(bridge.InvalidModelError, match="absent"):
             bridge.save(model, tmp_path / "m.onnx")
     assert text == (tmp_path / "m.xml").read_text()

@@ -9,9 +9,9 @@ was there is recorded in the model's metadata.
 from __future__ import annotations
 
 from bridge.errors import UsageError
+from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
-from bridge.neutral.record import KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -44,7 +44,7 @@ from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.open_rank import to_rank
 
 
-def enter_model(model: Model, lowering: Lowering, boundary: Record) -> None:
+def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> None:
     """Replaces compound inputs by tensors, and records them."""
     inputs: list[Value] = []
     for value in model.graph.inputs:
@@ -58,18 +58,20 @@ def enter_model(model: Model, lowering: Lowering, boundary: Record) -> None:
     model.graph.inputs = inputs
 
 
-def input_form(name: str, type: Type) -> tuple[Form, Port]:
+def input_form(name: str, type: Type) -> tuple[Form, BoundaryValue]:
     """The tensors that an input becomes, and the record of that. Refused where its type does not
     say what they are."""
     if isinstance(type, SequenceType):
         ragged = _ragged_input(name, type)
-        return ragged, Port("ragged", ragged.element.name, shape_of(type.item, ragged.rank))
+        return ragged, BoundaryValue(
+            "ragged", ragged.element.name, shape_of(type.item, ragged.rank)
+        )
     assert isinstance(type, OptionalType)
     present = Value(TensorType(BOOL, ()), [f"{name}.present"])
     if isinstance(type.item, SequenceType):
         ragged = _ragged_input(name, type.item)
         shape = shape_of(type.item.item, ragged.rank)
-        port = Port("ragged", ragged.element.name, shape, optional=True)
+        port = BoundaryValue("ragged", ragged.element.name, shape, optional=True)
         return Maybe(present, ragged), port
     if not isinstance(type.item, TensorType) or type.item.element is None:
         raise Refused(f'the type of the optional input "{name}" is not known')
@@ -79,12 +81,12 @@ def input_form(name: str, type: Type) -> tuple[Form, Port]:
             f'--input-shape "{name}=[?,3]"'
         )
     payload = Value(type.item, [name])
-    port = Port("tensor", type.item.element.name, shape_of(type.item), optional=True)
+    port = BoundaryValue("tensor", type.item.element.name, shape_of(type.item), optional=True)
     return Maybe(present, payload), port
 
 
 def shape_of(type: Type, rank: int | None = None) -> list[int | str | None] | None:
-    """The shape of a tensor type as a Port has it, of `rank` where that is given."""
+    """The shape of a tensor type as a BoundaryValue has it, of `rank` where that is given."""
     shape = type.shape if isinstance(type, TensorType) else None
     if rank is not None and (shape is None or len(shape) != rank):
         return [None] * rank
@@ -122,7 +124,9 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Valu
     return to_rank(b, form, rank)
 
 
-def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Context) -> None:
+def leave_model(
+    model: Model, lowering: Lowering, boundary: BoundaryRecord, context: Context
+) -> None:
     """Replaces compound outputs by tensors, and records all in the model's metadata. Raises
     UsageError for `output_ranks` other than those of the outputs."""
     graph = model.graph
@@ -149,10 +153,10 @@ def leave_model(model: Model, lowering: Lowering, boundary: Record, context: Con
     graph.outputs, graph.output_names = outputs, output_names
     if boundary.inputs or boundary.outputs:
         boundary.input_order = boundary_order(graph, boundary)
-        model.metadata[KEY] = boundary.dumps()
+        BOUNDARY.write(model.metadata, boundary)
 
 
-def boundary_order(graph: Graph, boundary: Record) -> list[str]:
+def boundary_order(graph: Graph, boundary: BoundaryRecord) -> list[str]:
     """The names of the model's inputs as they were."""
     order: list[str] = []
     for value in graph.inputs:
@@ -164,34 +168,38 @@ def boundary_order(graph: Graph, boundary: Record) -> list[str]:
 
 def _output_form(
     lowering: Lowering, form: Form, name: str, declared: Type
-) -> tuple[Form, Port, list[str]]:
+) -> tuple[Form, BoundaryValue, list[str]]:
     b = lowering.builder
     if isinstance(form, Open):
-        port = Port("open", str(form.element), shape_of(declared))
+        port = BoundaryValue("open", str(form.element), shape_of(declared))
         return form, port, port.parts(name)
     if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
         shape = shape_of(declared, _common_rank(form))
-        port = Port("elements", element_of(form).name, shape, count=len(form.items))
+        port = BoundaryValue("elements", element_of(form).name, shape, count=len(form.items))
         return form, port, [f"{name}.{i}" for i in range(len(form.items))]
     if isinstance(form, Sequence):
         pair = _settled(lowering, form, name)
-        port = Port("ragged", pair.element.name, shape_of(declared, pair.rank), mixed=pair.mixed)
+        port = BoundaryValue(
+            "ragged", pair.element.name, shape_of(declared, pair.rank), mixed=pair.mixed
+        )
         return pair, port, [f"{name}.data", f"{name}.shapes"]
     assert isinstance(form, Maybe)
     payload = form.payload
     if isinstance(payload, Sequence):
         pair = _settled(lowering, payload, name)
         shape = shape_of(declared, pair.rank)
-        port = Port("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
+        port = BoundaryValue("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
         parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
         return Maybe(form.present, pair), port, parts
     if isinstance(payload, Open):
-        port = Port("open", str(payload.element), None, optional=True)
+        port = BoundaryValue("open", str(payload.element), None, optional=True)
         return form, port, port.parts(name)
     if not isinstance(payload, Value):
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
     tensor = payload.tensor
-    port = Port("tensor", str(tensor.element), shape_of(declared, tensor.rank), optional=True)
+    port = BoundaryValue(
+        "tensor", str(tensor.element), shape_of(declared, tensor.rank), optional=True
+    )
     return (
         Maybe(form.present, converted(b, payload, payload, name)),
         port,

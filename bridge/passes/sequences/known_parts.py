@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from bridge.errors import UnsupportedError
+from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.match import Match
-from bridge.neutral.record import KEY, Port, Record
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import (
     ANY,
@@ -39,14 +39,14 @@ def know_parts(model: Model, context: Context) -> None:
     _outputs(graph, boundary)
     if boundary.inputs or boundary.outputs:
         boundary.input_order = boundary_order(graph, boundary)
-        model.metadata[KEY] = boundary.dumps()
+        BOUNDARY.write(model.metadata, boundary)
 
 
 def _is_compound(type: Type) -> bool:
     return isinstance(type, SequenceType | OptionalType)
 
 
-def _outputs(graph: Graph, boundary: Record) -> None:
+def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
     names = names_of_outputs(graph)
     own_values = {*graph.inputs, *(value for node in graph.nodes for value in node.outputs)}
     outputs: list[Value] = []
@@ -61,7 +61,7 @@ def _outputs(graph: Graph, boundary: Record) -> None:
         graph.outputs, graph.output_names = outputs, own
 
 
-def _output(value: Value, own: set[Value]) -> tuple[Port | None, list[Value]]:
+def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[Value]]:
     """What an output stands for, and the tensors, of the graph's `own`, that do; itself where it is
     none of those."""
     for port in _ports(value.type):
@@ -75,7 +75,7 @@ def _output(value: Value, own: set[Value]) -> tuple[Port | None, list[Value]]:
     return None, [value]
 
 
-def _ports(type: Type) -> Iterator[Port]:
+def _ports(type: Type) -> Iterator[BoundaryValue]:
     """What Bridge may have restored a value of a type from."""
     optional = isinstance(type, OptionalType)
     item = type.item if isinstance(type, OptionalType) else type
@@ -84,12 +84,14 @@ def _ports(type: Type) -> Iterator[Port]:
         return
     if isinstance(item, SequenceType):
         for mixed in (False, True):
-            yield Port("ragged", element.name, shape_of(innermost(item)), optional, mixed=mixed)
+            yield BoundaryValue(
+                "ragged", element.name, shape_of(innermost(item)), optional, mixed=mixed
+            )
     elif optional:
-        yield Port("tensor", element.name, shape_of(item), optional)
+        yield BoundaryValue("tensor", element.name, shape_of(item), optional)
 
 
-def _types(port: Port) -> list[TensorType]:
+def _types(port: BoundaryValue) -> list[TensorType]:
     element = ELEMENTS[port.element]
     present = [TensorType(BOOL, ())] if port.optional else []
     if port.kind == "tensor":
@@ -97,7 +99,7 @@ def _types(port: Port) -> list[TensorType]:
     return [*present, TensorType(element, (ANY,)), TensorType(I64, (ANY, ANY))]
 
 
-def _as_found(port: Port, last: Value, type: Type) -> Port:
+def _as_found(port: BoundaryValue, last: Value, type: Type) -> BoundaryValue:
     """A port with the rank that its tensors have."""
     shape = last.shape
     rank: object = None
@@ -110,7 +112,7 @@ def _as_found(port: Port, last: Value, type: Type) -> Port:
     return port
 
 
-def _inputs(graph: Graph, boundary: Record) -> None:
+def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
     inputs: list[Value] = []
     for whole in graph.inputs:
         made = _input(graph, whole) if _is_compound(whole.type) else None
@@ -123,7 +125,7 @@ def _inputs(graph: Graph, boundary: Record) -> None:
     graph.inputs = inputs
 
 
-def _input(graph: Graph, whole: Value) -> tuple[Port, list[Value]] | None:
+def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | None:
     """What an input stands for and the tensors that do, which take the place of those that were
     made of it; None where something else is made of it too."""
     try:
@@ -157,7 +159,7 @@ def _choices(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _made(
-    graph: Graph, whole: Value, port: Port, used: tuple[int, ...]
+    graph: Graph, whole: Value, port: BoundaryValue, used: tuple[int, ...]
 ) -> tuple[list[Value], set[Node]] | None:
     """The values that are these parts of an input, and the nodes that take it apart to them alone;
     None where that is not all that is made of it."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from bridge.errors import InvalidModelError
+from bridge.neutral.boundary_record import BOUNDARY, CONSTANTS, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Stacked, Yield
-from bridge.neutral.record import CONSTANTS, KEY, Port, Record
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -28,11 +28,10 @@ from bridge.passes.context import Context
 
 def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
-    model.metadata.pop(CONSTANTS, None)
-    text = model.metadata.pop(KEY, None)
-    if text is None:
+    model.metadata.pop(CONSTANTS.key, None)
+    boundary = BOUNDARY.take(model.metadata)
+    if boundary is None:
         return
-    boundary = Record.loads(text)
     graph = model.graph
     front: list[Node] = []
     _restore_inputs(graph, boundary, Builder(front, target=context.target))
@@ -41,13 +40,13 @@ def restore_boundary(model: Model, context: Context) -> None:
     graph.nodes = [*front, *graph.nodes, *back]
 
 
-def _type(port: Port) -> Type:
+def _type(port: BoundaryValue) -> Type:
     tensor: Type = TensorType(ELEMENTS[port.element], _shape(port))
     type = tensor if port.kind in ("tensor", "open") else SequenceType(tensor)
     return OptionalType(type) if port.optional else type
 
 
-def _shape(port: Port) -> Shape:
+def _shape(port: BoundaryValue) -> Shape:
     if port.shape is None or port.mixed:
         return None
     return tuple(ANY if dim is None else dim for dim in port.shape)
@@ -59,7 +58,7 @@ def _missing(part: str) -> InvalidModelError:
     )
 
 
-def _require_elements(name: str, port: Port, parts: list[Value]) -> None:
+def _require_elements(name: str, port: BoundaryValue, parts: list[Value]) -> None:
     """Raises InvalidModelError where the tensors that stand for `name` hold other elements."""
     held = parts[1:] if port.optional else parts
     if port.optional and parts[0].element not in (None, BOOL):
@@ -75,7 +74,7 @@ def _require_elements(name: str, port: Port, parts: list[Value]) -> None:
             )
 
 
-def _restore_inputs(graph: Graph, boundary: Record, b: Builder) -> None:
+def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
     given = {name: value for value in graph.inputs for name in value.names}
     made: dict[str, Value] = {}
     for name, port in boundary.inputs.items():
@@ -106,8 +105,8 @@ def _become(b: Builder, old: Value, new: Value) -> None:
     b.node("Identity", [new], [old])
 
 
-def taken_apart(b: Builder, whole: Value, port: Port) -> list[Value]:
-    """The tensors that stand for a sequence or an optional, in the order of `Port.parts`."""
+def taken_apart(b: Builder, whole: Value, port: BoundaryValue) -> list[Value]:
+    """The tensors that stand for a sequence or an optional, in the order of `parts`."""
     value, present = whole, []
     if port.optional:
         present = [b.op("OptionalHasElement", whole)]
@@ -117,7 +116,7 @@ def taken_apart(b: Builder, whole: Value, port: Port) -> list[Value]:
     return [*present, *_flattened(b, value, ELEMENTS[port.element], port.rank)]
 
 
-def _element_or_dummy(b: Builder, whole: Value, present: Value, port: Port) -> Value:
+def _element_or_dummy(b: Builder, whole: Value, present: Value, port: BoundaryValue) -> Value:
     element = ELEMENTS[port.element]
     inside = Value(whole.type, [f"{whole.name}.inside"])
     there = Graph([inside], name="present")
@@ -160,7 +159,7 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     return data, b.op("Reshape", rows, shape, allowzero=True)
 
 
-def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
+def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
     given: dict[str, Value] = {}
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
         given[name] = value
@@ -191,7 +190,7 @@ def _restore_outputs(graph: Graph, boundary: Record, b: Builder) -> None:
     graph.outputs, graph.output_names = outputs, names
 
 
-def put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
+def put_together(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence, optional or tensor of open rank that tensors stand for."""
     if not port.optional:
         return _whole(b, port, parts)
@@ -211,7 +210,7 @@ def put_together(b: Builder, port: Port, parts: list[Value]) -> Value:
     return b.node("If", inputs, 1, {}, bodies).outputs[0]
 
 
-def _whole(b: Builder, port: Port, parts: list[Value]) -> Value:
+def _whole(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence or tensor that its parts make."""
     if port.kind == "tensor":
         return parts[0]
@@ -223,7 +222,7 @@ def _whole(b: Builder, port: Port, parts: list[Value]) -> Value:
     return _sequence(b, port, parts)
 
 
-def _sequence(b: Builder, port: Port, parts: list[Value]) -> Value:
+def _sequence(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
     if port.kind == "elements":
         return b.op("SequenceConstruct", *parts)
     data, shapes = parts

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.boundary_record import VOCABULARIES, LabelRecord
 from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.graph import Graph, Model, Node, names_of_outputs
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.lists import VOCABULARIES, Lists
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, STRING, TensorType, Type
 from bridge.operators import Refused
@@ -52,20 +52,20 @@ def lower_strings(model: Model, context: Context) -> None:
 def _record(model: Model, vocabularies: Vocabularies) -> list[Unsupported]:
     """Notes the vocabularies of inputs and outputs in the metadata; what stands in the way."""
     graph = model.graph
-    lists = Lists()
+    record = LabelRecord({}, {})
     findings = []
     for value in graph.inputs:
         group = vocabularies.lowered(value)
         if group is not None:
-            lists.inputs[value.name] = tuple(group.words)
+            record.inputs[value.name] = tuple(group.words)
     for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
         group = vocabularies.lowered(value)
         if group is not None:
-            lists.outputs[name] = tuple(group.words)
+            record.outputs[name] = tuple(group.words)
             if value in vocabularies.open:
                 findings.append(Unsupported("graph output", f'graph / "{name}"', OTHER_TEXT))
-    if lists:
-        model.metadata[VOCABULARIES] = lists.dumps()
+    if record:
+        VOCABULARIES.write(model.metadata, record)
     return findings
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bridge.errors import InvalidModelError
+from bridge.neutral.boundary_record import VOCABULARIES, Label
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
-from bridge.neutral.lists import VOCABULARIES, Item, Lists
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, STRING, TensorType
 from bridge.passes.context import Context
@@ -18,16 +18,18 @@ from bridge.passes.context import Context
 def restore_strings(model: Model, context: Context) -> None:
     """Gives the model back, in place, the strings among its inputs and outputs that its metadata
     records."""
-    lists = Lists.loads(model.metadata.pop(VOCABULARIES, None), VOCABULARIES)
+    record = VOCABULARIES.take(model.metadata)
+    if record is None:
+        return
     graph = model.graph
     front: list[Node] = []
-    for name, words in lists.inputs.items():
+    for name, words in record.inputs.items():
         index = next((i for i, value in enumerate(graph.inputs) if name in value.names), None)
         if index is None:
             raise _missing(name)
         b = Builder(front, name, context.target)
         graph.inputs[index] = _places_of_words(b, graph.inputs[index], name, words)
-    for name, words in lists.outputs.items():
+    for name, words in record.outputs.items():
         if name not in graph.output_names:
             raise _missing(name)
         index = graph.output_names.index(name)
@@ -36,7 +38,7 @@ def restore_strings(model: Model, context: Context) -> None:
     graph.prepend(front)
 
 
-def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Item]) -> Value:
+def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Label]) -> Value:
     """An input of strings, of which `places` becomes the places."""
     given = Value(TensorType(STRING, places.shape), [name])
     attributes = {
@@ -53,7 +55,7 @@ def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Item]
     return given
 
 
-def _words_at_places(b: Builder, places: Value, words: Sequence[Item]) -> Value:
+def _words_at_places(b: Builder, places: Value, words: Sequence[Label]) -> Value:
     """The strings that stand at some places."""
     if places.element is not I64:
         places = b.op("Cast", places, to=I64)

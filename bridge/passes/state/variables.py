@@ -9,26 +9,19 @@ IR they are variables again.
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.metadata import broken, read_record
 from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.rewrite import Substitution
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
-from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
-
-KEY = "state"
-"""The entry of `Model.metadata` that lists variables, in JSON: `variable`, `input`, `output`."""
+from bridge.passes.state.exchange import assign_variable, read_variable, take_variables
+from bridge.passes.state.records import STATE, StatePair
 
 
 def lower_state(model: Model, context: Context) -> None:
@@ -44,60 +37,29 @@ def lower_state(model: Model, context: Context) -> None:
         for n in body.graph.walk()
         if n.op in ("ReadValue", "Assign")
     ]
-    readers = [n for n in graph.nodes if n.op == "ReadValue"]
-    assigned = {n.attributes["variable_id"]: n for n in graph.nodes if n.op == "Assign"}
     if refused:
         raise UnsupportedError(str(context.target), refused)
-    if not readers and not assigned:
+    variables = {
+        n.attributes["variable_id"] for n in graph.nodes if n.op in ("ReadValue", "Assign")
+    }
+    if not variables:
         return
-    refused = _replace_variables(model, context)
+
+    def state_of(node: Node, nodes: list[Node]) -> Value:
+        try:
+            return _state(model, node, Builder(nodes, node.name, context.target))
+        except Refused as why:
+            refused.append(_finding(graph, node, str(why)))
+            return Value(node.outputs[0].type)
+
+    assigned = take_variables(graph, variables, state_of)
     if refused:
         raise UnsupportedError(str(context.target), refused)
-    record = []
+    pairs = [StatePair(name, name, f"{name}.next") for name in assigned]
     graph.output_names = graph.output_names or [""] * len(graph.outputs)
-    for name, node in assigned.items():
-        value = node.inputs[0]
-        assert value is not None
-        after = f"{name}.next"
-        graph.outputs.append(value)
-        graph.output_names.append(after)
-        record.append({"variable": name, "input": name, "output": after})
-    model.metadata[KEY] = json.dumps(record, separators=(",", ":"))
-
-
-def _replace_variables(model: Model, context: Context) -> list[Unsupported]:
-    """Puts inputs in the place of what reads variables, and nothing in that of what assigns them;
-    the nodes of which that cannot be done."""
-    graph = model.graph
-    refused: list[Unsupported] = []
-    states: dict[str, Value] = {}
-    substitution = Substitution()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        substitution.apply(node)
-        if node.op == "Assign":
-            value = node.inputs[0]
-            assert value is not None
-            for output in node.outputs:
-                substitution.replace(output, value)
-        elif node.op == "ReadValue":
-            name = node.attributes["variable_id"]
-            state = states.get(name)
-            if state is None:
-                try:
-                    state = _state(model, node, Builder(nodes, node.name, context.target))
-                except Refused as why:
-                    refused.append(_finding(graph, node, str(why)))
-                    continue
-                states[name] = state
-            own = list(state.names)
-            substitution.replace(node.outputs[0], state)
-            state.names = own
-        else:
-            nodes.append(node)
-    graph.nodes = nodes
-    substitution.finish(graph)
-    return refused
+    graph.outputs += assigned.values()
+    graph.output_names += [pair.output for pair in pairs]
+    STATE.write(model.metadata, pairs)
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
@@ -112,23 +74,28 @@ def _state(model: Model, node: Node, b: Builder) -> Value:
     name = node.attributes["variable_id"]
     known = _known(initial, kind)
     if known is not None:
-        state = Value(TensorType(known.element, _around(kind.shape, known.shape)), [name])
-        model.graph.inputs.append(state)
-        model.defaults[state] = known
-        return state
+        shape = known.shape if kind.shape is None else kind.shape
+        return _input(model, name, TensorType(known.element, shape), known)
     assert initial is not None
     element = kind.element or initial.element
-    shape = _that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
-    state = Value(TensorType(element, shape), [name])
-    model.graph.inputs.append(state)
     assert element is not None
-    model.defaults[state] = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
+    shape = _that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
+    empty = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
+    state = _input(model, name, TensorType(element, shape), empty)
     absent = b.op("Equal", b.op("Size", state), b.constant(0))
     branches = tuple(
         Body(Graph([inner], [inner]), [Invariant(index)], [Yield(0)])
         for index, inner in ((1, Value(initial.type)), (2, Value(state.type)))
     )
     return b.node("If", [absent, initial, state], 1, bodies=branches).outputs[0]
+
+
+def _input(model: Model, name: str, type: TensorType, default: Tensor) -> Value:
+    """A new input of the model."""
+    value = Value(type, [name])
+    model.graph.inputs.append(value)
+    model.defaults[value] = default
+    return value
 
 
 def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
@@ -160,57 +127,21 @@ def _empty(element: Element, shape: tuple[int, ...]) -> Tensor:
     return Tensor(element, shape, zeros(shape, element.dtype, "the start of a variable"))
 
 
-def _around(declared: Shape, start: tuple[int, ...]) -> Shape:
-    """A shape that a variable may have, at its start and later."""
-    return start if declared is None else declared
-
-
 def restore_state(model: Model, context: Context) -> None:
     """Makes the inputs and outputs that the model's metadata names variables of IR again, in
     place."""
-    text = model.metadata.pop(KEY, None)
-    if text is None:
-        return
     graph = model.graph
     inputs = {name: value for value in graph.inputs for name in value.names}
     front: list[Node] = []
-    for entry in _read(text):
-        value = inputs.get(entry["input"])
-        if (
-            value is None
-            or value not in model.defaults
-            or entry["output"] not in graph.output_names
-        ):
+    for pair in STATE.take(model.metadata) or ():
+        value = inputs.get(pair.input)
+        if value is None or value not in model.defaults or pair.output not in graph.output_names:
             continue
-        tensor = model.defaults.pop(value)
         graph.inputs.remove(value)
-        b = Builder(front, entry["variable"])
-        start = b.tensor(tensor)
-        kind = value.tensor
-        attributes = {"variable_id": entry["variable"], "variable_type": kind.element}
-        b.node(
-            "ReadValue", [start], [value], {**attributes, "variable_shape": _spelled(kind.shape)}
-        )
-        index = graph.output_names.index(entry["output"])
-        (last,) = (graph.outputs.pop(index),)
+        b = Builder(front, pair.variable)
+        read_variable(b, pair.variable, b.tensor(model.defaults.pop(value)), value)
+        index = graph.output_names.index(pair.output)
         del graph.output_names[index]
-        Builder(graph.nodes, entry["variable"]).node(
-            "Assign", [last], 1, {"variable_id": entry["variable"]}
-        )
+        last = graph.outputs.pop(index)
+        assign_variable(Builder(graph.nodes, pair.variable), pair.variable, last)
     graph.prepend(front)
-
-
-def _read(text: str) -> list[dict[str, str]]:
-    """The variables that a record names; InvalidModelError where it is none."""
-    record: Any = read_record(text, "variables")
-    keys = {"variable", "input", "output"}
-    for entry in record if isinstance(record, list) else [None]:
-        if not (isinstance(entry, dict) and set(entry) == keys):
-            raise broken("variables", "it is no list of variables, inputs and outputs")
-        if not all(isinstance(name, str) for name in entry.values()):
-            raise broken("variables", "it has names that are no texts")
-    return list(record)
-
-
-def _spelled(shape: Shape) -> str:
-    return format_shape(shape)

@@ -6,79 +6,18 @@ The metadata records the pairs, and the way back to ONNX gives them again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from bridge.errors import UsageError
-from bridge.metadata import broken, read_record
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
-from bridge.operators.ir_texts import format_shape
 from bridge.passes.context import Context
-
-KEY = "stateful"
-"""The entry of `Model.metadata` that holds a `Record`, in JSON."""
-
-BEAMS = "beam_idx"
-"""The input that says which sequence of the call before each sequence of this one continues."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A state of the model: what it was before a call, and what it is after, with the symbols of
-    their dimensions, None where they have none."""
-
-    variable: str
-    input: str
-    output: str
-    before: Sequence[str | None]
-    after: Sequence[str | None]
-
-
-@dataclass(frozen=True)
-class Record:
-    """The pairs that became variables, and the names of all inputs and outputs that the model had
-    before. `beams` says whether there is an input more, `BEAMS`."""
-
-    pairs: tuple[Pair, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    beams: bool
-
-    def dumps(self) -> str:
-        """As JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    @classmethod
-    def loads(cls, text: str) -> Record:
-        """From JSON; InvalidModelError where it is no such record."""
-        data = read_record(text, "pairs of state")
-        try:
-            pairs = tuple(Pair(**entry) for entry in data["pairs"])
-            record = cls(
-                pairs, tuple(data["inputs"]), tuple(data["outputs"]), data["beams"] is True
-            )
-        except (KeyError, TypeError) as error:
-            raise broken("pairs of state", error) from error
-        names = [*record.inputs, *record.outputs]
-        names += [name for pair in pairs for name in (pair.variable, pair.input, pair.output)]
-        dims = [pair.before for pair in pairs] + [pair.after for pair in pairs]
-        if not all(isinstance(name, str) for name in names):
-            raise broken("pairs of state", "it has names that are no texts")
-        if not all(
-            isinstance(symbols, list) and {*map(type, symbols)} <= _SYMBOLS for symbols in dims
-        ):
-            raise broken("pairs of state", "it has symbols that are no texts")
-        return record
-
-
-_SYMBOLS = {str, type(None)}
+from bridge.passes.state.exchange import assign_variable, read_variable, take_variables
+from bridge.passes.state.records import BEAMS, STATEFUL, StatefulRecord, SymbolicPair
 
 
 def make_stateful(model: Model, context: Context) -> None:
@@ -99,21 +38,22 @@ def make_stateful(model: Model, context: Context) -> None:
     beams = Value(TensorType(I32, (_sequences(left),)), [BEAMS]) if context.beams else None
     front: list[Node] = []
     made = [
-        Pair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
+        SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
         for name, after in pairs.items()
     ]
     for pair in made:
-        _read(
-            model, pair, inputs[pair.input], left, beams, Builder(front, pair.input, context.target)
-        )
+        b, state = Builder(front, pair.input, context.target), inputs[pair.input]
+        tensor = model.defaults.pop(state, None)
+        start = b.tensor(tensor) if tensor is not None else _start(state, left, b)
+        read_variable(b, pair.variable, start, state, beams)
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
-        b.node("Assign", [outputs[pair.output]], 1, {"variable_id": pair.variable})
-    record = Record(tuple(made), tuple(inputs), tuple(outputs), context.beams)
+        assign_variable(b, pair.variable, outputs[pair.output])
+    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), context.beams)
     graph.prepend(front)
     graph.inputs = left if beams is None else [*left, beams]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
-    model.metadata[KEY] = record.dumps()
+    STATEFUL.write(model.metadata, record)
     infer_graph(graph)
     context.report.notes.append(
         "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
@@ -181,25 +121,6 @@ def _sequences(inputs: Sequence[Value]) -> Any:
     return next((value.shape[0] for value in inputs if value.shape), None)
 
 
-def _read(
-    model: Model, pair: Pair, state: Value, inputs: Sequence[Value], beams: Value | None, b: Builder
-) -> None:
-    """Makes an input what a variable holds, in the order of the beams."""
-    tensor = model.defaults.pop(state, None)
-    start = b.tensor(tensor) if tensor is not None else _start(state, inputs, b)
-    attributes = {
-        "variable_id": pair.variable,
-        "variable_type": state.element,
-        "variable_shape": format_shape(state.shape),
-    }
-    if beams is None:
-        b.node("ReadValue", [start], [state], attributes)
-        return
-    held = b.op("ReadValue", start, **attributes)
-    axis = state.dims.index(beams.dims[0]) if beams.dims[0] in state.dims else 0
-    b.node("Gather", [held, beams, b.constant(axis)], [state])
-
-
 def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
     """Zeros, before the first call. An open dimension is that of the input which has one of its
     symbol, or as small as it may be: a cache has nothing in it at first."""
@@ -237,40 +158,27 @@ def restore_pairs(model: Model, context: Context) -> None:
 
 def take_pairs(model: Model) -> None:
     """See `restore_pairs`."""
-    text = model.metadata.pop(KEY, None)
-    if text is None:
+    record = STATEFUL.take(model.metadata)
+    if record is None:
         return
-    record, graph = Record.loads(text), model.graph
+    graph = model.graph
     pairs = {pair.variable: pair for pair in record.pairs}
     names = names_of_outputs(graph)
     beams = {value for value in graph.inputs if record.beams and BEAMS in value.names}
-    substitution, nodes = Substitution(), []
-    states: dict[str, Value] = {}
-    for node in graph.nodes:
-        substitution.apply(node)
-        pair = pairs.get(node.attributes.get("variable_id", ""))
-        if node.op == "ReadValue" and pair is not None:
-            read = node.outputs[0]
-            state = states.setdefault(pair.input, Value(read.type, [pair.input]))
-            state.type = with_symbols(read.type, pair.before)
-            read.names = []
-            substitution.replace(read, state)
-        elif node.op == "Assign" and pair is not None:
-            (after,) = node.inputs
-            assert after is not None
-            after.type = with_symbols(after.type, pair.after)
-            graph.outputs.append(after)
-            names.append(pair.output)
-        elif node.op == "Gather" and node.inputs[1] in beams:
-            assert node.inputs[0] is not None
-            substitution.replace(node.outputs[0], node.inputs[0])
-        else:
-            nodes.append(node)
-    graph.nodes, graph.output_names = nodes, names
-    substitution.finish(graph)
-    graph.inputs = _in_order(
-        [*(value for value in graph.inputs if value not in beams), *states.values()], record.inputs
-    )
+    left = [value for value in graph.inputs if value not in beams]
+
+    def state_of(node: Node, nodes: list[Node]) -> Value:
+        pair = pairs[node.attributes["variable_id"]]
+        state = Value(with_symbols(node.outputs[0].type, pair.before), [pair.input])
+        left.append(state)
+        return state
+
+    for variable, after in take_variables(graph, pairs, state_of, beams).items():
+        after.type = with_symbols(after.type, pairs[variable].after)
+        graph.outputs.append(after)
+        names.append(pairs[variable].output)
+    graph.output_names = names
+    graph.inputs = _in_order(left, record.inputs)
     _keep_outputs(graph, [*dict.fromkeys(n for n in record.outputs if n in names), *names])
 
 

@@ -1,0 +1,47 @@
+"""The records, in a model's metadata, of variables of IR and the pairs that they are in ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.metadata import Entry
+
+
+@dataclass(frozen=True)
+class StatePair:
+    """A variable, and the names of the input and the output that hold it before and after a
+    call."""
+
+    variable: str
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
+class SymbolicPair(StatePair):
+    """A pair with the symbols of its dimensions before and after a call, None for those that have
+    none."""
+
+    before: list[str | None]
+    after: list[str | None]
+
+
+@dataclass(frozen=True)
+class StatefulRecord:
+    """The pairs that became variables, and the names of all inputs and outputs that the model had
+    before. `beams` says whether the model has the input `BEAMS` since."""
+
+    pairs: tuple[SymbolicPair, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    beams: bool
+
+
+BEAMS = "beam_idx"
+"""The input that says which sequence of the call before each sequence of this one continues."""
+
+STATE: Entry[list[StatePair]] = Entry("state", list[StatePair], "variables")
+"""The entry for variables that became pairs."""
+
+STATEFUL: Entry[StatefulRecord] = Entry("stateful", StatefulRecord, "pairs of state")
+"""The entry for pairs that became variables."""
