@@ -7,7 +7,6 @@ A row of a mapping file, in full:
     outputs = ["reduced"]                     # the default is one output; ? and * as above
     attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
     traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
-    ranks = [3, 1]                            # the only ranks of its inputs, in order
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
     onnx = [                                  # spellings, one or a list, newest first
@@ -138,7 +137,6 @@ class Operator:
     ir: tuple[Spelling, ...]
     family: str
     traits: frozenset[str]
-    ranks: tuple[int, ...]
     shaped_by: tuple[int, ...]
     integers: dict[str, str]
 
@@ -256,7 +254,7 @@ def _spelling(
 
 
 _KEYS = {
-    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "ranks", "shaped_by", "integers",
+    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers",
 }  # fmt: skip
 
 
@@ -283,7 +281,6 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         ir=spellings("ir"),
         family=family,
         traits=traits,
-        ranks=tuple(row.get("ranks", ())),
         shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
     )

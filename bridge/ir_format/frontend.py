@@ -31,10 +31,11 @@ from bridge.ir_format.weights import WeightsReader
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.constraints import contradiction
+from bridge.neutral.signature import impropriety
 from bridge.neutral.types import Dim, meet
 from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.spelling import unspell
-from bridge.operators.validity import contradiction, impropriety
 from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 

@@ -16,6 +16,7 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.signature import impropriety
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
 from bridge.onnx_format import text
@@ -37,7 +38,6 @@ from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
 from bridge.operators.schemas import schema_of
 from bridge.operators.spelling import fits, unspell
-from bridge.operators.validity import impropriety
 from bridge.vocabulary import Operator, Spelling, onnx_rows
 
 _A = onnx.AttributeProto

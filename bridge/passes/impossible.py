@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
+from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
-from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report

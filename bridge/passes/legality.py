@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.ports import Carried
+from bridge.neutral.signature import impropriety
 from bridge.neutral.types import STRING, is_static, size_of
 from bridge.neutral.verify import verify
-from bridge.operators.validity import contradiction, impropriety
-from bridge.operators.window_validity import negative_padding
 from bridge.passes.context import Context
 
 ON_STRINGS = {
@@ -97,13 +97,22 @@ LARGEST = 1 << 33
 
 def _faults(graph: Graph, where: str, target: str) -> Iterator[Unsupported]:
     for node in graph.nodes:
-        why = negative_padding(node) if target == "onnx" else _open_weights(node)
+        why = _negative_padding(node) if target == "onnx" else _open_weights(node)
         why = why or impropriety(node) or contradiction(node) or _changing_state(node)
         if why:
             yield Unsupported(node.op, f"{where} / {node!r}", why)
         if node.bodies and (node.op != "If" or target == "ir"):
             for role, body in node.roles():
                 yield from _faults(body.graph, f"{where} / {node!r} / {role}", target)
+
+
+def _negative_padding(node: Node) -> str:
+    """Which padding of a window is below 0, which IR has and ONNX has not; "" where none is."""
+    for name in ("output_padding", "pads"):
+        numbers = node.attributes.get(name) or (0,)
+        if min(numbers) < 0:
+            return f"its {name} are {list(numbers)}; ONNX has none below 0"
+    return ""
 
 
 def _open_weights(node: Node) -> str:

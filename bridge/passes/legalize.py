@@ -9,6 +9,7 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
@@ -16,7 +17,6 @@ from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import integer_types, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
-from bridge.operators.validity import contradiction
 from bridge.passes.context import Context
 from bridge.passes.fold import fold_value
 from bridge.vocabulary import operator

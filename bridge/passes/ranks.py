@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import UsageError
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.inference.constraints import demands, relations
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
@@ -28,12 +29,9 @@ from bridge.passes.declared_ranks import (
 from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
-from bridge.vocabulary import has_trait, operator
+from bridge.vocabulary import has_trait
 
 MOST_SWEEPS = 50
-
-Relation = tuple[Value, Value, int]
-"""(a, b, k): the rank of a is that of b plus k."""
 
 
 class _Impossible(Exception):
@@ -349,96 +347,3 @@ class _Solver:
             demands = both
         for outer, ranks in demands.items():
             self.narrow(outer, ranks)
-
-
-def relations(node: Node) -> Iterator[Relation]:  # noqa: C901 (one branch for each kind)
-    """How the ranks of a node's inputs and outputs go together."""
-    first = node.inputs[0] if node.inputs else None
-    if first is None:
-        return
-    out = node.outputs[0]
-    if has_trait(node.op, "keeps_rank"):
-        yield out, first, 0
-    elif node.op == "TopK":
-        for output in node.outputs:
-            yield output, first, 0
-    elif node.op in ("Conv", "ConvTranspose"):
-        weights = node.inputs[1]
-        assert weights is not None
-        yield first, weights, 0
-        yield out, first, 0
-    elif node.op in ("Squeeze", "Unsqueeze"):
-        axes = integers(node.input(1))
-        if axes is not None:
-            yield out, first, len(axes) if node.op == "Unsqueeze" else -len(axes)
-    elif node.op == "Concat":
-        for part in node.inputs:
-            if part is not None:
-                yield out, part, 0
-    elif node.op == "Gather":
-        indices = node.inputs[1]
-        if indices is None or node.attributes["batch_dims"]:
-            return
-        if indices.rank is not None:
-            yield out, first, indices.rank - 1
-        elif first.rank is not None:
-            yield out, indices, first.rank - 1
-    elif node.op in ("GatherND", "ScatterND"):
-        yield from _picked(node)
-    elif node.op in ("GatherElements", "ScatterElements"):
-        indices = node.inputs[1]
-        assert indices is not None
-        yield first, indices, 0
-        yield out, (first if node.op == "ScatterElements" else indices), 0
-    elif node.op.startswith("Reduce"):
-        axes = integers(node.input(1))
-        if node.attributes.get("keepdims"):
-            yield out, first, 0
-        elif axes:
-            yield out, first, -len(axes)
-
-
-def _picked(node: Node) -> Iterator[Relation]:
-    """GatherND and ScatterND: what each row of the indices picks has as many axes fewer as the row
-    has numbers."""
-    data, indices = node.inputs[:2]
-    assert data is not None and indices is not None
-    row = indices.shape[-1] if indices.shape else None
-    if not isinstance(row, int):
-        return
-    fewer = len(indices.dims) - 1 - row
-    if node.op == "GatherND":
-        yield node.outputs[0], data, fewer - node.attributes["batch_dims"]
-    elif node.inputs[2] is not None:
-        yield node.inputs[2], data, fewer
-        yield node.outputs[0], data, 0
-
-
-def demands(node: Node) -> Iterator[tuple[Value, int]]:
-    """Inputs of a node with the one rank that they can have."""
-    row = operator(node.op)
-    for value, rank in zip(node.inputs, row.ranks if row else (), strict=False):
-        if value is not None:
-            yield value, rank
-    axes = _number_of_axes(node)
-    if axes is not None and node.inputs[0] is not None:
-        yield node.inputs[0], axes
-    if node.op == "Einsum" and "..." not in node.attributes["equation"]:
-        terms = node.attributes["equation"].partition("->")[0].replace(" ", "").split(",")
-        for value, term in zip(node.inputs, terms, strict=False):
-            if value is not None:
-                yield value, len(term)
-
-
-def _number_of_axes(node: Node) -> int | None:
-    """The rank of the first input, where another input has an entry for each of its axes."""
-    match node.op:
-        case "Transpose" | "Tile":
-            return length_of(node.input(1))
-        case "Pad" if node.input(3) is None:
-            length = length_of(node.input(1))
-            return None if length is None else length // 2
-        case "Resize" if node.attributes["axes"] is None:
-            lengths = (length_of(node.input(place)) for place in (2, 3))
-            return next((length for length in lengths if length), None)
-    return None

@@ -88,6 +88,13 @@ def infer_otherwise(function: Inference) -> None:
     _otherwise = function
 
 
+def load_operator(op: str) -> None:
+    """Imports what registers the functions and constraints of an operator."""
+    if op not in _loaded:
+        _load(op)
+        _loaded.add(op)
+
+
 def infers(*ops: str) -> Callable[[Inference], Inference]:
     """Registers the inference function of operators."""
 
@@ -118,9 +125,7 @@ def infer(node: Node) -> None:
     """Sets the types and content of the node's outputs; what they were declared as is kept where
     inference knows less. Never raises for a node that merely cannot be inferred."""
     op = node.op
-    if op not in _loaded:
-        _load(op)
-        _loaded.add(op)
+    load_operator(op)
     function = _inferences.get(op)
     if function is None:
         function = _otherwise if operator(op) is not None else _by_rule
@@ -202,4 +207,4 @@ def first(node: Node, index: int = 0) -> TensorType:
 
 
 # They register what the graph itself has: constants, If and Loop.
-from bridge.neutral.inference import constant, control  # noqa: E402, F401
+from bridge.neutral.inference import constant, constraints, control  # noqa: E402, F401

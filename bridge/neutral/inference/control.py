@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import infer_graph, infers
-from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Stacked, Yield
+from bridge.neutral.inference.constraints import Constraint, Operand, constrain
+from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -17,6 +20,8 @@ from bridge.neutral.types import (
     SequenceType,
     TensorType,
     Type,
+    differ,
+    format_shape,
     join,
     meet,
 )
@@ -175,3 +180,62 @@ def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
     if isinstance(count, int) and isinstance(size, int):
         joined = count * size
     return TensorType(part.element, (*part.shape[:axis], joined, *part.shape[axis + 1 :]))
+
+
+def one_condition(node: Node) -> Iterator[Constraint]:
+    """If, Loop: the condition is one truth value."""
+    shape = Operand(node.condition).shape
+    if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):
+        yield f"its condition is one truth value, not {format_shape(shape)}"
+
+
+def parts(node: Node) -> Iterator[Constraint]:
+    """Loop: what is stacked in parts has the size of a part along its axis (TensorIterator-1)."""
+    for value, port in node.body.exits():
+        if not isinstance(port, Stacked) or value.shape is None:
+            continue
+        shape = value.shape
+        rank = len(shape) + (not port.keepdims)
+        if not -rank <= port.axis < rank:
+            yield f"{format_shape(shape)} cannot be stacked along axis {port.axis}"
+        elif port.keepdims and differ(shape[port.axis], port.part_size):
+            yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
+
+
+def slices(node: Node) -> Iterator[Constraint]:
+    """Loop: what is sliced row by row, from end to end, has as many rows as all else that is."""
+    sizes = set()
+    for port in node.body.inputs:
+        if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:
+            continue
+        if (port.stride, port.start, port.end) in ((1, 0, -1), (-1, -1, 0)):
+            sizes.add(Operand(node.inputs[port.input])[port.axis])
+    known = sorted(size for size in sizes if isinstance(size, int))
+    if len(known) > 1:
+        yield f"its slices are {' and '.join(map(str, known))}"
+
+
+def endless(node: Node) -> Iterator[Constraint]:
+    """Loop: without a trip count, one whose condition stays true never ends."""
+    if node.input(0) is not None or not (node.input(1) is None or _is_true(node.input(1))):
+        return
+    ports = dict(node.body.entries())
+    if any(isinstance(port, Sliced) for port in ports.values()):
+        return
+    for index, (value, port) in enumerate(node.body.exits()):
+        if isinstance(port, Condition):
+            while value.producer is not None and value.producer.op == "Identity":
+                (value,) = value.producer.inputs  # type: ignore[assignment]
+            again = ports.get(value)
+            kept = isinstance(again, Carried) and again.output == index
+            if kept or _is_true(value):
+                yield "it has no trip count, and its condition stays true: it never ends"
+
+
+def _is_true(value: Value | None) -> bool:
+    known = known_integers(value)
+    return known is not None and all(known)
+
+
+constrain("If", one_condition)
+constrain("Loop", one_condition, parts, slices, endless)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
+from bridge.neutral.inference.constraints import axis_attribute, constrain
 from bridge.operators import Result, legalizes, reads
 from bridge.operators.builder_helpers import positions, ranks, unsqueeze
 
@@ -47,3 +48,6 @@ def hardmax(b: Builder, node: Node) -> Result:
         (rank,) = ranks(node, 0)
         places = unsqueeze(b, places, *range(1, rank - axis % rank))
     return b.op("Cast", b.op("Equal", places, best), to=x.element)
+
+
+constrain(("Hardmax", "LogSoftmax", "Softmax"), axis_attribute("axis"))

@@ -7,11 +7,21 @@ boxes by score.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    constrain,
+    has_rank,
+    one_element,
+    operands,
+    same_size,
+)
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, cast, concat, cut, reshape, scalar, sizes
@@ -155,3 +165,19 @@ def infer_ir_non_max_suppression(node: Node) -> list[Type]:
         TensorType(first(node, 1).element, (ANY, 3)),
         TensorType(element, (1,)),
     ]
+
+
+def boxes_and_scores(node: Node) -> Iterator[Constraint]:
+    """NonMaxSuppression: boxes [batch, boxes, 4] and scores [batch, classes, boxes]."""
+    boxes, scores = operands(node, 2)
+    for one, other in ((boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], 4)):
+        yield same_size(one, other, "{} and {} are no boxes and scores", boxes, scores)
+
+
+constrain(
+    "NonMaxSuppression",
+    has_rank(3, 3),
+    has_rank(3, 3, of=1),
+    one_element(2, 3, 4),
+    boxes_and_scores,
+)

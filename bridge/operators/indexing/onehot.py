@@ -7,6 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.constraints import axis_attribute, constrain, has_rank, one_element
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -117,3 +118,7 @@ def _one_hot(node: Node, element: object) -> TensorType:
     dim: Dim = ANY if depth is None or depth[0] is None else depth[0]
     axis = axis_of(node, len(indices.shape) + 1)
     return TensorType(element, (*indices.shape[:axis], dim, *indices.shape[axis:]))  # type: ignore[arg-type]
+
+
+constrain("OneHot", axis_attribute("axis", 1), one_element(1), has_rank(1, 1, of=2))
+constrain("ir::OneHot", axis_attribute("axis", 1), one_element(1, 2, 3))

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    axes_in,
+    constrain,
+    one_element,
+    operands,
+    same_rank,
+    same_size,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -24,6 +35,7 @@ from bridge.operators.builder_helpers import (
     sizes,
     unsqueeze,
 )
+from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
 @legalizes("ScatterUpdate", target="onnx")
@@ -147,3 +159,17 @@ def scatter_content(node: Node) -> KnownValue | None:
 
 
 infers("TensorScatter")(same)
+
+
+def updates_of_elements(node: Node) -> Iterator[Constraint]:
+    """ScatterElements: an update for each index."""
+    _, indices, updates = operands(node, 3)
+    why = "{} are no updates for indices {}"
+    yield same_rank(indices, updates, why, updates, indices)
+    for one, other in zip(indices.shape or (), updates.shape or (), strict=False):
+        yield same_size(one, other, why, updates, indices)
+
+
+constrain("ScatterElements", axes_in(3), one_element(3), indices_of_elements, updates_of_elements)
+constrain("ScatterND", places_in_data)
+constrain("ScatterUpdate", axes_in(3), one_element(3))

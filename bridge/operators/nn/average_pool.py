@@ -11,12 +11,13 @@ from typing import Any
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
+from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import cast
-from bridge.operators.nn.shapes import pooled
+from bridge.operators.nn.shapes import pooled, pooling
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     computable,
@@ -114,3 +115,6 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
 def infer_pool(node: Node) -> list[Type]:
     """AveragePool, AvgPool, LpPool: batch and channels, and the number of windows."""
     return [pooled(node)]
+
+
+constrain(("AveragePool", "AvgPool", "LpPool"), pooling)

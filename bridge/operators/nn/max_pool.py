@@ -7,6 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
+from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     F32,
     I8,
@@ -17,7 +18,7 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import cast, ranks, sizes
-from bridge.operators.nn.shapes import pooled
+from bridge.operators.nn.shapes import pooled, pooling
 from bridge.operators.nn.windows import (
     computable,
     lean,
@@ -129,3 +130,6 @@ def infer_max_pool(node: Node) -> list[Type]:
     """MaxPool: batch and channels, and the number of windows; the indices likewise."""
     type = pooled(node)
     return [type, TensorType(node.attributes["index_element_type"], type.shape)]
+
+
+constrain("MaxPool", pooling)

@@ -7,6 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, require
+from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     ANY,
     TensorType,
@@ -14,9 +15,8 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import as_i64, concat, sizes
-from bridge.operators.nn.shapes import sizes_in
+from bridge.operators.nn.shapes import pooling, sizes_in, window_faults
 from bridge.operators.nn.windows import window_of
-from bridge.operators.window_validity import contradictions
 
 
 @legalizes("MaxUnpool", target="ir")
@@ -58,7 +58,7 @@ def infer_max_unpool(node: Node) -> list[Type]:
         return [data]
     kernel = node.attributes["kernel_shape"]
     require(len(data.shape) == len(kernel) + 2)
-    require(not next(contradictions(node.attributes, len(kernel)), ""))
+    require(not next(window_faults(node.attributes, len(kernel)), ""))
     strides = node.attributes.get("strides") or (1,) * len(kernel)
     pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
     spatial = [
@@ -68,3 +68,6 @@ def infer_max_unpool(node: Node) -> list[Type]:
         for i, dim in enumerate(data.shape[2:])
     ]
     return [TensorType(data.element, (*data.shape[:2], *spatial))]
+
+
+constrain("MaxUnpool", pooling)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bridge.neutral.attributes import Attributes
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, require
+from bridge.neutral.inference.constraints import Constraint, Operand
 from bridge.neutral.types import (
     ANY,
     Dim,
@@ -16,7 +18,6 @@ from bridge.neutral.types import (
     interval,
     low,
 )
-from bridge.operators.window_validity import contradictions
 
 
 def window_size(
@@ -46,7 +47,7 @@ def windows(
 ) -> tuple[Dim, ...]:
     """Spatial dimensions after a convolution or pooling with the usual attributes."""
     rank = len(spatial)
-    require(not next(contradictions(attributes, rank), ""))
+    require(not next(window_faults(attributes, rank), ""))
     strides = attributes.get("strides") or (1,) * rank
     dilations = attributes.get("dilations") or (1,) * rank
     pads = attributes.get("pads") or (0,) * (2 * rank)
@@ -106,3 +107,38 @@ def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
     """The sizes that a vector holds, as far as they are known; None where none is."""
     content = None if value is None else value.known_value
     return None if content is None else tuple(ANY if dim is None else dim for dim in content)
+
+
+_PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
+"""How many numbers each attribute has for an axis of the window."""
+_POSITIVE = ("kernel_shape", "strides", "dilations")
+
+
+def window_faults(attributes: Attributes, axes: int | None) -> Iterator[str]:
+    """What contradicts itself in the attributes of a window with so many axes, if that is known;
+    those without numbers are absent."""
+    for name, per_axis in _PER_AXIS.items():
+        numbers = attributes.get(name)
+        if not numbers:
+            continue
+        axes = len(numbers) // per_axis if axes is None else axes
+        if len(numbers) != axes * per_axis:
+            yield f"its {name} {list(numbers)} are not for {axes} axes"
+        if name in _POSITIVE and min(numbers) < 1:
+            yield f"its {name} are {list(numbers)}, and must be 1 or more"
+
+
+def window(node: Node) -> Iterator[Constraint]:
+    """A convolution or pooling: data with axes for a window, and attributes for these axes."""
+    rank = Operand(node.input(0)).rank
+    if rank is not None and rank < 3:
+        yield f"its input 0 is of rank {rank}, without axes for a window"
+    else:
+        yield from window_faults(node.attributes, None if rank is None else rank - 2)
+
+
+def pooling(node: Node) -> Iterator[Constraint]:
+    """A pooling: a window with one axis at least."""
+    yield from window(node)
+    if not node.attributes["kernel_shape"]:
+        yield "its kernel_shape has no axes"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.constraints import Constraint, constrain, one_element
 from bridge.neutral.inference.dims import known_integers, shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
@@ -212,3 +214,15 @@ def infer_ir_multinomial(node: Node) -> list[TensorType]:
     batch = ANY if shape is None else shape[0]
     count = known_integers(node.input(1))
     return [TensorType(node.attributes["convert_type"], (batch, count[0] if count else ANY))]
+
+
+def interval(node: Node) -> Iterator[Constraint]:
+    """RandomUniform-8 of IR: numbers between two others."""
+    low, high = values_of(node.input(1)), values_of(node.input(2))
+    if low is None or high is None or low.size != 1 or high.size != 1:
+        return
+    if not low.item() < high.item():
+        yield f"nothing lies between {low.item()} and {high.item()}"
+
+
+constrain("ir::RandomUniform", one_element(1, 2), interval)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    Operand,
+    axes_in,
+    constrain,
+    has_rank,
+    more_axes,
+    same_rank,
+)
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,
@@ -272,11 +281,14 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
     return result if holds(node.outputs[0].element, result) else None
 
 
-@infers(
+REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceLogicalAnd",
     "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
     "ReduceSumSquare",
 )  # fmt: skip
+
+
+@infers(*REDUCTIONS)
 def infer_reduction(node: Node) -> list[TensorType]:
     """Reductions: without `axes`, or with 1 in their place."""
     data = first(node)
@@ -303,3 +315,16 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return (ANY,) * rank
     count = length_of(given) if given is not None and given.rank == 1 else None
     return None if count is None else (ANY,) * (rank - count)
+
+
+def ranks_of_reduction(node: Node) -> Iterator[Constraint]:
+    """A reduction keeps its axes, or loses those that it names."""
+    x, out = Operand(node.input(0)), Operand(node.outputs[0])
+    axes = integers(node.input(1))
+    if node.attributes["keepdims"]:
+        yield same_rank(out, x)
+    elif axes:
+        yield more_axes(out, x, -len(axes))
+
+
+constrain(REDUCTIONS, has_rank(0, 1, of=1), axes_in(1), ranks_of_reduction)

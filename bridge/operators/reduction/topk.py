@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from collections.abc import Iterator
+
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, place
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    Operand,
+    axis_attribute,
+    constrain,
+    one_element,
+    operands,
+    same_rank,
+)
 from bridge.neutral.types import (
     ANY,
     I64,
@@ -114,3 +125,19 @@ def infer_ir_top_k(node: Node) -> list[TensorType]:
         TensorType(first(node).element, shape),
         TensorType(node.attributes["index_element_type"], shape),
     ]
+
+
+def no_more_than_there_are(node: Node) -> Iterator[Constraint]:
+    """TopK: not more elements than the axis has."""
+    (x,), count = operands(node, 1), integers(node.input(1))
+    for output in node.outputs:
+        yield same_rank(Operand(output), x)
+    axis = node.attributes.get("axis", -1)
+    if x.rank and count and len(count) == 1 and -x.rank <= axis < x.rank:
+        size = x[axis]
+        if count[0] < 0 or (isinstance(size, int) and count[0] > size):
+            yield f"axis {axis} of {x} has no {count[0]} elements"
+
+
+constrain(("ArgMax", "ArgMin"), axis_attribute("axis"))
+constrain(("TopK", "ir::TopK"), axis_attribute("axis"), one_element(1), no_more_than_there_are)

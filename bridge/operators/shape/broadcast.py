@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
+import numpy as np
+
+from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows, place, require
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    Operand,
+    Shapes,
+    axis_attribute,
+    constrain,
+    has_rank,
+    not_negative,
+    one_element,
+    operands,
+    rank_is,
+    same_rank,
+    same_size,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -22,6 +40,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     broadcast,
+    differ,
     meet_dim,
 )
 
@@ -147,8 +166,6 @@ def infer_range(node: Node) -> list[Type]:
 
 def _float_count(node: Node) -> int | None:
     """The number of elements where start, limit and delta are constants of any type."""
-    from bridge.neutral.builder import values_of
-
     ends = [values_of(value) for value in node.inputs]
     if any(end is None for end in ends):
         return None
@@ -168,3 +185,49 @@ def range_content(node: Node) -> KnownValue | None:
     (start,), (limit,), (delta,) = ends  # type: ignore[misc]
     numbers = range(start, limit, delta)
     return tuple(numbers) if len(numbers) <= 64 else None
+
+
+def shape_to_expand_to(node: Node) -> Iterator[Constraint]:
+    """Expand: the shape asked for is broadcast with that of the data."""
+    (x,), target = operands(node, 1), known_integers(node.input(1))
+    for have, wanted in zip(reversed(x.shape or ()), reversed(target or ()), strict=False):
+        if wanted != 1 and have != 1 and differ(have, wanted):
+            yield f"{x} cannot take the shape {list(target or ())}"
+            return
+
+
+def same_but_for_axis(node: Node) -> Iterator[Constraint]:
+    """Concat: inputs of one rank, whose sizes are equal but along the axis."""
+    parts = operands(node, len(node.inputs))
+    for part in parts:
+        yield same_rank(Operand(node.outputs[0]), part)
+    known = [part for part in parts if part.shape is not None]
+    for part in known[1:]:
+        yield same_rank(known[0], part, "{} differ in rank", Shapes(node.inputs))
+        rank = len(part.shape or ())
+        for i in range(rank):
+            if i != node.attributes["axis"] % rank:
+                why = f"{{}} differ along axis {i}"
+                yield same_size(known[0][i], part[i], why, Shapes(node.inputs))
+
+
+def repeats(node: Node) -> Iterator[Constraint]:
+    """Tile: a number of repeats for each axis. IR adds axes where there are more repeats."""
+    length = length_of(node.input(1))
+    if length is not None:
+        yield rank_is(Operand(node.input(0)), length)
+
+
+def step(node: Node) -> Iterator[Constraint]:
+    """Range: a step that is a number, and not 0."""
+    step = values_of(node.input(2))
+    if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
+        yield f"its step is {step.item()}"
+
+
+constrain("Broadcast", not_negative(1))
+constrain("Concat", axis_attribute("axis"), same_but_for_axis)
+constrain("ConstantOfShape", has_rank(1, 1), not_negative(0))
+constrain("Expand", has_rank(1, 1, of=1), not_negative(1), shape_to_expand_to)
+constrain("Range", one_element(0, 1, 2), step)
+constrain("Tile", has_rank(1, 1, of=1), not_negative(1), repeats)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference.constraints import constrain, has_rank
 from bridge.neutral.inference.dims import (
     content_of,
     shape_in,
@@ -96,3 +97,7 @@ def infer_eye_like(node: Node) -> list[Type]:
 
 
 infers("Trilu")(same)
+
+
+constrain("EyeLike", has_rank(2, 2))
+constrain("Trilu", has_rank(2))

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    axes_in,
+    axis_attribute,
+    constrain,
+    has_rank,
+    operands,
+    rank_is,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
     dim_sum,
     known_axes,
+    length_of,
     shape_in,
     unknown,
     with_dim,
@@ -25,6 +37,7 @@ from bridge.neutral.types import (
     Shape,
     TensorType,
     Type,
+    differ,
 )
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, cast, concat, ranks, scalar, size
@@ -226,3 +239,37 @@ def infer_ir_pad(node: Node) -> list[Type]:
     begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
     axes = () if data.shape is None else tuple(range(len(data.shape)))
     return [TensorType(data.element, padded(data.shape, begin, end, axes))]
+
+
+def pads_for_axes(node: Node) -> Iterator[Constraint]:
+    """Pad: two pads for each axis, or for each that is named. No axis gets a size below 0."""
+    x, pads, _, axes = operands(node, 4)
+    if axes.value is None and (length := length_of(pads.value)) is not None:
+        yield rank_is(x, length // 2)
+    if x.shape is None or not pads.shape or (axes.value is not None and not axes.shape):
+        return
+    count = axes[0] if axes.shape else len(x.shape)
+    if isinstance(count, int) and differ(pads[0], 2 * count):
+        yield f"it has {pads[0]} pads for {count} axes of {x}"
+        return
+    known, named = integers(pads.value), integers(axes.value)
+    if known is None or (axes.shape and named is None):
+        return
+    places = [axis % len(x.shape) for axis in named] if named else range(len(x.shape))
+    for place, begin, end in zip(places, known, known[len(known) // 2 :], strict=False):
+        size = x[place]
+        if isinstance(size, int) and size + begin + end < 0:
+            yield f"axis {place} of {x} is padded by {begin} and {end}"
+
+
+def pads_at_ends(node: Node) -> Iterator[Constraint]:
+    """Pad-1 and Pad-12 of IR: two vectors of pads, one for each axis."""
+    x, *ends = operands(node, 3)
+    for index, pads in enumerate(ends, start=1):
+        if x.rank is not None and differ(pads[0], x.rank):
+            yield f"its input {index} is {pads}, for {x.rank} axes"
+
+
+constrain("CenterCropPad", axis_attribute("axes"))
+constrain("Pad", axes_in(3), pads_for_axes)
+constrain("ir::Pad", has_rank(1, 1, of=1), has_rank(1, 1, of=2), pads_at_ends)

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import first, infers, knows, require
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    Operand,
+    axes_in,
+    axis_attribute,
+    constrain,
+    has_rank,
+    integral,
+    more_axes,
+    operands,
+    rank_is,
+    same_size,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     axis_of,
@@ -32,6 +47,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     is_static,
+    size_of,
 )
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, cast, concat, scalar, vector, zeros
@@ -443,3 +459,72 @@ def transposed_content(node: Node) -> KnownValue | None:
     if content is None or shape is None or not is_static(shape) or perm is None:
         return None
     return rearranged(content, shape, lambda places: places.transpose(perm or None))
+
+
+# What the inputs must be ------------------------------------------------------------------------
+
+
+def elements_of_shape(node: Node) -> Iterator[Constraint]:
+    """Reshape: as many elements as the data has, one -1 at most, and a 0 where there is a size to
+    copy."""
+    (x,), target = operands(node, 1), integers(node.input(1))
+    if target is not None and (min(target, default=0) < -1 or target.count(-1) > 1):
+        yield f"{list(target)} is no shape"
+        return
+    if not is_static(x.shape) or target is None:
+        return
+    copies = not node.attributes["allowzero"]
+    if copies and any(not size and place >= len(x.shape) for place, size in enumerate(target)):
+        yield f"{x} has no dimension to copy for each 0 of {list(target)}"
+        return
+    sizes = [x.shape[i] if copies and not size else size for i, size in enumerate(target)]
+    given, wanted = size_of(x.shape), size_of([size for size in sizes if size >= 0])
+    fits = (given % wanted == 0 if wanted else not given) if -1 in sizes else given == wanted
+    if not fits:
+        yield f"{x} cannot take the shape {list(target)}"
+
+
+def order_of_axes(node: Node) -> Iterator[Constraint]:
+    """Transpose: each axis once."""
+    (x,), order = operands(node, 1), integers(node.input(1))
+    count = length_of(node.input(1))
+    if count:
+        yield rank_is(x, count, f"{{}} has no {count} axes to exchange", x)
+    if order and x.rank is not None and sorted(order) != list(range(len(order))):
+        yield f"{list(order)} is no order of the axes of {x}"
+
+
+def squeezed_axes(node: Node) -> Iterator[Constraint]:
+    """Squeeze: axes of size 1."""
+    yield from integral(node.input(1))
+    (x,), axes = operands(node, 1), integers(node.input(1))
+    if axes is None:
+        return
+    yield more_axes(Operand(node.outputs[0]), x, -len(axes))
+    if not node.attributes["allow_axis_skip"]:
+        for axis in axes:
+            yield same_size(x[axis], 1, f"axis {axis} of {{}} is not 1", x)
+
+
+def added_axes(node: Node) -> Iterator[Constraint]:
+    """Unsqueeze: each further axis once."""
+    yield from integral(node.input(1))
+    (x,), axes = operands(node, 1), integers(node.input(1))
+    if axes is None:
+        return
+    yield more_axes(Operand(node.outputs[0]), x, len(axes))
+    if x.rank is None:
+        return
+    rank = x.rank + len(axes)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            yield f"{x} with {len(axes)} further axes has no axis {axis}"
+    if len({axis % rank for axis in axes}) < len(axes):
+        yield f"its axes {list(axes)} name one of {rank} twice"
+
+
+constrain("Flatten", axis_attribute("axis", 1))
+constrain("Reshape", has_rank(1, 1, of=1), elements_of_shape)
+constrain("Squeeze", axes_in(1), squeezed_axes)
+constrain("Transpose", order_of_axes)
+constrain("Unsqueeze", has_rank(0, 1, of=1), added_axes)

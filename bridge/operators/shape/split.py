@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,15 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, first, infers, require
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    axes_in,
+    axis_attribute,
+    constrain,
+    has_rank,
+    one_element,
+    operands,
+)
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -18,7 +28,7 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
+from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, sizes, vector
 
@@ -192,3 +202,31 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
         part = range(at, at + length)
         output.known_value = rearranged(content, shape, partial(_taken, part, axis))
         at += length
+
+
+def sizes_of_parts(node: Node) -> Iterator[Constraint]:
+    """Split: a size for each output, and all of them together that of the axis."""
+    x, given = operands(node, 2)
+    axis, lengths = node.attributes["axis"], known_integers(given.value)
+    count = len(node.outputs)
+    if differ(given[0], count):
+        yield f"it has {count} outputs for {given[0]} parts"
+        return
+    if x.rank is None or lengths is None or not -x.rank <= axis < x.rank:
+        return
+    if differ(x[axis], sum(lengths)) or min(lengths, default=0) < 0:
+        yield f"axis {axis} of {x} has no parts of {list(lengths)}"
+
+
+def lengths_of_parts(node: Node) -> Iterator[Constraint]:
+    """VariadicSplit: the size of each part, of which one may be -1, what is left."""
+    lengths, count = known_integers(node.input(2)), len(node.outputs)
+    if lengths is None:
+        return
+    if min(lengths, default=0) < -1 or lengths.count(-1) > 1 or len(lengths) < count:
+        yield f"{list(lengths)} are no lengths of {count} parts"
+
+
+constrain("Split", has_rank(1), axis_attribute("axis"), sizes_of_parts)
+constrain("VariadicSplit", has_rank(1), axes_in(1), one_element(1), lengths_of_parts)
+constrain("ir::Split", has_rank(1), axes_in(1), one_element(1))

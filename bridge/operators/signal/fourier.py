@@ -9,6 +9,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, place
+from bridge.neutral.inference.constraints import axes_in, constrain
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes
@@ -273,3 +274,6 @@ def infer_irdft(node: Node) -> list[TensorType]:
         if node.input(2) is None or (sizes is not None and sizes[-1] == -1):
             dims[axes[-1]] = _double(dims[axes[-1]])
     return [TensorType(first(node).element, None if dims is None else tuple(dims))]
+
+
+constrain(("IDFT", "IRDFT", "RDFT", "ir::DFT"), axes_in(1))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
+from bridge.neutral.inference.constraints import Constraint, constrain, operands, same_size
 from bridge.neutral.inference.dims import (
     known_integers,
     length_of,
@@ -142,3 +144,42 @@ def infer_col2im(node: Node) -> list[Type]:
     if isinstance(rows, int) and block is not None:
         channels = rows // math.prod(block)
     return [TensorType(data.element, (*batch, channels, *(image or (ANY,) * count)))]
+
+
+def image_and_block(node: Node) -> Iterator[Constraint]:
+    """Col2Im-18: a number for each axis of the image, and pads for both ends."""
+    _, image, block = operands(node, 3)
+    lengths = [x[0] for x in (image, block) if x.rank == 1]
+    if len(lengths) == 2:
+        one, other = lengths
+        why = "its image_shape and block_shape are {} and {} numbers"
+        yield same_size(one, other, why, one, other)
+    axes = next((length for length in lengths if isinstance(length, int)), None)
+    for name, count, least in (("dilations", 1, 1), ("strides", 1, 1), ("pads", 2, 0)):
+        numbers = node.attributes.get(name)
+        if not numbers:
+            continue
+        if axes is not None and len(numbers) != count * axes:
+            yield f"its {name} {list(numbers)} are not for {axes} axes"
+        elif min(numbers) < least:
+            yield f"its {name} are {list(numbers)}, and must be {least} or more"
+
+
+def places_of_blocks(node: Node) -> Iterator[Constraint]:
+    """Col2Im-18: as many blocks as have room in the padded image."""
+    (x,), image, block = operands(node, 1), integers(node.input(1)), integers(node.input(2))
+    if not x.shape or image is None or block is None or len(image) != len(block):
+        return
+    axes = len(image)
+    flags = node.attributes
+    strides = flags.get("strides") or (1,) * axes
+    dilations = flags.get("dilations") or (1,) * axes
+    pads = flags.get("pads") or (0,) * (2 * axes)
+    places = 1
+    for i in range(axes):
+        room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1
+        places *= max(0, room // strides[i] + 1)
+    yield same_size(x[-1], places, f"{{}} are not the {places} blocks of its image", x)
+
+
+constrain("Col2Im", image_and_block, places_of_blocks)

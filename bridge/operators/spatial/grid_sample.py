@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.constraints import (
+    Constraint,
+    constrain,
+    has_rank,
+    operands,
+    same_rank,
+    same_size,
+)
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, legalizes
 from bridge.operators.builder_helpers import cast, concat, ranks, reshape, size, sizes, unsqueeze
@@ -131,3 +140,16 @@ def infer_grid_sample(node: Node) -> list[Type]:
     leading = data.shape[:2] if data.shape is not None else (ANY, ANY)
     spatial = grid.shape[1:-1] if grid.shape is not None else (ANY,) * (rank - 2)
     return [TensorType(data.element, (*leading, *spatial))]
+
+
+def points(node: Node) -> Iterator[Constraint]:
+    """GridSample: for each batch a point in space at each place."""
+    x, grid = operands(node, 2)
+    why = "{} are no places in {}"
+    yield same_rank(x, grid, why, grid, x)
+    if grid.rank is not None and x.rank is not None:
+        yield same_size(x[0], grid[0], why, grid, x)
+        yield same_size(grid[-1], x.rank - 2, why, grid, x)
+
+
+constrain("GridSample", has_rank(3), has_rank(3, of=1), points)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.constraints import Constraint, axes_in, constrain, has_rank
 from bridge.neutral.inference.dims import (
     content_of,
     dim_sum,
@@ -24,7 +26,13 @@ from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, cast, ranks, reshape, size
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
-from bridge.operators.spatial.resize import COORDINATES, element_at, scaled, vanishing_scale
+from bridge.operators.spatial.resize import (
+    COORDINATES,
+    element_at,
+    factors_for_axes,
+    scaled,
+    vanishing_scale,
+)
 
 PILLOW_CUBIC = -0.5
 """The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
@@ -253,3 +261,13 @@ def infer_interpolate(node: Node) -> list[Type]:
             dim = sizes[index]
         dims = with_dim(dims, axis, dim)
     return [TensorType(data.element, dims)]
+
+
+def scales_or_sizes(node: Node) -> Iterator[Constraint]:
+    """Interpolate-11: a factor or a size for each axis of input 2."""
+    scaling = node.attributes.get("shape_calculation_mode") != "sizes"
+    scales = node.input(1) if scaling else None
+    yield from factors_for_axes(node, integers(node.input(2)), (1,), scales)
+
+
+constrain("Interpolate", axes_in(2), has_rank(1, 1, of=1), scales_or_sizes)

@@ -9,9 +9,8 @@ from itertools import product
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
+from bridge.neutral.inference.constraints import contradiction, demands, relations
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, size_of
-from bridge.operators.validity import contradiction
-from bridge.passes.ranks import demands, relations
 from bridge.passes.sequences.forms import Forms, Open, joined, plain
 from bridge.passes.sequences.open_rank import shapes_of_open, unsettled
 from bridge.vocabulary import operator

@@ -1,0 +1,323 @@
+"""What the inputs of a node must have in common, declared once beside the operator's inference.
+
+    def inner_sizes(node):
+        a, b = operands(node, 2)
+        yield same_size(a[-1], b[-2], "{} and {} cannot be multiplied", a, b)
+
+    constrain("MatMul", inner_sizes)
+
+From one declaration follow why a node cannot run (`contradiction`), which sizes of its inputs are
+equal (`equal_sizes`), and which ranks its inputs and outputs have (`relations`, `demands`). What is
+an operator's own arithmetic is a text that a check yields where a node contradicts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import load_operator
+from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.types import ANY, Dim, Shape, differ, format_shape
+from bridge.vocabulary import has_trait
+
+
+class Operand:
+    """An input or output of a node in a declaration: `x[-1]` is a dimension, open where it is not
+    known; `str(x)` is its shape."""
+
+    def __init__(self, value: Value | None) -> None:
+        self.value = value
+        self.shape: Shape = None if value is None else value.shape
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, None where it is unknown."""
+        return None if self.shape is None else len(self.shape)
+
+    def __getitem__(self, axis: int) -> Dim:
+        shape = self.shape or ()
+        return shape[axis] if -len(shape) <= axis < len(shape) else ANY
+
+    def __str__(self) -> str:
+        return format_shape(self.shape)
+
+
+@dataclass(frozen=True)
+class Same:
+    """Two sizes are equal."""
+
+    one: Dim
+    other: Dim
+    why: str
+    about: tuple[object, ...]
+
+    def broken(self) -> str:
+        """Why this does not hold; "" where it may."""
+        return self.why.format(*self.about) if differ(self.one, self.other) else ""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A value has one rank alone. Without a reason, a node with another is not refused."""
+
+    operand: Operand
+    rank: int
+    why: str
+    about: tuple[object, ...]
+
+    def broken(self) -> str:
+        """Why this does not hold; "" where it may."""
+        if self.operand.rank in (None, self.rank):
+            return ""
+        return self.why.format(*self.about)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The rank of `one` is that of `other` plus `more`. Without a reason, a node whose ranks are
+    others is not refused."""
+
+    one: Operand
+    other: Operand
+    more: int
+    why: str
+    about: tuple[object, ...]
+
+    def broken(self) -> str:
+        """Why this does not hold; "" where it may."""
+        one, other = self.one.rank, self.other.rank
+        if one is None or other is None or one == other + self.more:
+            return ""
+        return self.why.format(*self.about)
+
+
+@dataclass(frozen=True)
+class Broadcasts:
+    """The inputs are broadcast against each other (ONNX, Multidirectional Broadcasting)."""
+
+    values: Sequence[Value | None]
+
+    def broken(self) -> str:
+        """Why this does not hold; "" where it may."""
+        shapes = [Operand(value).shape for value in self.values]
+        if len(set(shapes)) == 1:
+            return ""
+        sizes: dict[int, int] = {}
+        for shape in shapes:
+            for place, dim in enumerate(reversed(shape or ())):
+                if isinstance(dim, int) and dim != 1 and sizes.setdefault(place, dim) != dim:
+                    return f"{Shapes(self.values)} cannot be broadcast together"
+        return ""
+
+
+Constraint = str | Same | Rank | Ranks | Broadcasts
+"""What must hold, or the reason why a node cannot run."""
+
+Check = Callable[[Node], Iterator[Constraint]]
+
+_checks: dict[str, tuple[Check, ...]] = {}
+
+
+def constrain(ops: str | tuple[str, ...], *checks: Check) -> None:
+    """Declares what must hold of the nodes of operators. The first reason is the one given."""
+    for op in (ops,) if isinstance(ops, str) else ops:
+        if op in _checks:
+            raise ValueError(f"the constraints of {op} are declared twice")
+        _checks[op] = checks
+
+
+def _constraints(node: Node) -> Iterator[Constraint]:
+    load_operator(node.op)
+    if has_trait(node.op, "broadcasts"):
+        yield Broadcasts(node.inputs)
+    else:
+        for check in _checks.get(node.op, ()):
+            yield from check(node)
+
+
+def constrained() -> dict[str, tuple[Check, ...]]:
+    """The checks of every operator that has been imported."""
+    return dict(_checks)
+
+
+# What follows from a declaration.
+
+
+def contradiction(node: Node) -> str:
+    """Why the known shapes of a node's inputs do not go together; "" where they may."""
+    for found in _constraints(node):
+        if why := found if isinstance(found, str) else found.broken():
+            return why
+    return ""
+
+
+def equal_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes of a node's inputs that are equal."""
+    for found in _constraints(node):
+        if isinstance(found, Same):
+            yield found.one, found.other
+
+
+def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes of a node's inputs that are equal unless one of them is 1."""
+    for found in _constraints(node):
+        if isinstance(found, Broadcasts):
+            shapes = [value.shape for value in found.values if value is not None and value.shape]
+            for a, b in pairwise(shapes):
+                pairs = zip(reversed(a), reversed(b), strict=False)
+                yield from (pair for pair in pairs if 1 not in pair)
+
+
+def relations(node: Node) -> Iterator[tuple[Value, Value, int]]:
+    """How the ranks of a node's inputs and outputs go together: in (a, b, k), the rank of a is
+    that of b plus k."""
+    if has_trait(node.op, "keeps_rank") and node.inputs[0] is not None:
+        yield node.outputs[0], node.inputs[0], 0
+    for found in _constraints(node):
+        if isinstance(found, Ranks):
+            one, other = found.one.value, found.other.value
+            if one is not None and other is not None:
+                yield one, other, found.more
+
+
+def demands(node: Node) -> Iterator[tuple[Value, int]]:
+    """Inputs of a node with the one rank that they can have."""
+    for found in _constraints(node):
+        if isinstance(found, Rank) and found.operand.value is not None:
+            yield found.operand.value, found.rank
+
+
+# The words of declarations: operands, and constraints on them.
+
+
+def operands(node: Node, count: int) -> list[Operand]:
+    """The first `count` inputs, those that are absent among them."""
+    return [Operand(node.input(index)) for index in range(count)]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of the values that are there, for a reason; put together when it is given."""
+
+    values: Sequence[Value | None]
+
+    def __str__(self) -> str:
+        return " and ".join(format_shape(value.shape) for value in self.values if value is not None)
+
+
+def same_size(one: Dim, other: Dim, why: str, *about: object) -> Same:
+    """Two sizes are equal; `why` they may not differ, with `about` in its places."""
+    return Same(one, other, why, about)
+
+
+def rank_is(operand: Operand, rank: int, why: str = "", *about: object) -> Rank:
+    """A value has this rank; `why` it can have no other, with `about` in its places."""
+    return Rank(operand, rank, why, about)
+
+
+def more_axes(one: Operand, other: Operand, more: int) -> Ranks:
+    """The rank of `one` is that of `other` plus `more`."""
+    return Ranks(one, other, more, "", ())
+
+
+def same_rank(one: Operand, other: Operand, why: str = "", *about: object) -> Ranks:
+    """Two ranks are equal; `why` they may not differ, with `about` in its places."""
+    return Ranks(one, other, 0, why, about)
+
+
+# Whole checks: what many operators ask of an attribute or of an input.
+
+
+def broadcasts(node: Node) -> Iterator[Constraint]:
+    """All inputs are broadcast against each other."""
+    yield Broadcasts(node.inputs)
+
+
+def has_rank(least: int, most: int = 1 << 30, of: int = 0) -> Check:
+    """The rank of an input."""
+    wanted = str(least) if least == most else f"{least} or {'more' if most > 3 else most}"
+    why = f"its input {of} is {{}}, not of rank {wanted}"
+
+    def check(node: Node) -> Iterator[Constraint]:
+        operand = Operand(node.input(of))
+        if least == most:
+            yield rank_is(operand, least, why, operand)
+        elif operand.rank is not None and not least <= operand.rank <= most:
+            yield why.format(operand)
+
+    return check
+
+
+def have_ranks(*wanted: int) -> tuple[Check, ...]:
+    """The ranks of the first inputs."""
+    return tuple(has_rank(each, each, index) for index, each in enumerate(wanted))
+
+
+def axis_attribute(name: str, more: int = 0) -> Check:
+    """An attribute that is an axis, or several, of input 0, which has `more` axes further on."""
+
+    def check(node: Node) -> Iterator[Constraint]:
+        given = node.attributes.get(name)
+        axes = given if isinstance(given, tuple) else () if given is None else (given,)
+        yield from _outside(Operand(node.input(0)), axes, more)
+
+    return check
+
+
+def axes_in(index: int) -> Check:
+    """An input that holds axes of input 0, where it is known."""
+
+    def check(node: Node) -> Iterator[Constraint]:
+        yield from integral(node.input(index))
+        yield from _outside(Operand(node.input(0)), known_integers(node.input(index)) or ())
+
+    return check
+
+
+def integral(value: Value | None) -> Iterator[str]:
+    """An input that holds axes is of integers."""
+    if value is not None and value.element is not None and value.element.kind not in _INTEGERS:
+        yield f"its axes are {value.element}"
+
+
+_INTEGERS = ("int", "uint")
+
+
+def _outside(x: Operand, axes: Sequence[int], more: int = 0) -> Iterator[str]:
+    if x.shape is None:
+        return
+    count = max(len(x.shape), 1) + more  # a scalar's axis may be called 0
+    for axis in axes:
+        if not -count <= axis < count:
+            yield f"{x} has no axis {axis}"
+
+
+def not_negative(index: int) -> Check:
+    """An input that holds sizes or repeats."""
+
+    def check(node: Node) -> Iterator[Constraint]:
+        known = known_integers(node.input(index))
+        if known is not None and min(known, default=0) < 0:
+            yield f"its input {index} is {list(known)}"
+
+    return check
+
+
+def one_element(*indices: int) -> Check:
+    """Inputs that have one element."""
+
+    def check(node: Node) -> Iterator[Constraint]:
+        for index in indices:
+            shape = Operand(node.input(index)).shape
+            if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):
+                yield f"its input {index} is one number, not {format_shape(shape)}"
+
+    return check
+
+
+def multiple(dim: Dim, of: int) -> bool:
+    """Whether a dimension may be so many equal parts, one at least."""
+    return of > 0 and (not isinstance(dim, int) or dim % of == 0)

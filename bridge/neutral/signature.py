@@ -1,0 +1,36 @@
+"""What a node may have by the row of its operator: attributes, inputs and outputs."""
+
+from __future__ import annotations
+
+from bridge.neutral.attributes import fault_of
+from bridge.neutral.graph import Node
+from bridge.vocabulary import operator
+
+ONE_OF = {"Resize": (2, 3)}
+"""Inputs of which each may be absent, but not all."""
+
+
+def impropriety(node: Node) -> str:
+    """Which attribute, input or output of a node its operator does not have, or lacks; "" where
+    they are in order."""
+    row = operator(node.op)
+    if row is None or node.bodies or node.op == "Constant":
+        return ""
+    if fault := fault_of(node.op, node.attributes):
+        return fault
+    for kind, given, declared in (
+        ("input", node.inputs, row.inputs),
+        ("output", node.outputs, row.outputs),
+    ):
+        if len(given) > len(declared) and not (declared and declared[-1].endswith("*")):
+            return f"it has {len(given)} {kind}s, and may have {len(declared)}"
+    if len(node.inputs) < len(row.inputs) or None in node.inputs:
+        for index, name in enumerate(row.inputs):
+            if node.input(index) is None and name[-1] not in "?*":
+                return f"it lacks its input {name}"
+    if row.inputs and row.inputs[-1].endswith("*") and None in node.inputs[len(row.inputs) - 1 :]:
+        return "it lacks one of its inputs"
+    one_of = ONE_OF.get(node.op, ())
+    if one_of and all(node.input(index) is None for index in one_of):
+        return f"it lacks its input {' or '.join(row.inputs[i].rstrip('?') for i in one_of)}"
+    return ""
