@@ -135,8 +135,7 @@ def infer(node: Node) -> None:
     except Contradiction:
         types = ()
     except _UNKNOWN_YET:
-        # `verify` is where contradictions show.
-        if _strict.get():
+        if _is_fault(node):
             raise
         types = ()
     for index, output in enumerate(node.outputs):
@@ -149,6 +148,12 @@ def infer(node: Node) -> None:
         node.outputs[0].known_value = _known(content, node)
 
 
+def _is_fault(node: Node) -> bool:
+    """Whether it is a function's fault that it raised: strictly, for a node that breaks none of
+    its constraints."""
+    return _strict.get() and not constraints.contradiction(node)
+
+
 def _known(content: KnownValue, node: Node) -> tuple[int | str | None, ...] | None:
     """What a content function gives for a node, where it is short."""
     try:
@@ -156,7 +161,7 @@ def _known(content: KnownValue, node: Node) -> tuple[int | str | None, ...] | No
     except Contradiction:
         return None
     except _UNKNOWN_YET:
-        if _strict.get():
+        if _is_fault(node):
             raise
         return None
     return None if known is None or len(known) > KNOWN_VALUE_LIMIT else known
