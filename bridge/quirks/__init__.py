@@ -15,7 +15,8 @@ from importlib import import_module
 from bridge.limits import budget
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
-from bridge.quirks.quirk import RECURRENT, UNFOLDED, Quirk
+from bridge.quirks.known import UNFOLDED
+from bridge.quirks.quirk import RECURRENT, Quirk
 
 
 @dataclass(frozen=True)

@@ -6,96 +6,115 @@ the rest once, when it compiles the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from enum import IntEnum
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Yield
+from bridge.neutral.dataflow import Forward, Now, Updates
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
 from bridge.neutral.types import F32, I64
 from bridge.operators.builder_helpers import squeeze, unsqueeze
-from bridge.quirks.quirk import UNFOLDED, UNFORESEEN, Place, follows_from_constants
+from bridge.quirks.quirk import Place
+
+UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
+"""Operators whose results are not known before a model runs."""
+
+UNFOLDED = (
+    "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "BinaryConvolution", "BitwiseAnd",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Bucketize", "CTCGreedyDecoder",
+    "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "Conv", "ConvolutionBackpropData",
+    "DeformableConvolution", "DeformablePSROIPooling", "DetectionOutput", "Elu",
+    "EmbeddingBagOffsets", "EmbeddingBagPacked", "EmbeddingSegmentsSum", "ExtractImagePatches",
+    "GRN", "GRUCell", "GRUSequence", "GatherElements", "GatherND", "GatherTree",
+    "GroupConvolution", "GroupConvolutionBackpropData", "GroupNormalization", "HardSigmoid",
+    "IDFT", "IRDFT", "ISTFT", "If", "Inverse", "IsFinite", "IsInf", "IsNaN", "LRN", "LSTMCell",
+    "LSTMSequence", "Loop", "MatrixNms", "MaxPool", "MulticlassNms", "NMSRotated", "NormalizeL2",
+    "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "RDFT", "RNNCell", "RNNSequence",
+    "ROIAlign", "ROIAlignRotated", "ROIPooling", "RegionYolo", "ReorgYolo", "ReverseSequence",
+    "Roll", "SearchSorted", "SegmentMax", "Selu", "SliceScatter", "Softsign", "Unique", "ir::DFT",
+    "ir::Mod", "ir::NonMaxSuppression", "ir::STFT",
+)  # fmt: skip
+"""Operators that OpenVINO does not fold, or that nobody saw it fold."""
+
+
+class Known(IntEnum):
+    """When OpenVINO knows a value, the best first."""
+
+    FOLDED = 0
+    """It is a constant once OpenVINO has folded what it can evaluate."""
+    COMPUTED = 1
+    """The plugin computes it when it compiles the graph that holds the value."""
+    INLINED = 2
+    """As COMPUTED, if OpenVINO puts the body that holds it in the place of its node."""
+    UNKNOWN = 3
+    """It is computed at each inference."""
+
+
+class WhenKnown(Forward[Known]):
+    """When OpenVINO knows each value."""
+
+    bottom = Known.FOLDED
+    iteration = Known.UNKNOWN
+
+    def join(self, one: Known, other: Known) -> Known:
+        """The later of two."""
+        return max(one, other)
+
+    def outside(self, value: Value) -> Known:
+        """Inputs of the model are known when it runs."""
+        return Known.UNKNOWN
+
+    def settled(self, value: Value, fact: Known) -> Known:
+        """A value without elements is folded."""
+        return Known.FOLDED if 0 in (value.shape or ()) else fact
+
+    def transfer(self, node: Node, facts: Sequence[Known | None]) -> list[Known]:
+        """What follows from known values is known, if the operator is not one of chance."""
+        known = max((fact for fact in facts if fact is not None), default=Known.FOLDED)
+        if node.op in UNFORESEEN:
+            known = Known.UNKNOWN
+        elif node.op in UNFOLDED:
+            known = max(known, Known.COMPUTED)
+        return [known] * len(node.outputs)
+
+    def entry(
+        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Known]
+    ) -> Known:
+        """Constants move into bodies; what the plugin computes outside is given at run time."""
+        stays = isinstance(port, Invariant) or (
+            isinstance(port, Carried) and body.exit_of(port)[0].behind("Identity") is value
+        )
+        index = outer_input(port) if stays else None
+        outer = None if index is None else node.inputs[index]
+        known = Known.UNKNOWN if outer is None else now(outer)
+        return Known.INLINED if known is Known.COMPUTED else known
+
+    def leave(self, node: Node, now: Now[Known]) -> Updates[Known]:
+        """A Loop is computed as a whole. An If may become either branch if its condition is
+        known."""
+        given = max((now(value) for value in node.inputs if value is not None), default=0)
+        known = [Known.COMPUTED if given <= Known.COMPUTED else Known(given)] * len(node.outputs)
+        if node.op == "If":
+            decided = node.condition is not None and now(node.condition) < Known.UNKNOWN
+            whole = min(known[0], Known.INLINED) if decided and known else Known.UNKNOWN
+            known = [Known.UNKNOWN] * len(node.outputs)
+            for body in node.bodies:
+                for value, port in body.exits():
+                    assert isinstance(port, Yield) and port.output is not None
+                    if now(value) < Known.UNKNOWN:
+                        known[port.output] = whole
+        return zip(node.outputs, known, strict=True)
+
+
+def when_known(value: Value | None, place: Place) -> Known:
+    """When OpenVINO knows a value of a graph; an absent one it knows at once."""
+    return Known.FOLDED if value is None else place.facts(WhenKnown).of(value)
 
 
 def is_known(value: Value | None, place: Place) -> bool:
-    """Whether it may compute a value of this graph, by way of the graphs around it, too."""
-    if follows_from_constants(value):
-        return True
-    return value is not None and known_before(place).get(value, False)
-
-
-def known_before(place: Place) -> dict[Value, bool]:
-    """Which values of a graph it may compute."""
-    if not place.found:
-        given: set[Value] = set()
-        if place.outer is not None and place.holder is not None and place.body is not None:
-            outer = known_before(place.outer)
-            known = {value for value in place.holder.inputs if value and outer.get(value)}
-            given = _captured(place.holder, place.body, known)
-        computed = _computed(place.graph, given)
-        made = (value for node in place.graph.nodes for value in node.outputs)
-        place.found.update((value, value in computed) for value in (*place.graph.inputs, *made))
-    return place.found
-
-
-def _captured(node: Node, body: Body, known: set[Value]) -> set[Value]:
-    """The inputs of a body that are among these values outside."""
-    return {value for value, outer in node.captures(body).items() if outer in known}
-
-
-def _computed(graph: Graph, known: set[Value]) -> set[Value]:
-    """What follows from constants and these values."""
-    known = set(known)
-    for node in graph.nodes:
-        if node.op in UNFORESEEN:
-            continue
-        if node.op == "If":
-            known |= _of_branches(node, known)
-        elif all(value is None or value in known for value in node.inputs):
-            known.update(node.outputs)
-    return known
-
-
-def _of_branches(node: Node, known: set[Value]) -> set[Value]:
-    """The outputs of an If that takes the place of a branch, which may be either."""
-    if node.inputs[0] not in known:
-        return set()
-    found: set[Value] = set()
-    for body in node.bodies:
-        inside = _computed(body.graph, _captured(node, body, known))
-        for value, port in body.exits():
-            if value in inside and isinstance(port, Yield) and port.output is not None:
-                found.add(node.outputs[port.output])
-    return found
-
-
-def known_values(place: Place) -> dict[Value, bool]:
-    """The values of a graph that follow from constants, and which of them the plugin computes."""
-    known = place.found
-    if known:
-        return known
-    known.update(dict.fromkeys(_entries(place), False))
-    for node in place.graph.nodes:
-        operands = [value for value in node.inputs if value is not None]
-        if node.op not in UNFORESEEN and all(value in known for value in operands):
-            computed = node.op in UNFOLDED or any(known[value] for value in operands)
-            known.update(dict.fromkeys(node.outputs, computed))
-    return known
-
-
-def _entries(place: Place) -> Iterator[Value]:
-    """The inputs of a body that OpenVINO has as constants there."""
-    if place.body is None or place.holder is None or place.outer is None:
-        return
-    outside = known_values(place.outer)
-    for value, port in place.body.entries():
-        if isinstance(port, Carried):
-            stays = place.body.exit_of(port)[0].behind("Identity") is value
-        else:
-            stays = isinstance(port, Invariant)
-        if stays and isinstance(port, Carried | Invariant) and port.input is not None:
-            given = place.holder.inputs[port.input]
-            if given is not None and outside.get(given) is False:
-                yield value
+    """Whether OpenVINO may know a value of a graph before the model runs."""
+    return when_known(value, place) < Known.UNKNOWN
 
 
 def of_unknown_content(b: Builder, value: Value) -> Value:

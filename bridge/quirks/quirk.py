@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import Analysis, Fact, Facts
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import is_static, size_of
@@ -36,8 +38,7 @@ ONNXRUNTIME = "onnxruntime"
 
 
 class Place(Rewriter):
-    """Where a node stands: the rewriter of its graph. `found` is for what a quirk has found of the
-    graph's values, and may meet again."""
+    """Where a node stands: the rewriter of its graph, which knows what analyses find."""
 
     def __init__(
         self,
@@ -47,7 +48,16 @@ class Place(Rewriter):
         outer: Place | None = None,
     ) -> None:
         super().__init__(graph, holder, body, outer)
-        self.found: dict[Value, bool] = {}
+        self._facts: dict[type[Any], Facts[Any]] = {} if outer is None else outer._facts
+
+    def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
+        """What an analysis finds in the outermost graph, as it is when first asked."""
+        if analysis not in self._facts:
+            place = self
+            while place.outer is not None:
+                place = place.outer
+            self._facts[analysis] = Facts(analysis(), place.graph)
+        return self._facts[analysis]
 
 
 Users = dict[Value, list[Node]]
@@ -63,45 +73,10 @@ def users_in(graph: Graph) -> Users:
     return users
 
 
-UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
-"""Operators whose results are not known before a model runs."""
-
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip
 """The recurrent layers that IR has."""
-
-UNFOLDED = (
-    "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "BinaryConvolution", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Bucketize", "CTCGreedyDecoder",
-    "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "Conv", "ConvolutionBackpropData",
-    "DeformableConvolution", "DeformablePSROIPooling", "DetectionOutput", "Elu",
-    "EmbeddingBagOffsets", "EmbeddingBagPacked", "EmbeddingSegmentsSum", "ExtractImagePatches",
-    "GRN", "GRUCell", "GRUSequence", "GatherElements", "GatherND", "GatherTree",
-    "GroupConvolution", "GroupConvolutionBackpropData", "GroupNormalization", "HardSigmoid",
-    "IDFT", "IRDFT", "ISTFT", "If", "Inverse", "IsFinite", "IsInf", "IsNaN", "LRN", "LSTMCell",
-    "LSTMSequence", "Loop", "MatrixNms", "MaxPool", "MulticlassNms", "NMSRotated", "NormalizeL2",
-    "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "RDFT", "RNNCell", "RNNSequence",
-    "ROIAlign", "ROIAlignRotated", "ROIPooling", "RegionYolo", "ReorgYolo", "ReverseSequence",
-    "Roll", "SearchSorted", "SegmentMax", "Selu", "SliceScatter", "Softsign", "Unique", "ir::DFT",
-    "ir::Mod", "ir::NonMaxSuppression", "ir::STFT",
-)  # fmt: skip
-"""Operators that OpenVINO does not fold, or that nobody saw it fold."""
-
-
-def follows_from_constants(value: Value | None) -> bool:
-    """Whether a value follows from constants, or from what has no elements, alone."""
-    todo, seen = [value], {value}
-    while todo:
-        value = todo.pop()
-        if value is None or value.constant is not None or 0 in (value.shape or ()):
-            continue
-        made = value.producer
-        if made is None or made.op in UNFORESEEN:
-            return False
-        todo += [v for v in made.inputs if v not in seen]
-        seen.update(made.inputs)
-    return True
 
 
 def may_hold(value: Value, output: Value) -> bool:

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import low
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
-from bridge.quirks.known import known_before, unknown_nothing
+from bridge.quirks.known import Known, WhenKnown, is_known, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -21,13 +21,12 @@ def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
     assert data is not None and sizes is not None
     if not _may_be_empty(data):
         return None
-    known = known_before(place)
-    if not (known.get(data) and known.get(sizes)):
+    if not (is_known(data, place) and is_known(sizes, place)):
         return None
     hidden = b.op("Add", sizes, cast(b, unknown_nothing(b), sizes.element))
     made = b.op(node.op, data, hidden, **node.attributes)
     # OpenVINO still finds that it has no elements.
-    known[made] = True
+    place.facts(WhenKnown).learn(made, Known.INLINED)
     return made
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.known import known_values, of_unknown_content
+from bridge.quirks.known import Known, of_unknown_content, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The layer with copies of such weights, which the plugin does not take for constants."""
-    known = known_values(place)
     operands = [
-        of_unknown_content(b, value) if value is not None and known.get(value, False) else value
+        of_unknown_content(b, value)
+        if value is not None and when_known(value, place) is Known.COMPUTED
+        else value
         for value in node.inputs
     ]
     if operands == node.inputs:

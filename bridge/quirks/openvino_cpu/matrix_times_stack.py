@@ -7,7 +7,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, follows_from_constants, rewriting
+from bridge.quirks.known import Known, when_known
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
@@ -17,7 +18,9 @@ def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
         return None
     if matrix.rank == 3 and matrix.dims[0] != 1:
         return None
-    if stack is None or stack.rank != 3 or stack.dims[0] == 1 or not follows_from_constants(stack):
+    if stack is None or stack.rank != 3 or stack.dims[0] == 1:
+        return None
+    if when_known(stack, place) > Known.COMPUTED:
         return None
     first = b.constant([0])
     product = b.op("MatMul", matrix, b.op("Unsqueeze", stack, first), **node.attributes)

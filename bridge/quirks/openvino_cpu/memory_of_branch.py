@@ -11,9 +11,12 @@ it gives is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridge.neutral.builder import Builder, integers
+from bridge.neutral.dataflow import Forward, Now
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Iteration, OutputPort, Yield, outer_input
+from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
 from bridge.operators.builder_helpers import reshape
@@ -23,9 +26,6 @@ from bridge.vocabulary import operator
 OWN_MEMORY = {F32, I8, I32, U8}
 """Types of which an output of the model has a memory of its own: the plugin computes in them. It
 converts others in front of the output. What leaves a body has a memory of its own in any case."""
-
-LOOK_BACK = 100
-"""How many values are looked at to find whether a shape is fixed."""
 
 
 def kept(b: Builder, node: Node, place: Place) -> Result:
@@ -62,8 +62,7 @@ def _is_lost(value: Value, place: Place) -> bool:
     """Whether the memory of an output may be used too early."""
     if value.rank in (None, 0) or value.element in (None, STRING):
         return False
-    fixed = place.found[value] = _is_fixed(value, place, {})
-    if fixed:
+    if place.facts(FixedShape).of(value):
         return False
     if value in place.graph.outputs:
         return place.holder is None and value.element not in OWN_MEMORY
@@ -71,48 +70,47 @@ def _is_lost(value: Value, place: Place) -> bool:
     return not all(user.op == "Shape" or _is_whole(user, value) for user in users)
 
 
-def _is_fixed(value: Value, place: Place, asked: dict[Value, bool]) -> bool:
+class FixedShape(Forward[bool]):
     """Whether OpenVINO finds, too, that a value has one shape: it knows less than Bridge of shapes
     that are computed."""
-    if value in place.found:
-        return place.found[value]
-    if value not in asked:
-        # What goes round in a Loop, and what lies far behind, is taken for fixed.
-        asked[value] = True
-        asked[value] = is_static(value.shape) and (
-            len(asked) > LOOK_BACK or _is_fixed_by_origin(value, place, asked)
-        )
-    return asked[value]
 
+    bottom = iteration = True
 
-def _is_fixed_by_origin(value: Value, place: Place, asked: dict[Value, bool]) -> bool:
-    node = value.producer
-    if node is None:
-        if place.body is None or place.holder is None or place.outer is None:
-            return True
-        port = place.body.inputs[place.graph.inputs.index(value)]
-        outer = None if isinstance(port, Iteration) else outer_input(port)
-        source = None if outer is None else place.holder.inputs[outer]
-        return source is None or _is_fixed(source, place.outer, asked)
-    if node.op in ("Constant", "Shape"):
+    def join(self, one: bool, other: bool) -> bool:
+        """Whether both are fixed."""
+        return one and other
+
+    def outside(self, value: Value) -> bool:
+        """An input of the model is fixed if the file says so."""
         return True
-    if node.op == "Reshape":
-        return min(integers(node.inputs[1]) or (0,)) > 0
-    if node.bodies:
-        position = node.outputs.index(value)
-        return all(
-            isinstance(port, Yield) and _is_fixed(exit, place.inside(node, body), asked)
-            for body in node.bodies
-            for exit, port in body.exits()
-            if getattr(port, "output", None) == position
-        )
-    row = operator(node.op)
-    shaping = row.shaped_by if row is not None else ()
-    return all(
-        source is None
-        or (source.constant is not None if at in shaping else _is_fixed(source, place, asked))
-        for at, source in enumerate(node.inputs)
-    )
+
+    def settled(self, value: Value, fact: bool) -> bool:
+        """OpenVINO knows no shape that Bridge does not know."""
+        return fact and is_static(value.shape)
+
+    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
+        """What is computed of fixed shapes, and of constants where elements decide, is fixed."""
+        fixed = node.op in ("Constant", "Shape")
+        if node.op == "Reshape":
+            fixed = min(integers(node.inputs[1]) or (0,)) > 0
+        elif not fixed:
+            row = operator(node.op)
+            shaping = row.shaped_by if row is not None else ()
+            fixed = all(
+                value is None or (value.constant is not None if at in shaping else facts[at])
+                for at, value in enumerate(node.inputs)
+            )
+        return [fixed] * len(node.outputs)
+
+    def entry(self, node: Node, body: Body, value: Value, port: InputPort, now: Now[bool]) -> bool:
+        """What goes round in a Loop is taken for what it is at first."""
+        outer = None if isinstance(port, Iteration) else outer_input(port)
+        source = None if outer is None else node.inputs[outer]
+        return source is None or now(source)
+
+    def exit(self, node: Node, value: Value, port: OutputPort, now: Now[bool]) -> bool:
+        """OpenVINO knows no shape of a stack."""
+        return isinstance(port, Yield) and now(value)
 
 
 def _is_whole(node: Node, value: Value) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.known import known_values, of_unknown_content
+from bridge.quirks.known import Known, of_unknown_content, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, may_hold, rewriting
 
 TAKERS = (
@@ -27,10 +27,14 @@ TAKERS = (
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The operator of copies of such constants, made at each inference: of the only row of a stack,
     by a number that OpenVINO does not know."""
-    known, operands, (output,) = known_values(place), node.inputs, node.outputs
-    if all(value in known for value in operands if value is not None):
+    operands, (output,) = node.inputs, node.outputs
+    known = [when_known(value, place) for value in operands]
+    if max(known) <= Known.COMPUTED:
         return None
-    wanted = [v is not None and known.get(v, False) and may_hold(v, output) for v in operands]
+    wanted = [
+        value is not None and fact is Known.COMPUTED and may_hold(value, output)
+        for value, fact in zip(operands, known, strict=True)
+    ]
     if not any(wanted):
         return None
     copied = [

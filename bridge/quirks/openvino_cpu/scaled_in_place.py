@@ -8,13 +8,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast, unsqueeze
-from bridge.quirks.quirk import (
-    OPENVINO_CPU,
-    Place,
-    Quirk,
-    follows_from_constants,
-    rewriting,
-)
+from bridge.quirks.known import Known, when_known
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 FEW_BITS = 8
 
@@ -28,7 +23,9 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
         weights, offset = weights.producer.inputs
     narrow = _narrow(weights)
     given = [value for value in (scale, offset) if value is not None]
-    if narrow is None or weights is None or all(map(follows_from_constants, given)):
+    if narrow is None or weights is None:
+        return None
+    if all(when_known(value, place) <= Known.COMPUTED for value in given):
         return None
     wide = cast(b, cast(b, narrow, F16), weights.element)
     scale = unsqueeze(b, scale, *range((narrow.rank or 0) - (scale.rank or 0)))

@@ -1,0 +1,253 @@
+"""Data flow: what is known of each value, from what is known of the values around it.
+
+The driver follows MLIR's data-flow framework. An `Analysis` is a lattice of facts and a transfer
+function: which facts of values follow from a node. The driver visits nodes until no fact changes.
+It enters bodies through their ports, so that facts go around a Loop until they stay. A node is
+visited again when a fact next to it has changed, and a fact changes at most as often as the lattice
+is high: time is linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Carried, Condition, InputPort, Iteration, OutputPort, Yield
+
+Fact = TypeVar("Fact")
+
+Now = Callable[[Value], Fact]
+"""The fact of a value, as far as the driver has come."""
+
+Updates = Iterable[tuple[Value, Fact]]
+"""Facts that follow for values; the driver joins them with what it has."""
+
+Visit = Callable[[Node, Now[Fact]], Updates[Fact]]
+"""A transfer function."""
+
+
+class Analysis(Generic[Fact]):
+    """A lattice of facts and its transfer functions, in either direction.
+
+    `bottom` is the fact of a value that nothing has reached; `join` goes up from there. A transfer
+    function is monotone, and reads facts only of values next to the node.
+    """
+
+    bottom: Fact
+    backward = False
+    """Whether facts come from the graph's outputs, and users are visited before what they use."""
+
+    def join(self, one: Fact, other: Fact) -> Fact:
+        """The fact that holds where either of two may hold."""
+        raise NotImplementedError
+
+    def outside(self, value: Value) -> Fact:
+        """The fact of an input of the graph (backwards: of an output), or of a value unfollowed."""
+        raise NotImplementedError
+
+    def settled(self, value: Value, fact: Fact) -> Fact:
+        """The fact of a value where its own type or known elements tell more than `fact`."""
+        return fact
+
+    def node(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """What follows from a node without bodies."""
+        raise NotImplementedError
+
+    def enter(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """What follows from the ports of a node's body inputs."""
+        raise NotImplementedError
+
+    def leave(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """What follows from the ports of a node's body outputs."""
+        raise NotImplementedError
+
+
+class Forward(Analysis[Fact]):
+    """Facts of outputs follow from those of inputs."""
+
+    iteration: Fact
+    """The fact of the number of the iteration."""
+
+    def transfer(self, node: Node, facts: Sequence[Fact | None]) -> Iterable[Fact]:
+        """The facts of a node's outputs, from those of its inputs (None: an absent input)."""
+        raise NotImplementedError
+
+    def node(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """Facts of outputs, by the transfer function."""
+        facts = [None if value is None else now(value) for value in node.inputs]
+        return zip(node.outputs, self.transfer(node, facts), strict=True)
+
+    def enter(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """Facts of body inputs."""
+        for body in node.bodies:
+            for value, port in body.entries():
+                yield value, self.entry(node, body, value, port, now)
+
+    def entry(self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Fact]) -> Fact:
+        """The fact of a body input: that of the value outside, joined with that of the iteration
+        before."""
+        if isinstance(port, Iteration):
+            return self.iteration
+        outer = None if port.input is None else node.inputs[port.input]
+        fact = self.outside(value) if outer is None else now(outer)
+        return self.join(fact, now(body.exit_of(port)[0])) if isinstance(port, Carried) else fact
+
+    def leave(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
+        """Facts of outputs: of what any body gives, or a Loop without an iteration."""
+        for body in node.bodies:
+            for value, port in body.exits():
+                if not isinstance(port, Condition) and port.output is not None:
+                    yield node.outputs[port.output], self.exit(node, value, port, now)
+            for value, entry in body.entries():
+                exit = body.exit_of(entry)[1] if isinstance(entry, Carried) else None
+                if isinstance(exit, Yield) and exit.output is not None:
+                    # Without an iteration the initial state comes out.
+                    yield node.outputs[exit.output], now(value)
+
+    def exit(self, node: Node, value: Value, port: OutputPort, now: Now[Fact]) -> Fact:
+        """The fact of what leaves a body through a port."""
+        return now(value)
+
+
+class Facts(Generic[Fact]):
+    """The facts of the values of a graph and of all graphs nested in it, found when the first is
+    asked for.
+
+    Values that are made later are looked at when they are asked for. Without a graph, only those
+    of at most `most` nodes are looked at from which the asked value is computed.
+    """
+
+    def __init__(
+        self, analysis: Analysis[Fact], graph: Graph | None = None, most: int | None = None
+    ) -> None:
+        self._analysis = analysis
+        self._graph = graph
+        self._most = most
+        self._table: dict[Value, Fact] = {}
+        self._steps: list[tuple[Visit[Fact], Node]] = []
+        self._around: dict[Value, list[int]] = {}
+        self._indexed = 0
+        self._rounds: set[Value] = set()
+        """What goes around a Loop: the only values that a sweep in order may visit too early."""
+        self.visits = 0
+
+    def of(self, value: Value) -> Fact:
+        """The fact of a value."""
+        if value not in self._table and self._graph is not None:
+            graph, self._graph = self._graph, None
+            self._add(graph.nodes, graph.outputs if self._analysis.backward else graph.inputs)
+        if value not in self._table and not self._analysis.backward:
+            self._add(*self._origin(value))
+        return self._now(value)
+
+    def learn(self, value: Value, fact: Fact) -> None:
+        """Has a fact hold of a value, whatever its node says, and what follows from it."""
+        self._table[value] = fact
+        self._settle((value,))
+
+    def _origin(self, value: Value) -> tuple[list[Node], list[Value]]:
+        """The nodes not yet visited that a value is computed of, each behind those it uses, and
+        what is given to them."""
+        nodes: list[Node] = []
+        given: list[Value] = []
+        seen: set[Node] = set()
+        todo: list[Node | Value] = [value]
+        while todo:
+            last = todo.pop()
+            if isinstance(last, Node):
+                nodes.append(last)
+            elif last not in self._table and last.producer not in seen:
+                node = last.producer
+                if node is None or len(seen) == self._most:
+                    given.append(last)
+                    continue
+                seen.add(node)
+                todo.append(node)
+                todo += [value for value in reversed(node.inputs) if value is not None]
+        return nodes, given
+
+    def _add(self, nodes: Iterable[Node], given: Iterable[Value]) -> None:
+        """Visits further nodes, which use what was visited, one another, and what is given."""
+        for value in given:
+            self._join(value, self._analysis.outside(value))
+        first = len(self._steps)
+        for node in nodes:
+            self._plan(node)
+        self._sweep(range(first, len(self._steps)))
+
+    def _plan(self, node: Node) -> None:
+        """Notes the steps of a node and of those in its bodies."""
+        analysis, steps = self._analysis, self._steps
+        if not node.bodies:
+            steps.append((analysis.node, node))
+            return
+        steps.append((analysis.enter, node))
+        for value, port in node.body.entries() if node.op == "Loop" else ():
+            if isinstance(port, Carried):
+                self._rounds.update((value, node.body.exit_of(port)[0]))
+        for body in node.bodies:
+            for inner in body.graph.nodes:
+                self._plan(inner)
+        steps.append((analysis.leave, node))
+
+    def _sweep(self, steps: range) -> None:
+        """Visits steps in order once, and those again around what changed behind them."""
+        late: set[Value] = set()
+        for step in reversed(steps) if self._analysis.backward else steps:
+            late.update(self._rounds.intersection(self._visit(step)))
+        self._settle(late)
+
+    def _settle(self, changed: Collection[Value]) -> None:
+        """Visits the steps around what changed until nothing does."""
+        sign = -1 if self._analysis.backward else 1
+        queue: list[int] = []
+        waiting: set[int] = set()
+        while True:
+            around = self._index() if changed else {}
+            for value in changed:
+                for step in around.get(value, ()):
+                    if step not in waiting:
+                        waiting.add(step)
+                        heappush(queue, sign * step)
+            if not queue:
+                return
+            step = sign * heappop(queue)
+            waiting.discard(step)
+            changed = self._visit(step)
+
+    def _index(self) -> dict[Value, list[int]]:
+        """The steps around each value."""
+        for step in range(self._indexed, len(self._steps)):
+            visit, node = self._steps[step]
+            around = [value for value in node.inputs if value is not None]
+            for body in node.bodies:
+                around += body.graph.inputs + body.graph.outputs
+            if visit != self._analysis.enter:
+                around += node.outputs
+            for value in dict.fromkeys(around):
+                self._around.setdefault(value, []).append(step)
+        self._indexed = len(self._steps)
+        return self._around
+
+    def _visit(self, step: int) -> list[Value]:
+        """Does one step; the values of which the fact is another now."""
+        self.visits += 1
+        visit, node = self._steps[step]
+        return [value for value, fact in visit(node, self._now) if self._join(value, fact)]
+
+    def _join(self, value: Value, fact: Fact) -> bool:
+        """Joins a fact with what is known of a value; whether that is another now."""
+        fact = self._analysis.settled(value, fact)
+        table = self._table
+        if value in table:
+            known = table[value]
+            fact = self._analysis.join(known, fact)
+            if fact == known:
+                return False
+        table[value] = fact
+        return True
+
+    def _now(self, value: Value) -> Fact:
+        return self._table.get(value, self._analysis.bottom)
