@@ -1,10 +1,12 @@
 """What the inputs of a node must have in common, declared once beside the operator's inference.
 
-    def inner_sizes(node):
-        a, b = operands(node, 2)
-        yield same_size(a[-1], b[-2], "{} and {} cannot be multiplied", a, b)
+    from bridge.neutral.inference import constraints as must
 
-    constrain("MatMul", inner_sizes)
+    def inner_sizes(node: Node) -> must.Constraints:
+        a, b = must.operands(node, 2)
+        yield must.Same(a[-1], b[-2], "{} and {} cannot be multiplied", a, b)
+
+    must.hold("MatMul", inner_sizes)
 
 From one declaration follow why a node cannot run (`contradiction`), which sizes of its inputs are
 equal (`equal_sizes`), and which ranks its inputs and outputs have (`relations`, `demands`). What is
@@ -45,83 +47,78 @@ class Operand:
         return format_shape(self.shape)
 
 
-@dataclass(frozen=True)
-class Same:
+class Reasoned:
+    """A constraint, and `why` it may not be broken, with `about` in its places. Without a reason a
+    node that breaks it is not refused."""
+
+    def __init__(self, holds: bool, why: str, about: tuple[object, ...]) -> None:
+        self.holds, self.why, self.about = holds, why, about
+
+    def broken(self) -> str:
+        """Why this does not hold; "" where it may."""
+        return "" if self.holds else self.why.format(*self.about)
+
+
+class Same(Reasoned):
     """Two sizes are equal."""
 
-    one: Dim
-    other: Dim
-    why: str
-    about: tuple[object, ...]
-
-    def broken(self) -> str:
-        """Why this does not hold; "" where it may."""
-        return self.why.format(*self.about) if differ(self.one, self.other) else ""
+    def __init__(self, one: Dim, other: Dim, why: str, *about: object) -> None:
+        super().__init__(not differ(one, other), why, about)
+        self.one, self.other = one, other
 
 
-@dataclass(frozen=True)
-class Rank:
-    """A value has one rank alone. Without a reason, a node with another is not refused."""
+class Rank(Reasoned):
+    """A value has one rank alone."""
 
-    operand: Operand
-    rank: int
-    why: str
-    about: tuple[object, ...]
-
-    def broken(self) -> str:
-        """Why this does not hold; "" where it may."""
-        if self.operand.rank in (None, self.rank):
-            return ""
-        return self.why.format(*self.about)
+    def __init__(self, operand: Operand, rank: int, why: str = "", *about: object) -> None:
+        super().__init__(operand.rank in (None, rank), why, about)
+        self.operand, self.rank = operand, rank
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """The rank of `one` is that of `other` plus `more`. Without a reason, a node whose ranks are
-    others is not refused."""
+class Ranks(Reasoned):
+    """The rank of `one` is that of `other` plus `more`."""
 
-    one: Operand
-    other: Operand
-    more: int
-    why: str
-    about: tuple[object, ...]
+    def __init__(
+        self, one: Operand, other: Operand, more: int = 0, why: str = "", *about: object
+    ) -> None:
+        have, wanted = one.rank, None if other.rank is None else other.rank + more
+        super().__init__(have is None or wanted in (None, have), why, about)
+        self.one, self.other, self.more = one, other, more
 
-    def broken(self) -> str:
-        """Why this does not hold; "" where it may."""
-        one, other = self.one.rank, self.other.rank
-        if one is None or other is None or one == other + self.more:
-            return ""
-        return self.why.format(*self.about)
+
+class Broadcast(Reasoned):
+    """Values are broadcast against each other (ONNX, Multidirectional Broadcasting)."""
+
+    def __init__(self, values: Sequence[Value | None]) -> None:
+        self.shapes = [value.shape for value in values if value is not None and value.shape]
+        sizes: dict[int, int] = {}
+        holds = len(set(self.shapes)) == 1 or all(
+            not isinstance(dim, int) or dim == 1 or sizes.setdefault(place, dim) == dim
+            for shape in self.shapes
+            for place, dim in enumerate(reversed(shape))
+        )
+        super().__init__(holds, "{} cannot be broadcast together", (Shapes(values),))
 
 
 @dataclass(frozen=True)
-class Broadcasts:
-    """The inputs are broadcast against each other (ONNX, Multidirectional Broadcasting)."""
+class Shapes:
+    """The shapes of the values that are there, for a reason; put together when it is given."""
 
     values: Sequence[Value | None]
 
-    def broken(self) -> str:
-        """Why this does not hold; "" where it may."""
-        shapes = [Operand(value).shape for value in self.values]
-        if len(set(shapes)) == 1:
-            return ""
-        sizes: dict[int, int] = {}
-        for shape in shapes:
-            for place, dim in enumerate(reversed(shape or ())):
-                if isinstance(dim, int) and dim != 1 and sizes.setdefault(place, dim) != dim:
-                    return f"{Shapes(self.values)} cannot be broadcast together"
-        return ""
+    def __str__(self) -> str:
+        return " and ".join(format_shape(value.shape) for value in self.values if value is not None)
 
 
-Constraint = str | Same | Rank | Ranks | Broadcasts
-"""What must hold, or the reason why a node cannot run."""
+Constraints = Iterator[str | Reasoned]
+"""What must hold of a node; a text says why it cannot run."""
 
-Check = Callable[[Node], Iterator[Constraint]]
+Check = Callable[[Node], Constraints]
 
 _checks: dict[str, tuple[Check, ...]] = {}
 
 
-def constrain(ops: str | tuple[str, ...], *checks: Check) -> None:
+def hold(ops: str | tuple[str, ...], *checks: Check) -> None:
     """Declares what must hold of the nodes of operators. The first reason is the one given."""
     for op in (ops,) if isinstance(ops, str) else ops:
         if op in _checks:
@@ -129,10 +126,10 @@ def constrain(ops: str | tuple[str, ...], *checks: Check) -> None:
         _checks[op] = checks
 
 
-def _constraints(node: Node) -> Iterator[Constraint]:
+def _constraints(node: Node) -> Constraints:
     load_operator(node.op)
     if has_trait(node.op, "broadcasts"):
-        yield Broadcasts(node.inputs)
+        yield Broadcast(node.inputs)
     else:
         for check in _checks.get(node.op, ()):
             yield from check(node)
@@ -164,9 +161,8 @@ def equal_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:
 def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """Sizes of a node's inputs that are equal unless one of them is 1."""
     for found in _constraints(node):
-        if isinstance(found, Broadcasts):
-            shapes = [value.shape for value in found.values if value is not None and value.shape]
-            for a, b in pairwise(shapes):
+        if isinstance(found, Broadcast):
+            for a, b in pairwise(found.shapes):
                 pairs = zip(reversed(a), reversed(b), strict=False)
                 yield from (pair for pair in pairs if 1 not in pair)
 
@@ -190,50 +186,17 @@ def demands(node: Node) -> Iterator[tuple[Value, int]]:
             yield found.operand.value, found.rank
 
 
-# The words of declarations: operands, and constraints on them.
-
-
 def operands(node: Node, count: int) -> list[Operand]:
     """The first `count` inputs, those that are absent among them."""
     return [Operand(node.input(index)) for index in range(count)]
 
 
-@dataclass(frozen=True)
-class Shapes:
-    """The shapes of the values that are there, for a reason; put together when it is given."""
-
-    values: Sequence[Value | None]
-
-    def __str__(self) -> str:
-        return " and ".join(format_shape(value.shape) for value in self.values if value is not None)
-
-
-def same_size(one: Dim, other: Dim, why: str, *about: object) -> Same:
-    """Two sizes are equal; `why` they may not differ, with `about` in its places."""
-    return Same(one, other, why, about)
-
-
-def rank_is(operand: Operand, rank: int, why: str = "", *about: object) -> Rank:
-    """A value has this rank; `why` it can have no other, with `about` in its places."""
-    return Rank(operand, rank, why, about)
-
-
-def more_axes(one: Operand, other: Operand, more: int) -> Ranks:
-    """The rank of `one` is that of `other` plus `more`."""
-    return Ranks(one, other, more, "", ())
-
-
-def same_rank(one: Operand, other: Operand, why: str = "", *about: object) -> Ranks:
-    """Two ranks are equal; `why` they may not differ, with `about` in its places."""
-    return Ranks(one, other, 0, why, about)
-
-
 # Whole checks: what many operators ask of an attribute or of an input.
 
 
-def broadcasts(node: Node) -> Iterator[Constraint]:
+def broadcasts(node: Node) -> Constraints:
     """All inputs are broadcast against each other."""
-    yield Broadcasts(node.inputs)
+    yield Broadcast(node.inputs)
 
 
 def has_rank(least: int, most: int = 1 << 30, of: int = 0) -> Check:
@@ -241,10 +204,10 @@ def has_rank(least: int, most: int = 1 << 30, of: int = 0) -> Check:
     wanted = str(least) if least == most else f"{least} or {'more' if most > 3 else most}"
     why = f"its input {of} is {{}}, not of rank {wanted}"
 
-    def check(node: Node) -> Iterator[Constraint]:
+    def check(node: Node) -> Constraints:
         operand = Operand(node.input(of))
         if least == most:
-            yield rank_is(operand, least, why, operand)
+            yield Rank(operand, least, why, operand)
         elif operand.rank is not None and not least <= operand.rank <= most:
             yield why.format(operand)
 
@@ -259,7 +222,7 @@ def have_ranks(*wanted: int) -> tuple[Check, ...]:
 def axis_attribute(name: str, more: int = 0) -> Check:
     """An attribute that is an axis, or several, of input 0, which has `more` axes further on."""
 
-    def check(node: Node) -> Iterator[Constraint]:
+    def check(node: Node) -> Constraints:
         given = node.attributes.get(name)
         axes = given if isinstance(given, tuple) else () if given is None else (given,)
         yield from _outside(Operand(node.input(0)), axes, more)
@@ -270,7 +233,7 @@ def axis_attribute(name: str, more: int = 0) -> Check:
 def axes_in(index: int) -> Check:
     """An input that holds axes of input 0, where it is known."""
 
-    def check(node: Node) -> Iterator[Constraint]:
+    def check(node: Node) -> Constraints:
         yield from integral(node.input(index))
         yield from _outside(Operand(node.input(0)), known_integers(node.input(index)) or ())
 
@@ -298,7 +261,7 @@ def _outside(x: Operand, axes: Sequence[int], more: int = 0) -> Iterator[str]:
 def not_negative(index: int) -> Check:
     """An input that holds sizes or repeats."""
 
-    def check(node: Node) -> Iterator[Constraint]:
+    def check(node: Node) -> Constraints:
         known = known_integers(node.input(index))
         if known is not None and min(known, default=0) < 0:
             yield f"its input {index} is {list(known)}"
@@ -309,7 +272,7 @@ def not_negative(index: int) -> Check:
 def one_element(*indices: int) -> Check:
     """Inputs that have one element."""
 
-    def check(node: Node) -> Iterator[Constraint]:
+    def check(node: Node) -> Constraints:
         for index in indices:
             shape = Operand(node.input(index)).shape
             if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import infer_graph, infers
-from bridge.neutral.inference.constraints import Constraint, Operand, constrain
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
@@ -182,14 +181,14 @@ def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
     return TensorType(part.element, (*part.shape[:axis], joined, *part.shape[axis + 1 :]))
 
 
-def one_condition(node: Node) -> Iterator[Constraint]:
+def one_condition(node: Node) -> must.Constraints:
     """If, Loop: the condition is one truth value."""
-    shape = Operand(node.condition).shape
+    shape = must.Operand(node.condition).shape
     if shape is not None and any(isinstance(dim, int) and dim != 1 for dim in shape):
         yield f"its condition is one truth value, not {format_shape(shape)}"
 
 
-def parts(node: Node) -> Iterator[Constraint]:
+def parts(node: Node) -> must.Constraints:
     """Loop: what is stacked in parts has the size of a part along its axis (TensorIterator-1)."""
     for value, port in node.body.exits():
         if not isinstance(port, Stacked) or value.shape is None:
@@ -202,20 +201,20 @@ def parts(node: Node) -> Iterator[Constraint]:
             yield f"{format_shape(shape)} is no part of {port.part_size} along axis {port.axis}"
 
 
-def slices(node: Node) -> Iterator[Constraint]:
+def slices(node: Node) -> must.Constraints:
     """Loop: what is sliced row by row, from end to end, has as many rows as all else that is."""
     sizes = set()
     for port in node.body.inputs:
         if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:
             continue
         if (port.stride, port.start, port.end) in ((1, 0, -1), (-1, -1, 0)):
-            sizes.add(Operand(node.inputs[port.input])[port.axis])
+            sizes.add(must.Operand(node.inputs[port.input])[port.axis])
     known = sorted(size for size in sizes if isinstance(size, int))
     if len(known) > 1:
         yield f"its slices are {' and '.join(map(str, known))}"
 
 
-def endless(node: Node) -> Iterator[Constraint]:
+def endless(node: Node) -> must.Constraints:
     """Loop: without a trip count, one whose condition stays true never ends."""
     if node.input(0) is not None or not (node.input(1) is None or _is_true(node.input(1))):
         return
@@ -237,5 +236,5 @@ def _is_true(value: Value | None) -> bool:
     return known is not None and all(known)
 
 
-constrain("If", one_condition)
-constrain("Loop", one_condition, parts, slices, endless)
+must.hold("If", one_condition)
+must.hold("Loop", one_condition, parts, slices, endless)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import infers, knows, same
-from bridge.neutral.inference.constraints import broadcasts, constrain
 from bridge.neutral.types import F32
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import shape, sizes, unsqueeze
@@ -205,4 +205,4 @@ def content_of_relu(node: Node) -> tuple[Number, ...] | None:
     return each_number(node, lambda a: max(a, 0) if isinstance(a, int) else a)
 
 
-constrain("PRelu", broadcasts)
+must.hold("PRelu", must.broadcasts)

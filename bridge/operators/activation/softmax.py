@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference.constraints import axis_attribute, constrain
+from bridge.neutral.inference import constraints as must
 from bridge.operators import Result, legalizes, reads
 from bridge.operators.builder_helpers import positions, ranks, unsqueeze
 
@@ -50,4 +50,4 @@ def hardmax(b: Builder, node: Node) -> Result:
     return b.op("Cast", b.op("Equal", places, best), to=x.element)
 
 
-constrain(("Hardmax", "LogSoftmax", "Softmax"), axis_attribute("axis"))
+must.hold(("Hardmax", "LogSoftmax", "Softmax"), must.axis_attribute("axis"))

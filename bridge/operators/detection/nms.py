@@ -7,21 +7,12 @@ boxes by score.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    constrain,
-    has_rank,
-    one_element,
-    operands,
-    same_size,
-)
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import as_i64, cast, concat, cut, reshape, scalar, sizes
@@ -167,17 +158,17 @@ def infer_ir_non_max_suppression(node: Node) -> list[Type]:
     ]
 
 
-def boxes_and_scores(node: Node) -> Iterator[Constraint]:
+def boxes_and_scores(node: Node) -> must.Constraints:
     """NonMaxSuppression: boxes [batch, boxes, 4] and scores [batch, classes, boxes]."""
-    boxes, scores = operands(node, 2)
+    boxes, scores = must.operands(node, 2)
     for one, other in ((boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], 4)):
-        yield same_size(one, other, "{} and {} are no boxes and scores", boxes, scores)
+        yield must.Same(one, other, "{} and {} are no boxes and scores", boxes, scores)
 
 
-constrain(
+must.hold(
     "NonMaxSuppression",
-    has_rank(3, 3),
-    has_rank(3, 3, of=1),
-    one_element(2, 3, 4),
+    must.has_rank(3, 3),
+    must.has_rank(3, 3, of=1),
+    must.one_element(2, 3, 4),
     boxes_and_scores,
 )

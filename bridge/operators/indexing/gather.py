@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, place, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    Shapes,
-    axes_in,
-    axis_attribute,
-    constrain,
-    contradiction,
-    has_rank,
-    more_axes,
-    one_element,
-    operands,
-    same_rank,
-    same_size,
-)
+from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -258,9 +243,9 @@ def infer_compress(node: Node) -> list[Type]:
     return [TensorType(data.element, with_dim(data.shape, place(axis, len(data.shape)), ANY))]
 
 
-def batches(node: Node) -> Iterator[Constraint]:
+def batches(node: Node) -> must.Constraints:
     """Gather-8 of IR and GatherND: the first axes of data and indices go together."""
-    data, indices = operands(node, 2)
+    data, indices = must.operands(node, 2)
     if indices.rank is None:
         return
     # Behind them GatherND has the axis that holds the places.
@@ -277,28 +262,28 @@ def batches(node: Node) -> Iterator[Constraint]:
     if batch > data.rank:
         yield why.format(data, indices)
     for axis in range(batch):
-        yield same_size(data[axis], indices[axis], why, data, indices)
+        yield must.Same(data[axis], indices[axis], why, data, indices)
     axes = integers(node.input(2)) if node.op == "Gather" else None
     if axes and (axes[0] % data.rank if data.rank else 0) < batch:
         yield f"its axis {axes[0]} is one of its {batch} batch dimensions"
 
 
-def ranks_of_gather(node: Node) -> Iterator[Constraint]:
+def ranks_of_gather(node: Node) -> must.Constraints:
     """Gather without batch dimensions: the indices' axes take the place of one axis."""
-    data, indices = operands(node, 2)
+    data, indices = must.operands(node, 2)
     if node.attributes["batch_dims"]:
         return
     if indices.rank is not None:
-        yield more_axes(Operand(node.outputs[0]), data, indices.rank - 1)
+        yield must.Ranks(must.Operand(node.outputs[0]), data, indices.rank - 1)
     elif data.rank is not None:
-        yield more_axes(Operand(node.outputs[0]), indices, data.rank - 1)
+        yield must.Ranks(must.Operand(node.outputs[0]), indices, data.rank - 1)
 
 
-def places_in_data(node: Node) -> Iterator[Constraint]:
+def places_in_data(node: Node) -> must.Constraints:
     """GatherND and ScatterND: indices [..., k] of places in the first k axes, and for each place
     what lies there, which has k axes fewer than the data."""
-    data, indices, updates = operands(node, 3)
-    out = Operand(node.outputs[0])
+    data, indices, updates = must.operands(node, 3)
+    out = must.Operand(node.outputs[0])
     if indices.shape is None:
         return
     deep = indices[-1] if indices.shape else 0
@@ -307,10 +292,10 @@ def places_in_data(node: Node) -> Iterator[Constraint]:
     fewer = len(indices.shape) - 1 - deep
     batch = node.attributes.get("batch_dims", 0)
     if indices.shape and node.op == "GatherND":
-        yield more_axes(out, data, fewer - batch)
+        yield must.Ranks(out, data, fewer - batch)
     elif indices.shape:
-        yield more_axes(updates, data, fewer)
-        yield same_rank(out, data)
+        yield must.Ranks(updates, data, fewer)
+        yield must.Ranks(out, data)
     if data.shape is None:
         return
     if not 1 <= deep <= len(data.shape) - batch:
@@ -321,16 +306,18 @@ def places_in_data(node: Node) -> Iterator[Constraint]:
             yield f"{updates} are no updates, which are {format_shape(wanted)}"
 
 
-def indices_of_elements(node: Node) -> Iterator[Constraint]:
+def indices_of_elements(node: Node) -> must.Constraints:
     """GatherElements and ScatterElements: an index has as many axes as the data."""
-    data, indices = operands(node, 2)
-    yield same_rank(data, indices, "{} differ in rank", Shapes(node.inputs[:3]))
-    yield same_rank(Operand(node.outputs[0]), data if node.op == "ScatterElements" else indices)
+    data, indices = must.operands(node, 2)
+    yield must.Ranks(data, indices, 0, "{} differ in rank", must.Shapes(node.inputs[:3]))
+    yield must.Ranks(
+        must.Operand(node.outputs[0]), data if node.op == "ScatterElements" else indices
+    )
 
 
-def no_more_indices(node: Node) -> Iterator[Constraint]:
+def no_more_indices(node: Node) -> must.Constraints:
     """GatherElements: no more indices along another axis than there are elements."""
-    data, indices = operands(node, 2)
+    data, indices = must.operands(node, 2)
     rank = data.rank or 0
     for axis in range(rank):
         there, asked = data[axis], indices[axis]
@@ -339,7 +326,9 @@ def no_more_indices(node: Node) -> Iterator[Constraint]:
             yield f"{indices} are more indices than {data} has elements"
 
 
-constrain("Compress", axis_attribute("axis"))
-constrain("Gather", has_rank(1), axes_in(2), one_element(2), batches, ranks_of_gather)
-constrain("GatherElements", axis_attribute("axis"), indices_of_elements, no_more_indices)
-constrain("GatherND", batches, places_in_data)
+must.hold("Compress", must.axis_attribute("axis"))
+must.hold(
+    "Gather", must.has_rank(1), must.axes_in(2), must.one_element(2), batches, ranks_of_gather
+)
+must.hold("GatherElements", must.axis_attribute("axis"), indices_of_elements, no_more_indices)
+must.hold("GatherND", batches, places_in_data)

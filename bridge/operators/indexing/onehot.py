@@ -6,8 +6,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import axis_attribute, constrain, has_rank, one_element
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -120,5 +120,5 @@ def _one_hot(node: Node, element: object) -> TensorType:
     return TensorType(element, (*indices.shape[:axis], dim, *indices.shape[axis:]))  # type: ignore[arg-type]
 
 
-constrain("OneHot", axis_attribute("axis", 1), one_element(1), has_rank(1, 1, of=2))
-constrain("ir::OneHot", axis_attribute("axis", 1), one_element(1, 2, 3))
+must.hold("OneHot", must.axis_attribute("axis", 1), must.one_element(1), must.has_rank(1, 1, of=2))
+must.hold("ir::OneHot", must.axis_attribute("axis", 1), must.one_element(1, 2, 3))

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, same
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axes_in,
-    constrain,
-    one_element,
-    operands,
-    same_rank,
-    same_size,
-)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -161,15 +151,21 @@ def scatter_content(node: Node) -> KnownValue | None:
 infers("TensorScatter")(same)
 
 
-def updates_of_elements(node: Node) -> Iterator[Constraint]:
+def updates_of_elements(node: Node) -> must.Constraints:
     """ScatterElements: an update for each index."""
-    _, indices, updates = operands(node, 3)
+    _, indices, updates = must.operands(node, 3)
     why = "{} are no updates for indices {}"
-    yield same_rank(indices, updates, why, updates, indices)
+    yield must.Ranks(indices, updates, 0, why, updates, indices)
     for one, other in zip(indices.shape or (), updates.shape or (), strict=False):
-        yield same_size(one, other, why, updates, indices)
+        yield must.Same(one, other, why, updates, indices)
 
 
-constrain("ScatterElements", axes_in(3), one_element(3), indices_of_elements, updates_of_elements)
-constrain("ScatterND", places_in_data)
-constrain("ScatterUpdate", axes_in(3), one_element(3))
+must.hold(
+    "ScatterElements",
+    must.axes_in(3),
+    must.one_element(3),
+    indices_of_elements,
+    updates_of_elements,
+)
+must.hold("ScatterND", places_in_data)
+must.hold("ScatterUpdate", must.axes_in(3), must.one_element(3))

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, same
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axes_in,
-    axis_attribute,
-    constrain,
-    has_rank,
-    operands,
-    same_size,
-)
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import (
@@ -131,24 +121,24 @@ def infer_search_sorted(node: Node) -> list[Type]:
 infers("Reverse", "Roll", "ReverseSequence")(same)
 
 
-def lengths_of_batches(node: Node) -> Iterator[Constraint]:
+def lengths_of_batches(node: Node) -> must.Constraints:
     """ReverseSequence (ONNX, 10; IR, 1): a length for each place of the batch axis, which is not
     the time axis."""
-    x, lengths = operands(node, 2)
+    x, lengths = must.operands(node, 2)
     if x.rank is None:
         return
     batch, time = node.attributes["batch_axis"], node.attributes["time_axis"]
     if batch % x.rank == time % x.rank:
         yield f"its batch and its time are axis {batch} of {x}"
-    yield same_size(lengths[0], x[batch], "{} are no lengths for axis {} of {}", lengths, batch, x)
+    yield must.Same(lengths[0], x[batch], "{} are no lengths for axis {} of {}", lengths, batch, x)
 
 
-constrain(
+must.hold(
     "ReverseSequence",
-    has_rank(2),
-    has_rank(1, 1, of=1),
-    axis_attribute("batch_axis"),
-    axis_attribute("time_axis"),
+    must.has_rank(2),
+    must.has_rank(1, 1, of=1),
+    must.axis_attribute("batch_axis"),
+    must.axis_attribute("time_axis"),
     lengths_of_batches,
 )
-constrain("Roll", axes_in(2))
+must.hold("Roll", must.axes_in(2))

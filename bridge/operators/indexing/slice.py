@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, require, same
-from bridge.neutral.inference.constraints import Constraint, Shapes, axes_in, constrain, has_rank
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -372,7 +370,7 @@ def strided_slice_content(node: Node) -> KnownValue | None:
 infers("SliceScatter")(same)
 
 
-def vectors_of_one_length(node: Node) -> Iterator[Constraint]:
+def vectors_of_one_length(node: Node) -> must.Constraints:
     """Slice: starts, ends, axes and steps are vectors of one length."""
     lengths = set()
     for value in node.inputs[1:]:
@@ -381,8 +379,8 @@ def vectors_of_one_length(node: Node) -> Iterator[Constraint]:
             yield f"starts, ends, axes and steps are vectors, not {format_shape(shape)}"
         lengths |= {dim for dim in shape or () if isinstance(dim, int)}
     if len(lengths) > 1:
-        yield f"its starts, ends, axes and steps are {Shapes(node.inputs)}, of several lengths"
+        yield f"its starts, ends, axes and steps are {must.Shapes(node.inputs)}, of several lengths"
 
 
-constrain("Slice", has_rank(1), axes_in(3), vectors_of_one_length)
-constrain("SliceScatter", axes_in(5))
+must.hold("Slice", must.has_rank(1), must.axes_in(3), vectors_of_one_length)
+must.hold("SliceScatter", must.axes_in(5))

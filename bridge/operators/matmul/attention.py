@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    constrain,
-    multiple,
-    operands,
-    same_size,
-)
 from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import (
@@ -394,10 +386,10 @@ def infer_attention(node: Node) -> list[TensorType]:
 # What the inputs must be ------------------------------------------------------------------------
 
 
-def attention(node: Node) -> Iterator[Constraint]:
+def attention(node: Node) -> must.Constraints:
     """Attention (23 to 24): queries, keys and values all of rank 3, with numbers of heads, or all
     of rank 4. Each head of keys and values serves equally many queries."""
-    q, k, v = given = operands(node, 3)
+    q, k, v = given = must.operands(node, 3)
     if not 0 <= (mode := node.attributes["qk_matmul_output_mode"]) <= 3:
         yield f"its scores have no stage {mode}"
     ranks = {x.rank for x in given if x.rank is not None}
@@ -405,42 +397,42 @@ def attention(node: Node) -> Iterator[Constraint]:
         yield f"{q}, {k}, {v} are not all of rank 3 or all of rank 4"
         return
     for one, other in ((q, k), (k, v)):
-        yield same_size(one[0], other[0], "{} and {} differ in batches", one, other)
-    yield same_size(k[-2], v[-2], "{} and {} differ in length", k, v)
+        yield must.Same(one[0], other[0], "{} and {} differ in batches", one, other)
+    yield must.Same(k[-2], v[-2], "{} and {} differ in length", k, v)
     yield from _counted_heads(node, given) if ranks == {3} else _axes_of_heads(q, k, v)
 
 
-def _counted_heads(node: Node, given: list[Operand]) -> Iterator[Constraint]:
+def _counted_heads(node: Node, given: list[must.Operand]) -> must.Constraints:
     """Heads that attributes count in the last axis."""
     queries, keys = (node.attributes.get(name) for name in ("q_num_heads", "kv_num_heads"))
     for x, count in zip(given, (queries, keys, keys), strict=True):
-        if count is None or not multiple(x[2], count):
+        if count is None or not must.multiple(x[2], count):
             yield f"{x} has no {count} heads"
             return
     if queries % keys:  # type: ignore[operator]
         yield f"{queries} heads of queries do not share {keys} of keys"
 
 
-def _axes_of_heads(q: Operand, k: Operand, v: Operand) -> Iterator[Constraint]:
+def _axes_of_heads(q: must.Operand, k: must.Operand, v: must.Operand) -> must.Constraints:
     """[batch, heads, length, size] of queries, keys and values."""
-    yield same_size(k[1], v[1], "{} and {} differ in heads", k, v)
-    yield same_size(q[3], k[3], "{} and {} differ in the size of a head", q, k)
-    if isinstance(k[1], int) and not multiple(q[1], k[1]):
+    yield must.Same(k[1], v[1], "{} and {} differ in heads", k, v)
+    yield must.Same(q[3], k[3], "{} and {} differ in the size of a head", q, k)
+    if isinstance(k[1], int) and not must.multiple(q[1], k[1]):
         yield f"{q[1]} heads of queries do not share {k[1]} of keys"
 
 
-def scaled_attention(node: Node) -> Iterator[Constraint]:
+def scaled_attention(node: Node) -> must.Constraints:
     """ScaledDotProductAttention-13: queries [.., queries, size], keys [.., keys, size] and values
     [.., keys, other size], of one type."""
-    q, k, v = operands(node, 3)
+    q, k, v = must.operands(node, 3)
     elements = {x.value.element for x in (q, k, v) if x.value is not None} - {None}
     if len(elements) > 1:
         yield f"its inputs are {' and '.join(sorted(map(str, elements)))}"
     if any(x.rank is not None and x.rank < 2 for x in (q, k, v)):
         return
-    yield same_size(q[-1], k[-1], "{} and {} differ in the size of a head", q, k)
-    yield same_size(k[-2], v[-2], "{} and {} differ in length", k, v)
+    yield must.Same(q[-1], k[-1], "{} and {} differ in the size of a head", q, k)
+    yield must.Same(k[-2], v[-2], "{} and {} differ in length", k, v)
 
 
-constrain("Attention", attention)
-constrain("ScaledDotProductAttention", scaled_attention)
+must.hold("Attention", attention)
+must.hold("ScaledDotProductAttention", scaled_attention)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import Constraint, Shapes, constrain, operands, rank_is
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import cast, unsqueeze
@@ -93,7 +91,7 @@ def infer_einsum(node: Node) -> list[TensorType]:
     return [TensorType(element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after)))]
 
 
-def terms(node: Node) -> Iterator[Constraint]:
+def terms(node: Node) -> must.Constraints:
     """Einsum: a term of the equation for each input, with a label for each axis that no ellipsis
     covers. The result has no further labels."""
     equation = node.attributes["equation"].replace(" ", "")
@@ -103,11 +101,11 @@ def terms(node: Node) -> Iterator[Constraint]:
         yield f'"{equation}" is for {len(terms)} inputs, and it has {len(node.inputs)}'
         return
     sizes: dict[str, int] = {}
-    for term, x in zip(terms, operands(node, len(terms)), strict=True):
+    for term, x in zip(terms, must.operands(node, len(terms)), strict=True):
         before, ellipsis, after = term.partition("...")
         count = len(before + after)
         if not ellipsis:
-            yield rank_is(x, count, f'"{term}" are no axes of {{}}', x)
+            yield must.Rank(x, count, f'"{term}" are no axes of {{}}', x)
         if x.shape is None:
             continue
         if count > len(x.shape):
@@ -116,9 +114,9 @@ def terms(node: Node) -> Iterator[Constraint]:
         dims = (*x.shape[: len(before)], *x.shape[len(x.shape) - len(after) :])
         for label, dim in zip(before + after, dims, strict=True):
             if isinstance(dim, int) and dim != 1 and sizes.setdefault(label, dim) != dim:
-                yield f"{Shapes(node.inputs)} differ in the size of {label}"
+                yield f"{must.Shapes(node.inputs)} differ in the size of {label}"
     if further := set(right) - set(left):
         yield f'"{equation}" makes {", ".join(sorted(further))} of nothing'
 
 
-constrain("Einsum", terms)
+must.hold("Einsum", terms)

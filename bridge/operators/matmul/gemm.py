@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import Constraint, constrain, operands, rank_is, same_size
 from bridge.neutral.types import ANY, F32, TensorType
 from bridge.operators import Result, legalizes
 from bridge.operators.matmul.matmul import swapped
@@ -46,14 +44,14 @@ def infer_gemm(node: Node) -> list[TensorType]:
     return [TensorType(a.element or b.element, shape)]
 
 
-def inner_sizes(node: Node) -> Iterator[Constraint]:
+def inner_sizes(node: Node) -> must.Constraints:
     """Gemm: two matrices, of which A has as many columns as B has rows."""
-    a, b = operands(node, 2)
+    a, b = must.operands(node, 2)
     for matrix in (a, b):
-        yield rank_is(matrix, 2, "{} and {} are no matrices", a, b)
+        yield must.Rank(matrix, 2, "{} and {} are no matrices", a, b)
     columns = a[0 if node.attributes["transA"] else 1]
     rows = b[1 if node.attributes["transB"] else 0]
-    yield same_size(columns, rows, "{} and {} cannot be multiplied", a, b)
+    yield must.Same(columns, rows, "{} and {} cannot be multiplied", a, b)
 
 
-constrain("Gemm", inner_sizes)
+must.hold("Gemm", inner_sizes)

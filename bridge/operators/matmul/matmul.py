@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import Constraint, constrain, operands, same_size
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import cast, swap_last, unsqueeze
@@ -87,12 +85,12 @@ def infer_matmul(node: Node) -> list[TensorType]:
     return [TensorType(a.element or b.element, shape)]
 
 
-def inner_sizes(node: Node) -> Iterator[Constraint]:
+def inner_sizes(node: Node) -> must.Constraints:
     """MatMul: A has as many columns as B has rows, each as it is or transposed."""
-    a, b = operands(node, 2)
+    a, b = must.operands(node, 2)
     transposed = node.attributes.get("transpose_a") and a.rank != 1
     rows = -1 if node.attributes.get("transpose_b") or b.rank == 1 else -2
-    yield same_size(a[-2 if transposed else -1], b[rows], "{} and {} cannot be multiplied", a, b)
+    yield must.Same(a[-2 if transposed else -1], b[rows], "{} and {} cannot be multiplied", a, b)
 
 
-constrain("MatMul", inner_sizes)
+must.hold("MatMul", inner_sizes)

@@ -10,8 +10,8 @@ from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import infers
-from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     Type,
 )
@@ -117,4 +117,4 @@ def infer_pool(node: Node) -> list[Type]:
     return [pooled(node)]
 
 
-constrain(("AveragePool", "AvgPool", "LpPool"), pooling)
+must.hold(("AveragePool", "AvgPool", "LpPool"), pooling)

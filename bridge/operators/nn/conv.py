@@ -7,23 +7,15 @@ same_lower, and whatever else ONNX says is IR's same_upper (ConvTranspose's spec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    constrain,
-    multiple,
-    operands,
-    same_rank,
-    same_size,
-)
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -421,37 +413,37 @@ def _output_shape(node: Node) -> Sequence[Dim] | None:
 # What the inputs must be ------------------------------------------------------------------------
 
 
-def filters(node: Node) -> Iterator[Constraint]:
+def filters(node: Node) -> must.Constraints:
     """Conv, ConvTranspose and DeformConv: X [batch, channels, …] and W [results, channels / group,
     …], for the transposed one [channels, results / group, …]. `kernel_shape` are the last axes of
     W."""
-    x, w = operands(node, 2)
+    x, w = must.operands(node, 2)
     group, kernel = node.attributes["group"], node.attributes["kernel_shape"]
-    yield same_rank(x, w, "{} and {} differ in rank", x, w)
-    yield same_rank(Operand(node.outputs[0]), x)
+    yield must.Ranks(x, w, 0, "{} and {} differ in rank", x, w)
+    yield must.Ranks(must.Operand(node.outputs[0]), x)
     if x.shape is None or w.shape is None or len(w.shape) < 3:
         return  # `window` says what there is to say.
     channels = w[1] * group if isinstance(w[1], int) else w[1]
     if node.op == "ConvTranspose":
         channels = w[0]
-    yield same_size(x[1], channels, "{} and {} differ in channels", x, w)
-    if not multiple(w[0], group):
+    yield must.Same(x[1], channels, "{} and {} differ in channels", x, w)
+    if not must.multiple(w[0], group):
         yield f"{w} has no {group} groups"
     if kernel and (len(kernel) != len(w.shape) - 2 or any(map(differ, kernel, w.shape[2:]))):
         yield f"its kernel_shape is {list(kernel)}, and its weights are {w}"
 
 
-def transposed_filters(node: Node) -> Iterator[Constraint]:
+def transposed_filters(node: Node) -> must.Constraints:
     """ConvolutionBackpropData-1: data [batch, channels, …] and filters [channels, results, …]."""
-    x, w = operands(node, 2)
+    x, w = must.operands(node, 2)
     if x.rank == w.rank:
-        yield same_size(x[1], w[0], "{} and {} differ in channels", x, w)
+        yield must.Same(x[1], w[0], "{} and {} differ in channels", x, w)
 
 
-def offsets_and_mask(node: Node) -> Iterator[Constraint]:
+def offsets_and_mask(node: Node) -> must.Constraints:
     """DeformConv: the offsets hold two numbers for each element of a window and each of their
     groups, the mask one."""
-    _, w, offsets, _, mask = operands(node, 5)
+    _, w, offsets, _, mask = must.operands(node, 5)
     groups = node.attributes["offset_group"]
     sizes = None if w.shape is None else w.shape[2:]
     if not is_static(sizes):
@@ -460,16 +452,16 @@ def offsets_and_mask(node: Node) -> Iterator[Constraint]:
     for what, given, each in (("offsets", offsets, 2 * elements), ("mask", mask, elements)):
         if given.rank not in (None, w.rank) or differ(given[1], groups * each):
             yield f"{given} are no {what} for {groups} groups of {w}"
-    result = Operand(node.outputs[0])
+    result = must.Operand(node.outputs[0])
     for given in (offsets, mask):
         if any(map(differ, (given.shape or ())[2:], (result.shape or ())[2:])):
             yield f"{given} are not for the places of {result}"
 
 
-constrain(("Conv", "ConvTranspose"), filters, window)
-constrain("DeformConv", filters, offsets_and_mask, window)
-constrain("ConvolutionBackpropData", transposed_filters, window)
-constrain(
+must.hold(("Conv", "ConvTranspose"), filters, window)
+must.hold("DeformConv", filters, offsets_and_mask, window)
+must.hold("ConvolutionBackpropData", transposed_filters, window)
+must.hold(
     (
         "BinaryConvolution", "DeformableConvolution", "GroupConvolution",
         "GroupConvolutionBackpropData",

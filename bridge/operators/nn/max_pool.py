@@ -6,8 +6,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import infers
-from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     F32,
     I8,
@@ -132,4 +132,4 @@ def infer_max_pool(node: Node) -> list[Type]:
     return [type, TensorType(node.attributes["index_element_type"], type.shape)]
 
 
-constrain("MaxPool", pooling)
+must.hold("MaxPool", pooling)

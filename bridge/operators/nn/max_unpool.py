@@ -6,8 +6,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import constrain
 from bridge.neutral.types import (
     ANY,
     TensorType,
@@ -70,4 +70,4 @@ def infer_max_unpool(node: Node) -> list[Type]:
     return [TensorType(data.element, (*data.shape[:2], *spatial))]
 
 
-constrain("MaxUnpool", pooling)
+must.hold("MaxUnpool", pooling)

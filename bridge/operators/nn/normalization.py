@@ -6,22 +6,12 @@ scale and a bias.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, same
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axes_in,
-    axis_attribute,
-    constrain,
-    multiple,
-    operands,
-    rank_is,
-    same_size,
-)
 from bridge.neutral.types import (
     BF16,
     BY_ONNX,
@@ -352,22 +342,24 @@ def settings_of(node: Node) -> dict[str, Any]:
     return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}
 
 
-def groups_of_channels(node: Node) -> Iterator[Constraint]:
+def groups_of_channels(node: Node) -> must.Constraints:
     """GroupNormalization: equal groups of channels, and a scale and a bias for each channel (from
     operator set 21 on)."""
-    x, scale, bias = operands(node, 3)
+    x, scale, bias = must.operands(node, 3)
     if x.rank is None or x.rank < 2:
         return
     groups = node.attributes["num_groups"]
-    if not multiple(x[1], groups):
+    if not must.multiple(x[1], groups):
         yield f"the channels of {x} are no {groups} groups"
     for factors in (scale, bias):
         why = "{} are no factors for the channels of {}"
-        yield rank_is(factors, 1, why, factors, x)
-        yield same_size(factors[0], x[1], why, factors, x)
+        yield must.Rank(factors, 1, why, factors, x)
+        yield must.Same(factors[0], x[1], why, factors, x)
 
 
-constrain("GroupNormalization", groups_of_channels)
-constrain(("LayerNormalization", "LpNormalization", "RMSNormalization"), axis_attribute("axis"))
-constrain("MeanVarianceNormalization", axis_attribute("axes"))
-constrain(("LRN", "MVN", "NormalizeL2"), axes_in(1))
+must.hold("GroupNormalization", groups_of_channels)
+must.hold(
+    ("LayerNormalization", "LpNormalization", "RMSNormalization"), must.axis_attribute("axis")
+)
+must.hold("MeanVarianceNormalization", must.axis_attribute("axes"))
+must.hold(("LRN", "MVN", "NormalizeL2"), must.axes_in(1))

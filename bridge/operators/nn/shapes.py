@@ -7,8 +7,8 @@ from typing import Any
 
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, require
-from bridge.neutral.inference.constraints import Constraint, Operand
 from bridge.neutral.types import (
     ANY,
     Dim,
@@ -128,16 +128,16 @@ def window_faults(attributes: Attributes, axes: int | None) -> Iterator[str]:
             yield f"its {name} are {list(numbers)}, and must be 1 or more"
 
 
-def window(node: Node) -> Iterator[Constraint]:
+def window(node: Node) -> must.Constraints:
     """A convolution or pooling: data with axes for a window, and attributes for these axes."""
-    rank = Operand(node.input(0)).rank
+    rank = must.Operand(node.input(0)).rank
     if rank is not None and rank < 3:
         yield f"its input 0 is of rank {rank}, without axes for a window"
     else:
         yield from window_faults(node.attributes, None if rank is None else rank - 2)
 
 
-def pooling(node: Node) -> Iterator[Constraint]:
+def pooling(node: Node) -> must.Constraints:
     """A pooling: a window with one axis at least."""
     yield from window(node)
     if not node.attributes["kernel_shape"]:

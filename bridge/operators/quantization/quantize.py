@@ -6,22 +6,14 @@ turns into integer kernels; the rest is division, rounding and clipping.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Shapes,
-    constrain,
-    operands,
-    same_rank,
-    same_size,
-)
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,
@@ -295,10 +287,10 @@ def infer_qlinear_matmul(node: Node) -> list[Type]:
     return [TensorType(first(node, 7).element, product(first(node).shape, first(node, 3).shape))]
 
 
-def scales(node: Node) -> Iterator[Constraint]:
+def scales(node: Node) -> must.Constraints:
     """QuantizeLinear and DequantizeLinear: a scale is one number, one for each place along an axis,
     or one for each block. Zero points are like the scales."""
-    x, scale, zero = operands(node, 3)
+    x, scale, zero = must.operands(node, 3)
     if x.shape is None or scale.shape is None:
         return
     axis, block = node.attributes["axis"], node.attributes.get("block_size", 0)
@@ -306,20 +298,20 @@ def scales(node: Node) -> Iterator[Constraint]:
         yield f"{scale} are no scales of blocks of {x}"
     if zero.shape and zero.shape != (1,):
         why = "{} are no zero points for scales {}"
-        yield same_rank(zero, scale, why, zero, scale)
+        yield must.Ranks(zero, scale, 0, why, zero, scale)
         for one, other in zip(zero.shape, scale.shape, strict=False):
-            yield same_size(one, other, why, zero, scale)
+            yield must.Same(one, other, why, zero, scale)
     if block or not is_static(scale.shape) or size_of(scale.shape) == 1:
         return
     if scale.rank == 1:
         if not -len(x.shape) <= axis < len(x.shape):
             yield f"{x} has no axis {axis}"
-        yield same_size(x[axis], scale[0], f"axis {axis} of {{}} has other scales, {{}}", x, scale)
+        yield must.Same(x[axis], scale[0], f"axis {axis} of {{}} has other scales, {{}}", x, scale)
         return
     pairs = zip(reversed(x.shape), reversed(scale.shape), strict=False)
     if len(scale.shape) > len(x.shape) or any(differ(a, b) and b != 1 for a, b in pairs):
-        yield f"{Shapes(node.inputs)} cannot be broadcast together"
+        yield f"{must.Shapes(node.inputs)} cannot be broadcast together"
 
 
-constrain(("QuantizeLinear", "DequantizeLinear"), scales)
-constrain(("ConvInteger", "QLinearConv"), window)
+must.hold(("QuantizeLinear", "DequantizeLinear"), scales)
+must.hold(("ConvInteger", "QLinearConv"), window)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import Constraint, constrain, one_element
 from bridge.neutral.inference.dims import known_integers, shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
@@ -216,7 +215,7 @@ def infer_ir_multinomial(node: Node) -> list[TensorType]:
     return [TensorType(node.attributes["convert_type"], (batch, count[0] if count else ANY))]
 
 
-def interval(node: Node) -> Iterator[Constraint]:
+def interval(node: Node) -> must.Constraints:
     """RandomUniform-8 of IR: numbers between two others."""
     low, high = values_of(node.input(1)), values_of(node.input(2))
     if low is None or high is None or low.size != 1 or high.size != 1:
@@ -225,4 +224,4 @@ def interval(node: Node) -> Iterator[Constraint]:
         yield f"nothing lies between {low.item()} and {high.item()}"
 
 
-constrain("ir::RandomUniform", one_element(1, 2), interval)
+must.hold("ir::RandomUniform", must.one_element(1, 2), interval)

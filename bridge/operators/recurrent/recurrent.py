@@ -8,23 +8,15 @@ and those of R behind one another, IR's holds their sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Shapes,
-    constrain,
-    have_ranks,
-    operands,
-    rank_is,
-    same_size,
-)
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.builder_helpers import (
@@ -591,40 +583,40 @@ _RANKS = (3, 3, 3, 2, 1, 3, 3, 2)
 """The ranks of X, W, R, B, the lengths, the initial states and P."""
 
 
-def layer(node: Node) -> Iterator[Constraint]:
+def layer(node: Node) -> must.Constraints:
     """LSTM, GRU, RNN: X [time, batch, input], W and R [directions, gates * hidden, ...], B
     [directions, ...], lengths [batch], initial states [directions, batch, hidden], P [directions,
     3 * hidden]; in layout 1 the batch comes first."""
     hidden = node.attributes.get("hidden_size") or 0
     if hidden < 0:
         yield f"its hidden size is {hidden}"
-    x, w, r, b, lengths, *_ = given = operands(node, 8)
+    x, w, r, b, lengths, *_ = given = must.operands(node, 8)
     for index, (each, rank) in enumerate(zip(given, _RANKS, strict=True)):
-        yield rank_is(each, rank, f"its input {index} is {{}}, not of rank {rank}", each)
+        yield must.Rank(each, rank, f"its input {index} is {{}}, not of rank {rank}", each)
     ways = 2 if node.attributes.get("direction") == "bidirectional" else 1
     batch_first = node.attributes.get("layout", 0) == 1
     of_ways = "its input {} is {}, for {} directions"
     for index, axis in ((1, 0), (2, 0), (3, 0), (5, batch_first), (6, batch_first), (7, 0)):
         each = given[index]
-        yield same_size(each[axis], ways, of_ways, index, each, ways)
-    shapes = Shapes(node.inputs)
-    yield same_size(x[2], w[2], "{} differ in input size", shapes)
-    yield same_size(r[1], w[1], "{} differ in hidden size", shapes)
-    yield same_size(r[2], hidden or ANY, "{} differ in hidden size", shapes)
+        yield must.Same(each[axis], ways, of_ways, index, each, ways)
+    shapes = must.Shapes(node.inputs)
+    yield must.Same(x[2], w[2], "{} differ in input size", shapes)
+    yield must.Same(r[1], w[1], "{} differ in hidden size", shapes)
+    yield must.Same(r[2], hidden or ANY, "{} differ in hidden size", shapes)
     both = 2 * w[1] if isinstance(w[1], int) else ANY
-    yield same_size(b[1], both, "{} differ in the size of the bias", shapes)
+    yield must.Same(b[1], both, "{} differ in the size of the bias", shapes)
     batch = x[0 if batch_first else 1]
     of_batch = "its input {} is {}, for a batch of {}"
-    yield same_size(lengths[0], batch, of_batch, 4, lengths, batch)
+    yield must.Same(lengths[0], batch, of_batch, 4, lengths, batch)
     of_size = "its input {} is {}, for a hidden size of {}"
     for index in (5, 6):
         state = given[index]
-        yield same_size(state[0 if batch_first else 1], batch, of_batch, index, state, batch)
-        yield same_size(state[2], r[2], of_size, index, state, r[2])
+        yield must.Same(state[0 if batch_first else 1], batch, of_batch, index, state, batch)
+        yield must.Same(state[2], r[2], of_size, index, state, r[2])
 
 
-constrain(("GRU", "LSTM", "RNN"), layer)
-constrain(("GRUCell", "RNNCell"), *have_ranks(2, 2, 2, 2, 1))
-constrain("LSTMCell", *have_ranks(2, 2, 2, 2, 2, 1))
-constrain(("GRUSequence", "RNNSequence"), *have_ranks(3, 3, 1, 3, 3, 2))
-constrain("LSTMSequence", *have_ranks(3, 3, 3, 1, 3, 3, 2))
+must.hold(("GRU", "LSTM", "RNN"), layer)
+must.hold(("GRUCell", "RNNCell"), *must.have_ranks(2, 2, 2, 2, 1))
+must.hold("LSTMCell", *must.have_ranks(2, 2, 2, 2, 2, 1))
+must.hold(("GRUSequence", "RNNSequence"), *must.have_ranks(3, 3, 1, 3, 3, 2))
+must.hold("LSTMSequence", *must.have_ranks(3, 3, 3, 1, 3, 3, 2))

@@ -6,8 +6,8 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, same
-from bridge.neutral.inference.constraints import axes_in, constrain, one_element
 from bridge.neutral.types import I64
 from bridge.operators import Result, legalizes, reads
 from bridge.operators.builder_helpers import cast, positions, ranks, scalar, unsqueeze
@@ -104,4 +104,4 @@ def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
 infers("CumProd", "CumSum")(same)
 
 
-constrain(("CumProd", "CumSum"), axes_in(1), one_element(1))
+must.hold(("CumProd", "CumSum"), must.axes_in(1), must.one_element(1))

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    axes_in,
-    constrain,
-    has_rank,
-    more_axes,
-    same_rank,
-)
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,
@@ -317,14 +309,14 @@ def reduced(node: Node, shape: Shape) -> Shape:
     return None if count is None else (ANY,) * (rank - count)
 
 
-def ranks_of_reduction(node: Node) -> Iterator[Constraint]:
+def ranks_of_reduction(node: Node) -> must.Constraints:
     """A reduction keeps its axes, or loses those that it names."""
-    x, out = Operand(node.input(0)), Operand(node.outputs[0])
+    x, out = must.Operand(node.input(0)), must.Operand(node.outputs[0])
     axes = integers(node.input(1))
     if node.attributes["keepdims"]:
-        yield same_rank(out, x)
+        yield must.Ranks(out, x)
     elif axes:
-        yield more_axes(out, x, -len(axes))
+        yield must.Ranks(out, x, -len(axes))
 
 
-constrain(REDUCTIONS, has_rank(0, 1, of=1), axes_in(1), ranks_of_reduction)
+must.hold(REDUCTIONS, must.has_rank(0, 1, of=1), must.axes_in(1), ranks_of_reduction)

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    axis_attribute,
-    constrain,
-    one_element,
-    operands,
-    same_rank,
-)
 from bridge.neutral.types import (
     ANY,
     I64,
@@ -127,11 +117,11 @@ def infer_ir_top_k(node: Node) -> list[TensorType]:
     ]
 
 
-def no_more_than_there_are(node: Node) -> Iterator[Constraint]:
+def no_more_than_there_are(node: Node) -> must.Constraints:
     """TopK: not more elements than the axis has."""
-    (x,), count = operands(node, 1), integers(node.input(1))
+    (x,), count = must.operands(node, 1), integers(node.input(1))
     for output in node.outputs:
-        yield same_rank(Operand(output), x)
+        yield must.Ranks(must.Operand(output), x)
     axis = node.attributes.get("axis", -1)
     if x.rank and count and len(count) == 1 and -x.rank <= axis < x.rank:
         size = x[axis]
@@ -139,5 +129,7 @@ def no_more_than_there_are(node: Node) -> Iterator[Constraint]:
             yield f"axis {axis} of {x} has no {count[0]} elements"
 
 
-constrain(("ArgMax", "ArgMin"), axis_attribute("axis"))
-constrain(("TopK", "ir::TopK"), axis_attribute("axis"), one_element(1), no_more_than_there_are)
+must.hold(("ArgMax", "ArgMin"), must.axis_attribute("axis"))
+must.hold(
+    ("TopK", "ir::TopK"), must.axis_attribute("axis"), must.one_element(1), no_more_than_there_are
+)

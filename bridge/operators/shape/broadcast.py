@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, place, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    Shapes,
-    axis_attribute,
-    constrain,
-    has_rank,
-    not_negative,
-    one_element,
-    operands,
-    rank_is,
-    same_rank,
-    same_size,
-)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -187,47 +173,47 @@ def range_content(node: Node) -> KnownValue | None:
     return tuple(numbers) if len(numbers) <= 64 else None
 
 
-def shape_to_expand_to(node: Node) -> Iterator[Constraint]:
+def shape_to_expand_to(node: Node) -> must.Constraints:
     """Expand: the shape asked for is broadcast with that of the data."""
-    (x,), target = operands(node, 1), known_integers(node.input(1))
+    (x,), target = must.operands(node, 1), known_integers(node.input(1))
     for have, wanted in zip(reversed(x.shape or ()), reversed(target or ()), strict=False):
         if wanted != 1 and have != 1 and differ(have, wanted):
             yield f"{x} cannot take the shape {list(target or ())}"
             return
 
 
-def same_but_for_axis(node: Node) -> Iterator[Constraint]:
+def same_but_for_axis(node: Node) -> must.Constraints:
     """Concat: inputs of one rank, whose sizes are equal but along the axis."""
-    parts = operands(node, len(node.inputs))
+    parts = must.operands(node, len(node.inputs))
     for part in parts:
-        yield same_rank(Operand(node.outputs[0]), part)
+        yield must.Ranks(must.Operand(node.outputs[0]), part)
     known = [part for part in parts if part.shape is not None]
     for part in known[1:]:
-        yield same_rank(known[0], part, "{} differ in rank", Shapes(node.inputs))
+        yield must.Ranks(known[0], part, 0, "{} differ in rank", must.Shapes(node.inputs))
         rank = len(part.shape or ())
         for i in range(rank):
             if i != node.attributes["axis"] % rank:
                 why = f"{{}} differ along axis {i}"
-                yield same_size(known[0][i], part[i], why, Shapes(node.inputs))
+                yield must.Same(known[0][i], part[i], why, must.Shapes(node.inputs))
 
 
-def repeats(node: Node) -> Iterator[Constraint]:
+def repeats(node: Node) -> must.Constraints:
     """Tile: a number of repeats for each axis. IR adds axes where there are more repeats."""
     length = length_of(node.input(1))
     if length is not None:
-        yield rank_is(Operand(node.input(0)), length)
+        yield must.Rank(must.Operand(node.input(0)), length)
 
 
-def step(node: Node) -> Iterator[Constraint]:
+def step(node: Node) -> must.Constraints:
     """Range: a step that is a number, and not 0."""
     step = values_of(node.input(2))
     if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
         yield f"its step is {step.item()}"
 
 
-constrain("Broadcast", not_negative(1))
-constrain("Concat", axis_attribute("axis"), same_but_for_axis)
-constrain("ConstantOfShape", has_rank(1, 1), not_negative(0))
-constrain("Expand", has_rank(1, 1, of=1), not_negative(1), shape_to_expand_to)
-constrain("Range", one_element(0, 1, 2), step)
-constrain("Tile", has_rank(1, 1, of=1), not_negative(1), repeats)
+must.hold("Broadcast", must.not_negative(1))
+must.hold("Concat", must.axis_attribute("axis"), same_but_for_axis)
+must.hold("ConstantOfShape", must.has_rank(1, 1), must.not_negative(0))
+must.hold("Expand", must.has_rank(1, 1, of=1), must.not_negative(1), shape_to_expand_to)
+must.hold("Range", must.one_element(0, 1, 2), step)
+must.hold("Tile", must.has_rank(1, 1, of=1), must.not_negative(1), repeats)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, same
-from bridge.neutral.inference.constraints import constrain, has_rank
 from bridge.neutral.inference.dims import (
     content_of,
     shape_in,
@@ -99,5 +99,5 @@ def infer_eye_like(node: Node) -> list[Type]:
 infers("Trilu")(same)
 
 
-constrain("EyeLike", has_rank(2, 2))
-constrain("Trilu", has_rank(2))
+must.hold("EyeLike", must.has_rank(2, 2))
+must.hold("Trilu", must.has_rank(2))

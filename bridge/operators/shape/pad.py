@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axes_in,
-    axis_attribute,
-    constrain,
-    has_rank,
-    operands,
-    rank_is,
-)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -241,11 +231,11 @@ def infer_ir_pad(node: Node) -> list[Type]:
     return [TensorType(data.element, padded(data.shape, begin, end, axes))]
 
 
-def pads_for_axes(node: Node) -> Iterator[Constraint]:
+def pads_for_axes(node: Node) -> must.Constraints:
     """Pad: two pads for each axis, or for each that is named. No axis gets a size below 0."""
-    x, pads, _, axes = operands(node, 4)
+    x, pads, _, axes = must.operands(node, 4)
     if axes.value is None and (length := length_of(pads.value)) is not None:
-        yield rank_is(x, length // 2)
+        yield must.Rank(x, length // 2)
     if x.shape is None or not pads.shape or (axes.value is not None and not axes.shape):
         return
     count = axes[0] if axes.shape else len(x.shape)
@@ -262,14 +252,14 @@ def pads_for_axes(node: Node) -> Iterator[Constraint]:
             yield f"axis {place} of {x} is padded by {begin} and {end}"
 
 
-def pads_at_ends(node: Node) -> Iterator[Constraint]:
+def pads_at_ends(node: Node) -> must.Constraints:
     """Pad-1 and Pad-12 of IR: two vectors of pads, one for each axis."""
-    x, *ends = operands(node, 3)
+    x, *ends = must.operands(node, 3)
     for index, pads in enumerate(ends, start=1):
         if x.rank is not None and differ(pads[0], x.rank):
             yield f"its input {index} is {pads}, for {x.rank} axes"
 
 
-constrain("CenterCropPad", axis_attribute("axes"))
-constrain("Pad", axes_in(3), pads_for_axes)
-constrain("ir::Pad", has_rank(1, 1, of=1), has_rank(1, 1, of=2), pads_at_ends)
+must.hold("CenterCropPad", must.axis_attribute("axes"))
+must.hold("Pad", must.axes_in(3), pads_for_axes)
+must.hold("ir::Pad", must.has_rank(1, 1, of=1), must.has_rank(1, 1, of=2), pads_at_ends)

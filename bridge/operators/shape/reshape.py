@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    axes_in,
-    axis_attribute,
-    constrain,
-    has_rank,
-    integral,
-    more_axes,
-    operands,
-    rank_is,
-    same_size,
-)
 from bridge.neutral.inference.dims import (
     KnownValue,
     axis_of,
@@ -464,10 +450,10 @@ def transposed_content(node: Node) -> KnownValue | None:
 # What the inputs must be ------------------------------------------------------------------------
 
 
-def elements_of_shape(node: Node) -> Iterator[Constraint]:
+def elements_of_shape(node: Node) -> must.Constraints:
     """Reshape: as many elements as the data has, one -1 at most, and a 0 where there is a size to
     copy."""
-    (x,), target = operands(node, 1), integers(node.input(1))
+    (x,), target = must.operands(node, 1), integers(node.input(1))
     if target is not None and (min(target, default=0) < -1 or target.count(-1) > 1):
         yield f"{list(target)} is no shape"
         return
@@ -484,35 +470,35 @@ def elements_of_shape(node: Node) -> Iterator[Constraint]:
         yield f"{x} cannot take the shape {list(target)}"
 
 
-def order_of_axes(node: Node) -> Iterator[Constraint]:
+def order_of_axes(node: Node) -> must.Constraints:
     """Transpose: each axis once."""
-    (x,), order = operands(node, 1), integers(node.input(1))
+    (x,), order = must.operands(node, 1), integers(node.input(1))
     count = length_of(node.input(1))
     if count:
-        yield rank_is(x, count, f"{{}} has no {count} axes to exchange", x)
+        yield must.Rank(x, count, f"{{}} has no {count} axes to exchange", x)
     if order and x.rank is not None and sorted(order) != list(range(len(order))):
         yield f"{list(order)} is no order of the axes of {x}"
 
 
-def squeezed_axes(node: Node) -> Iterator[Constraint]:
+def squeezed_axes(node: Node) -> must.Constraints:
     """Squeeze: axes of size 1."""
-    yield from integral(node.input(1))
-    (x,), axes = operands(node, 1), integers(node.input(1))
+    yield from must.integral(node.input(1))
+    (x,), axes = must.operands(node, 1), integers(node.input(1))
     if axes is None:
         return
-    yield more_axes(Operand(node.outputs[0]), x, -len(axes))
+    yield must.Ranks(must.Operand(node.outputs[0]), x, -len(axes))
     if not node.attributes["allow_axis_skip"]:
         for axis in axes:
-            yield same_size(x[axis], 1, f"axis {axis} of {{}} is not 1", x)
+            yield must.Same(x[axis], 1, f"axis {axis} of {{}} is not 1", x)
 
 
-def added_axes(node: Node) -> Iterator[Constraint]:
+def added_axes(node: Node) -> must.Constraints:
     """Unsqueeze: each further axis once."""
-    yield from integral(node.input(1))
-    (x,), axes = operands(node, 1), integers(node.input(1))
+    yield from must.integral(node.input(1))
+    (x,), axes = must.operands(node, 1), integers(node.input(1))
     if axes is None:
         return
-    yield more_axes(Operand(node.outputs[0]), x, len(axes))
+    yield must.Ranks(must.Operand(node.outputs[0]), x, len(axes))
     if x.rank is None:
         return
     rank = x.rank + len(axes)
@@ -523,8 +509,8 @@ def added_axes(node: Node) -> Iterator[Constraint]:
         yield f"its axes {list(axes)} name one of {rank} twice"
 
 
-constrain("Flatten", axis_attribute("axis", 1))
-constrain("Reshape", has_rank(1, 1, of=1), elements_of_shape)
-constrain("Squeeze", axes_in(1), squeezed_axes)
-constrain("Transpose", order_of_axes)
-constrain("Unsqueeze", has_rank(0, 1, of=1), added_axes)
+must.hold("Flatten", must.axis_attribute("axis", 1))
+must.hold("Reshape", must.has_rank(1, 1, of=1), elements_of_shape)
+must.hold("Squeeze", must.axes_in(1), squeezed_axes)
+must.hold("Transpose", order_of_axes)
+must.hold("Unsqueeze", must.has_rank(0, 1, of=1), added_axes)

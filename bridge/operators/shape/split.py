@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -10,15 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axes_in,
-    axis_attribute,
-    constrain,
-    has_rank,
-    one_element,
-    operands,
-)
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,
@@ -204,9 +195,9 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
         at += length
 
 
-def sizes_of_parts(node: Node) -> Iterator[Constraint]:
+def sizes_of_parts(node: Node) -> must.Constraints:
     """Split: a size for each output, and all of them together that of the axis."""
-    x, given = operands(node, 2)
+    x, given = must.operands(node, 2)
     axis, lengths = node.attributes["axis"], known_integers(given.value)
     count = len(node.outputs)
     if differ(given[0], count):
@@ -218,7 +209,7 @@ def sizes_of_parts(node: Node) -> Iterator[Constraint]:
         yield f"axis {axis} of {x} has no parts of {list(lengths)}"
 
 
-def lengths_of_parts(node: Node) -> Iterator[Constraint]:
+def lengths_of_parts(node: Node) -> must.Constraints:
     """VariadicSplit: the size of each part, of which one may be -1, what is left."""
     lengths, count = known_integers(node.input(2)), len(node.outputs)
     if lengths is None:
@@ -227,6 +218,6 @@ def lengths_of_parts(node: Node) -> Iterator[Constraint]:
         yield f"{list(lengths)} are no lengths of {count} parts"
 
 
-constrain("Split", has_rank(1), axis_attribute("axis"), sizes_of_parts)
-constrain("VariadicSplit", has_rank(1), axes_in(1), one_element(1), lengths_of_parts)
-constrain("ir::Split", has_rank(1), axes_in(1), one_element(1))
+must.hold("Split", must.has_rank(1), must.axis_attribute("axis"), sizes_of_parts)
+must.hold("VariadicSplit", must.has_rank(1), must.axes_in(1), must.one_element(1), lengths_of_parts)
+must.hold("ir::Split", must.has_rank(1), must.axes_in(1), must.one_element(1))

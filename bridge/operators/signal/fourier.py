@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.constraints import axes_in, constrain
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes
@@ -276,4 +276,4 @@ def infer_irdft(node: Node) -> list[TensorType]:
     return [TensorType(first(node).element, None if dims is None else tuple(dims))]
 
 
-constrain(("IDFT", "IRDFT", "RDFT", "ir::DFT"), axes_in(1))
+must.hold(("IDFT", "IRDFT", "RDFT", "ir::DFT"), must.axes_in(1))

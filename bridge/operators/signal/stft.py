@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import Constraint, Operand, constrain, has_rank, same_size
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import (
@@ -210,16 +208,16 @@ def infer_istft(node: Node) -> list[TensorType]:
     return [TensorType(x.element, (*x.shape[:-3], length))]
 
 
-def frames(node: Node) -> Iterator[Constraint]:
+def frames(node: Node) -> must.Constraints:
     """STFT-17: a step between frames, and their length, which is the window's too."""
     for index, what in ((1, "step"), (3, "frame length")):
         known = integers(node.input(index))
         if known and min(known) < 1:
             yield f"its {what} is {known[0]}"
-    window, length = Operand(node.input(2)), integers(node.input(3))
+    window, length = must.Operand(node.input(2)), integers(node.input(3))
     if length:
         why = f"its window is {{}}, and its frame length {length[0]}"
-        yield same_size(window[0], length[0], why, window)
+        yield must.Same(window[0], length[0], why, window)
 
 
-constrain("STFT", frames, has_rank(2, 3), has_rank(1, 1, of=2))
+must.hold("STFT", frames, must.has_rank(2, 3), must.has_rank(1, 1, of=2))

@@ -4,20 +4,12 @@ ExtractImagePatches."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import product
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    axis_attribute,
-    constrain,
-    has_rank,
-    multiple,
-    operands,
-)
 from bridge.neutral.inference.dims import (
     dim_product,
     dim_sum,
@@ -308,19 +300,19 @@ def infer_extract_image_patches(node: Node) -> list[Type]:
     return [TensorType(data.element, (batch, dim_product((channels, math.prod(sizes))), *dims))]
 
 
-def whole_blocks(node: Node) -> Iterator[Constraint]:
+def whole_blocks(node: Node) -> must.Constraints:
     """SpaceToDepth and DepthToSpace: sizes that are so many blocks, or channels of which each block
     has so many."""
-    (x,), block = operands(node, 1), node.attributes["blocksize"]
+    (x,), block = must.operands(node, 1), node.attributes["blocksize"]
     if block < 1:
         yield f"its blocks have the size {block}"
     elif x.shape is not None and len(x.shape) > 2:
         spatial = node.op == "SpaceToDepth"
         parts = x.shape[2:] if spatial else x.shape[1:2]
         by = block if spatial else block ** (len(x.shape) - 2)
-        if not all(multiple(dim, by) for dim in parts):
+        if not all(must.multiple(dim, by) for dim in parts):
             yield f"{x} has no blocks of {block}"
 
 
-constrain(("DepthToSpace", "SpaceToDepth"), has_rank(3), whole_blocks)
-constrain("ShuffleChannels", axis_attribute("axis"))
+must.hold(("DepthToSpace", "SpaceToDepth"), must.has_rank(3), whole_blocks)
+must.hold("ShuffleChannels", must.axis_attribute("axis"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import Constraint, constrain, operands, same_size
 from bridge.neutral.inference.dims import (
     known_integers,
     length_of,
@@ -146,14 +145,14 @@ def infer_col2im(node: Node) -> list[Type]:
     return [TensorType(data.element, (*batch, channels, *(image or (ANY,) * count)))]
 
 
-def image_and_block(node: Node) -> Iterator[Constraint]:
+def image_and_block(node: Node) -> must.Constraints:
     """Col2Im-18: a number for each axis of the image, and pads for both ends."""
-    _, image, block = operands(node, 3)
+    _, image, block = must.operands(node, 3)
     lengths = [x[0] for x in (image, block) if x.rank == 1]
     if len(lengths) == 2:
         one, other = lengths
         why = "its image_shape and block_shape are {} and {} numbers"
-        yield same_size(one, other, why, one, other)
+        yield must.Same(one, other, why, one, other)
     axes = next((length for length in lengths if isinstance(length, int)), None)
     for name, count, least in (("dilations", 1, 1), ("strides", 1, 1), ("pads", 2, 0)):
         numbers = node.attributes.get(name)
@@ -165,9 +164,9 @@ def image_and_block(node: Node) -> Iterator[Constraint]:
             yield f"its {name} are {list(numbers)}, and must be {least} or more"
 
 
-def places_of_blocks(node: Node) -> Iterator[Constraint]:
+def places_of_blocks(node: Node) -> must.Constraints:
     """Col2Im-18: as many blocks as have room in the padded image."""
-    (x,), image, block = operands(node, 1), integers(node.input(1)), integers(node.input(2))
+    (x,), image, block = must.operands(node, 1), integers(node.input(1)), integers(node.input(2))
     if not x.shape or image is None or block is None or len(image) != len(block):
         return
     axes = len(image)
@@ -179,7 +178,7 @@ def places_of_blocks(node: Node) -> Iterator[Constraint]:
     for i in range(axes):
         room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1
         places *= max(0, room // strides[i] + 1)
-    yield same_size(x[-1], places, f"{{}} are not the {places} blocks of its image", x)
+    yield must.Same(x[-1], places, f"{{}} are not the {places} blocks of its image", x)
 
 
-constrain("Col2Im", image_and_block, places_of_blocks)
+must.hold("Col2Im", image_and_block, places_of_blocks)

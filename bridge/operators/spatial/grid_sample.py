@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    constrain,
-    has_rank,
-    operands,
-    same_rank,
-    same_size,
-)
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, legalizes
 from bridge.operators.builder_helpers import cast, concat, ranks, reshape, size, sizes, unsqueeze
@@ -142,14 +134,14 @@ def infer_grid_sample(node: Node) -> list[Type]:
     return [TensorType(data.element, (*leading, *spatial))]
 
 
-def points(node: Node) -> Iterator[Constraint]:
+def points(node: Node) -> must.Constraints:
     """GridSample: for each batch a point in space at each place."""
-    x, grid = operands(node, 2)
+    x, grid = must.operands(node, 2)
     why = "{} are no places in {}"
-    yield same_rank(x, grid, why, grid, x)
+    yield must.Ranks(x, grid, 0, why, grid, x)
     if grid.rank is not None and x.rank is not None:
-        yield same_size(x[0], grid[0], why, grid, x)
-        yield same_size(grid[-1], x.rank - 2, why, grid, x)
+        yield must.Same(x[0], grid[0], why, grid, x)
+        yield must.Same(grid[-1], x.rank - 2, why, grid, x)
 
 
-constrain("GridSample", has_rank(3), has_rank(3, of=1), points)
+must.hold("GridSample", must.has_rank(3), must.has_rank(3, of=1), points)

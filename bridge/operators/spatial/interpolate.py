@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.constraints import Constraint, axes_in, constrain, has_rank
 from bridge.neutral.inference.dims import (
     content_of,
     dim_sum,
@@ -263,11 +262,11 @@ def infer_interpolate(node: Node) -> list[Type]:
     return [TensorType(data.element, dims)]
 
 
-def scales_or_sizes(node: Node) -> Iterator[Constraint]:
+def scales_or_sizes(node: Node) -> must.Constraints:
     """Interpolate-11: a factor or a size for each axis of input 2."""
     scaling = node.attributes.get("shape_calculation_mode") != "sizes"
     scales = node.input(1) if scaling else None
     yield from factors_for_axes(node, integers(node.input(2)), (1,), scales)
 
 
-constrain("Interpolate", axes_in(2), has_rank(1, 1, of=1), scales_or_sizes)
+must.hold("Interpolate", must.axes_in(2), must.has_rank(1, 1, of=1), scales_or_sizes)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
-from bridge.neutral.inference.constraints import (
-    Constraint,
-    Operand,
-    axis_attribute,
-    constrain,
-    has_rank,
-    rank_is,
-    same_size,
-)
 from bridge.neutral.inference.dims import (
     content_of,
     length_of,
@@ -377,38 +369,38 @@ def infer_upsample(node: Node) -> list[Type]:
 
 def factors_for_axes(
     node: Node, axes: Sequence[int] | None, vectors: Sequence[int], scales: Value | None
-) -> Iterator[Constraint]:
+) -> must.Constraints:
     """A factor or a size for each axis that is resized, and factors above 0. `vectors` are the
     inputs that have one for each axis, where they have elements."""
-    x = Operand(node.input(0))
+    x = must.Operand(node.input(0))
     count = x.rank if axes is None else len(axes)
     if axes and x.rank and len({axis % x.rank for axis in axes}) < len(axes):
         yield f"its axes {list(axes)} name one of {x} twice"
     for index in vectors:
-        given = Operand(node.input(index))
+        given = must.Operand(node.input(index))
         if given.shape != (0,) and count is not None:
-            yield same_size(given[0], count, f"its input {index} is {given}, for {count} axes")
+            yield must.Same(given[0], count, f"its input {index} is {given}, for {count} axes")
     numbers = values_of(scales)
     if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
         yield f"its scales are {numbers.tolist()}"
 
 
-def scales_or_sizes(node: Node) -> Iterator[Constraint]:
+def scales_or_sizes(node: Node) -> must.Constraints:
     """Resize: a factor or a size for each axis."""
-    given = {index: Operand(node.input(index)) for index in (2, 3)}
+    given = {index: must.Operand(node.input(index)) for index in (2, 3)}
     if all(x.value is None or x.shape == (0,) for x in given.values()):
         yield "it has neither scales nor sizes"
     axes = node.attributes.get("axes")
     lengths = (length_of(x.value) for x in given.values())
     if axes is None and (length := next(filter(None, lengths), None)):
-        yield rank_is(Operand(node.input(0)), length)
+        yield must.Rank(must.Operand(node.input(0)), length)
     yield from factors_for_axes(node, axes, (2, 3), node.input(2))
 
 
-constrain(
+must.hold(
     "Resize",
-    axis_attribute("axes"),
-    has_rank(1, 1, of=2),
-    has_rank(1, 1, of=3),
+    must.axis_attribute("axes"),
+    must.has_rank(1, 1, of=2),
+    must.has_rank(1, 1, of=3),
     scales_or_sizes,
 )
