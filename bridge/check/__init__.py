@@ -1,8 +1,25 @@
-"""Shows that a model and its conversion compute the same. Needs the extra `check`."""
+"""Shows that a model and its conversion compute the same. Needs the extra `check`.
+
+Names are imported when they are first used: the process that engines run in needs none of them.
+"""
 
 from __future__ import annotations
 
-from bridge.check.checker import check
-from bridge.check.report import CheckReport
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridge.check.checker import check
+    from bridge.check.report import CheckReport
 
 __all__ = ["CheckReport", "check"]
+
+_HOMES = {"check": "bridge.check.checker", "CheckReport": "bridge.check.report"}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'bridge.check' has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)

@@ -15,10 +15,10 @@ import numpy as np
 import bridge
 from bridge.api import ConvertOptions, Source
 from bridge.atomic_write import scratch_folder
-from bridge.check.alone import tried
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
+from bridge.check.empty_inputs import tried
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
 from bridge.check.fault import Case, Fault, judge
@@ -255,7 +255,7 @@ class _Checker:
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
-        trial = tried([("", watched), *files], feeds, taken[:1], self.pair.scratch)
+        trial = tried([("", watched), *files], feeds, taken[:1])
         for place, why in trial.refused.items():
             self._note(f"with {recipes[place]}, which the original takes, {why}")
         return trial.ran

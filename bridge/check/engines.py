@@ -11,8 +11,6 @@ import ctypes
 import importlib
 import math
 import re
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,6 @@ import onnx
 from bridge.elements import BY_ONNX, Element, element_of
 from bridge.errors import BridgeError
 from bridge.neutral.tensor import pack, unpack
-from bridge.perils import call_of
 
 Source = str | Path | onnx.ModelProto
 
@@ -142,20 +139,14 @@ def feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
 
 
 class OnnxRuntime:
-    """onnxruntime on the CPU with all graph optimisations off. A run that takes longer than
-    `seconds` ends in an EngineError, and so does one that takes `times` as long as the longest
-    that ended (but no less than PATIENCE): a Loop that never ends for some inputs."""
+    """onnxruntime on the CPU with all graph optimisations off."""
 
     name = "onnxruntime"
 
-    def __init__(
-        self, threads: int | None = None, seconds: float = 600.0, times: float = float("inf")
-    ) -> None:
+    def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("onnxruntime")
         self.version = self._module.__version__
         self._threads = threads
-        self._seconds = seconds
-        self._times = times
 
     def load(self, source: Source) -> Session:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -168,19 +159,15 @@ class OnnxRuntime:
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
-        with call_of(self.name, EngineError):
-            try:
-                session = self._module.InferenceSession(
-                    model, options, providers=["CPUExecutionProvider"]
-                )
-            except Exception as error:
-                kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
-                raise kind(f"onnxruntime: {_message(error)}") from error
-        return _OnnxRuntimeSession(self._module, session, self._seconds, self._times)
+        try:
+            session = self._module.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
+            raise kind(f"onnxruntime: {_message(error)}") from error
+        return _OnnxRuntimeSession(self._module, session)
 
-
-PATIENCE = 5.0
-"""Seconds that a run may take, however short those before it were."""
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely
 # breaks a rule reads otherwise and must not be taken for one that onnxruntime does not know.
@@ -195,54 +182,10 @@ _ORT_LACKS = re.compile(
 )
 
 
-class _Watch:
-    """Ends runs that take too long. One thread for all of them: to start one costs more than a run
-    of a small model does."""
-
-    def __init__(self) -> None:
-        self._ends: dict[Any, float] = {}
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def begin(self, options: Any, seconds: float) -> None:
-        """A run with these RunOptions begins, and may take so many seconds."""
-        with self._lock:
-            self._ends[options] = time.monotonic() + seconds
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.start()
-
-    def end(self, options: Any) -> None:
-        """The run has ended."""
-        with self._lock:
-            self._ends.pop(options, None)
-
-    def _run(self) -> None:
-        idle = 0
-        while idle < _IDLE:
-            time.sleep(_LOOK)
-            with self._lock:
-                for options, end in self._ends.items():
-                    if time.monotonic() > end:
-                        options.terminate = True
-                idle = 0 if self._ends else idle + 1
-                if idle == _IDLE:
-                    self._thread = None
-
-
-_LOOK = 0.1  # seconds between two looks at what runs
-_IDLE = 100  # looks without a run after which the thread ends
-
-_watch = _Watch()
-
-
 class _OnnxRuntimeSession:
-    def __init__(self, module: Any, session: Any, seconds: float, times: float) -> None:
+    def __init__(self, module: Any, session: Any) -> None:
         self._module = module
         self._session = session
-        self._seconds = seconds
-        self._times = times
-        self._longest: float | None = None  # of the runs that ended
         self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
         self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
         defaults = session.get_overridable_initializers()
@@ -258,22 +201,10 @@ class _OnnxRuntimeSession:
             isinstance(value, self._module.OrtValue) for value in values.values()
         )
         run = self._session.run_with_ort_values if plain else self._session.run
-        seconds = self._seconds
-        if self._longest is not None:
-            seconds = min(seconds, max(PATIENCE, self._times * self._longest))
-        with call_of(OnnxRuntime.name, EngineError):
-            began = time.monotonic()
-            try:
-                _watch.begin(options, seconds)
-                results = run(names, values, options)
-            except Exception as error:
-                what = _message(error)
-                if options.terminate:
-                    what = f"it did not end within {seconds:.0f} s"
-                raise EngineError(f"onnxruntime: {what}") from error
-            finally:
-                _watch.end(options)
-        self._longest = max(time.monotonic() - began, self._longest or 0.0)
+        try:
+            results = run(names, values, options)
+        except Exception as error:
+            raise EngineError(f"onnxruntime: {_message(error)}") from error
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
     def _value(self, port: Port, value: Any) -> Any:
@@ -431,16 +362,15 @@ class OpenVino:
 
     def load(self, source: Source) -> Session:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
-        with call_of(self.name, EngineError):
-            try:
-                model = (
-                    self._core.read_model(source.SerializeToString())
-                    if isinstance(source, onnx.ModelProto)
-                    else self._core.read_model(str(source))
-                )
-                compiled = self._core.compile_model(model, "CPU", self._config)
-            except Exception as error:
-                raise EngineError(f"OpenVINO: {_message(error)}") from error
+        try:
+            model = (
+                self._core.read_model(source.SerializeToString())
+                if isinstance(source, onnx.ModelProto)
+                else self._core.read_model(str(source))
+            )
+            compiled = self._core.compile_model(model, "CPU", self._config)
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
         return _OpenVinoSession(self._module, model, compiled)
 
 
@@ -466,8 +396,7 @@ class _OpenVinoSession:
                 variables[name].state = self._tensor(Port(name, value.dtype, None), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
-            with call_of(OpenVino.name, EngineError):
-                self._request.infer()
+            self._request.infer()
             results = {
                 port.name: self._array(self._request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import bridge
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
-from bridge.check.loading import load
+from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.errors import BridgeError
 
@@ -122,16 +122,16 @@ class _Judge:
             ways += [(Reference, "as ONNX, run by onnx.reference")]
         else:
             ways = [(Reference, "run by onnx.reference"), (OpenVino, "read by OpenVINO itself")]
-        for engine, words in ways:
-            if engine.name in others:
+        for kind, words in ways:
+            if kind.name in others:
                 continue
             try:
                 file = self._as_onnx(path)
-                results = self._run(engine().load(file))
+                results = self._run(engine(kind).load(file))
             except BridgeError:
                 continue
             if results is not None:
-                yield _Reading(engine.name, words, results)
+                yield _Reading(kind.name, words, results)
 
     def _as_onnx(self, path: Path) -> Path:
         if suffix_of(path) == ".onnx":

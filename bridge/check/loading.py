@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -20,6 +20,8 @@ from bridge.check.engines import (
     Session,
     StatefulSession,
 )
+from bridge.check.isolated_engines import IsolatedEngine
+from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
@@ -27,38 +29,61 @@ from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import STATEFUL
 
-_SECONDS = 60.0  # for one run, so that a Loop that never ends ends
+_SECONDS = 60.0  # for one run in onnxruntime, so that a Loop that never ends ends
 _TIMES = 100.0  # as long as the longest run before it
 
+Engines = Callable[[type[Engine]], Engine]
+"""Gives an engine of a kind; EngineError where it is not installed."""
 
-def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is; `known` is what
-    Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks operators for runs in
-    the reference evaluator, or else as OpenVINO itself reads it; where onnxruntime is not
-    installed, in the reference evaluator.
+_worker = Worker()
+
+
+@functools.cache
+def engine(kind: type[Engine]) -> Engine:
+    """An engine in the process that all checks share; the reference evaluator needs none."""
+    return engine_in(_worker, kind, _SECONDS if kind is OnnxRuntime else None, _TIMES)
+
+
+def engine_in(
+    worker: Worker, kind: type[Engine], seconds: float | None, times: float = float("inf")
+) -> Engine:
+    """An engine in a process of its own; see `IsolatedEngine`."""
+    return kind() if kind is Reference else IsolatedEngine(kind, worker, seconds, times)
+
+
+def load(
+    path: Path, known: Model | None = None, engines: Engines | None = None
+) -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is.
+
+    `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
+    operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
+    onnxruntime is not installed, it runs in the reference evaluator.
 
     Raises EngineError where no engine takes the file, LacksOperatorError where that is for
     operators that they lack, BridgeError for an IR that Bridge cannot read."""
+    given = engines or engine
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path))
+        return _load_ir(given, path, known or bridge.load(path))
     try:
-        engine = _engine(OnnxRuntime)
-        return engine.load(path), f"{engine.name} {engine.version}"
-    except LacksOperatorError as error:
-        return _load_elsewhere(path, error, (Reference, OpenVino))
+        onnxruntime = given(OnnxRuntime)
     except EngineError as error:
-        if _engine_is_there(OnnxRuntime):
-            raise
-        return _load_elsewhere(path, error, (Reference,))
+        return _load_elsewhere(given, path, error, (Reference,))
+    try:
+        return onnxruntime.load(path), f"{onnxruntime.name} {onnxruntime.version}"
+    except LacksOperatorError as error:
+        return _load_elsewhere(given, path, error, (Reference, OpenVino))
 
 
-def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
-    openvino = _engine(OpenVino)
+def _load_ir(given: Engines, path: Path, model: Model) -> tuple[Session, str]:
+    openvino = given(OpenVino)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
     pairs = STATEFUL.read(model.metadata)
     if is_too_large(model) and pairs is None:
-        session = parts = PartsSession(model, openvino.load)
+        # A second process opens a part while the first runs the one before.
+        second = engine_in(Worker(), OpenVino, None)
+        session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:
         session = openvino.load(path)
@@ -77,29 +102,16 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
 
 
 def _load_elsewhere(
-    path: Path, error: EngineError, kinds: Sequence[type[Engine]]
+    given: Engines, path: Path, error: EngineError, kinds: Sequence[type[Engine]]
 ) -> tuple[Session, str]:
     """An ONNX model that onnxruntime does not run, loaded by the first of the engines that does."""
     reasons = [str(error)]
     for kind in kinds:
         try:
-            engine = _engine(kind)
-            session = engine.load(path)
-        except EngineError as other:
-            reasons.append(str(other))
+            other = given(kind)
+            session = other.load(path)
+        except EngineError as failure:
+            reasons.append(str(failure))
         else:
-            return session, f"{engine.name} {engine.version} ({shortened(str(error), 80)})"
+            return session, f"{other.name} {other.version} ({shortened(str(error), 80)})"
     raise type(error)("; ".join(reasons))
-
-
-def _engine_is_there(kind: type[Engine]) -> bool:
-    try:
-        _engine(kind)
-    except EngineError:
-        return False
-    return True
-
-
-@functools.cache
-def _engine(kind: type[Engine]) -> Engine:
-    return OnnxRuntime(seconds=_SECONDS, times=_TIMES) if kind is OnnxRuntime else kind()

@@ -26,7 +26,6 @@ LARGEST = 6_000
 """Nodes of a model that is opened as a whole."""
 
 _PART = 400  # nodes
-_AT_ONCE = 2  # parts that are being opened
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,13 @@ def is_too_large(model: Model) -> bool:
 
 
 class PartsSession:
-    """The model in an IR, whose parts `load` opens one after the other. `inputs` and `outputs` are
-    named as `bridge.load` does."""
+    """The model in an IR, whose parts `loads` open in turn. `inputs` and `outputs` are named as
+    `bridge.load` does."""
 
-    def __init__(self, model: Model, load: Callable[[Path], Session]) -> None:
+    def __init__(self, model: Model, loads: Sequence[Callable[[Path], Session]]) -> None:
         graph = model.graph
         self._graph = graph
-        self._load = load
+        self._loads = loads
         self._parts = _cut(graph)
         self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
         self.inputs = tuple(_port(value, value.name) for value in graph.inputs)
@@ -106,31 +105,28 @@ class PartsSession:
         ]
 
     def _opened(self) -> Iterator[tuple[_Part, Session]]:
-        """The parts, opened. While one is run the next are opened, for which
-        the engine does without Python."""
-        with (
-            scratch_folder() as folder,
-            ThreadPoolExecutor(_AT_ONCE) as pool,
-        ):
+        """The parts, opened. While one is run the next are opened."""
+        at_once = len(self._loads)
+        with scratch_folder() as folder, ThreadPoolExecutor(at_once) as pool:
+
+            def file(number: int) -> Path:
+                return folder / f"{number}.xml"
 
             def opened(number: int) -> Session:
-                part = self._parts[number]
-                path = folder / f"{number}.xml"
-                bridge.save(_model(part), path)
-                session = self._load(path)
-                path.unlink()
-                path.with_suffix(".bin").unlink()
-                return session
+                bridge.save(_model(self._parts[number]), file(number))
+                return self._loads[number % at_once](file(number))
 
             def begun(number: int) -> Future[Session]:
                 return pool.submit(copy_context().run, opened, number)
 
-            waiting = deque(begun(number) for number in range(min(_AT_ONCE, self.count)))
+            waiting = deque(begun(number) for number in range(min(at_once, self.count)))
             for number, part in enumerate(self._parts):
                 session = waiting.popleft().result()
-                if number + _AT_ONCE < self.count:
-                    waiting.append(begun(number + _AT_ONCE))
+                if number + at_once < self.count:
+                    waiting.append(begun(number + at_once))
                 yield part, session
+                file(number).unlink()
+                file(number).with_suffix(".bin").unlink()
 
 
 def _port(value: Value, name: str) -> Port:

@@ -25,7 +25,6 @@ from bridge.cli.app import app
 from bridge.cli.output import report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError, UsageError
-from bridge.perils import outlive
 
 _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """Click's UsageError: all that Typer says of a call that it cannot read."""
@@ -89,8 +88,6 @@ def _settle(given: Sequence[str]) -> None:
     """What is done where the process does nothing but what the arguments say."""
     if "--check" not in given and given[:1] != ["check"]:
         gc.disable()  # What a conversion imports and makes lives until the process ends.
-    elif hasattr(os, "fork"):
-        outlive()
 
 
 def _open_streams() -> None:

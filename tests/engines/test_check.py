@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import CheckReport, alone, check, checker, loading
+from bridge.check import CheckReport, check, checker, loading
 from bridge.check.compare import compare
 from bridge.check.engines import (
     Engine,
@@ -22,10 +22,10 @@ from bridge.check.engines import (
     OnnxRuntime,
     OpenVino,
     Reference,
-    _OpenVinoSession,
 )
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.instrument import if_sites, instrument, took
+from bridge.check.isolated_engines import IsolatedSession
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """
@@ -362,17 +362,19 @@ def test_a_random_output_that_is_so_no_more_is_noted(tmp_path: Path) -> None:
 def test_what_is_wrong_in_a_first_run_only_is_the_engine_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, seen = _OpenVinoSession.run, set()
+    run, seen = IsolatedSession.run, set()
 
     def faulty(self: Any, feeds: Any) -> Any:
         results = run(self, feeds)
+        if self._engine.kind is not OpenVino:
+            return results
         key = (id(self), *(value.tobytes() for value in feeds.values()))
         if key not in seen:
             results["y"] = results["y"] + 1
         seen.add(key)
         return results
 
-    monkeypatch.setattr(_OpenVinoSession, "run", faulty)
+    monkeypatch.setattr(IsolatedSession, "run", faulty)
     report = check(saved(GATE, tmp_path / "m.onnx"))
     assert report.ok, str(report)
     assert "note: 'y' was wrong in the first run with an input and right in the second" in str(
@@ -457,7 +459,7 @@ g (float[N,2] x) => (float[N,2] y) <float[2] w = {2, 3}> { y = Mul(x, w) }
 def test_without_onnxruntime_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_engine", without_onnxruntime)
+    monkeypatch.setattr(loading, "engine", without_onnxruntime)
     assert "(onnxruntime is not installed; " in str(check(saved(GATE, tmp_path / "m.onnx")))
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> '
@@ -625,21 +627,6 @@ def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:
     assert note in str(report), str(report)
 
 
-def test_what_ends_an_engine_is_gone_past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Four inputs: the original refuses one, each engine ends with another."""
-    said = iter(
-        [
-            [(0, 0, "refused"), (1, 0, "ran"), (1, 1, alone._ENDED)],
-            [(2, 0, alone._ENDED)],
-            [(3, 0, "ran"), (3, 1, "ran")],
-        ]
-    )
-    monkeypatch.setattr(alone, "_lines", lambda given, start: next(said))
-    files = [("", tmp_path / "a.onnx"), ("b", tmp_path / "b.onnx")]
-    trial = alone.tried(files, [{}] * 4, [], tmp_path)
-    assert trial.ran == [3] and trial.refused == {1: "b: the engine ends the process"}
-
-
 def test_a_run_that_never_ends_is_ended_and_said_so() -> None:
     """The Loop counts down from 9 by steps of `w`."""
     model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
@@ -652,7 +639,7 @@ g (int64 w) => (int64 y) {
     more = Greater(t, none)
   }>
 }""")
-    session = OnnxRuntime(seconds=60, times=100).load(model)
+    session = loading.engine(OnnxRuntime).load(model)
     assert session.run({"w": np.array(4)})["y"] == -3
     with pytest.raises(EngineError, match="did not end within 5 s"):
         session.run({"w": np.array(0)})

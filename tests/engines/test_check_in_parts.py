@@ -44,7 +44,7 @@ def test_parts_give_what_the_whole_gives(small: None, tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(LONG), tmp_path / "m.xml")
     model = bridge.load(tmp_path / "m.xml")
     engine = OpenVino()
-    session = parts.PartsSession(model, engine.load)
+    session = parts.PartsSession(model, [engine.load] * 2)
     assert session.count > 3
     feeds = [
         {"x": np.full((n, 2), n, np.float32), "early": np.array([n, 1], np.float32)}
@@ -62,7 +62,7 @@ def test_parts_give_what_the_whole_gives(small: None, tmp_path: Path) -> None:
 
 def test_a_part_that_fails_spoils_no_other_input(small: None, tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(LONG), tmp_path / "m.xml")
-    session = parts.PartsSession(bridge.load(tmp_path / "m.xml"), OpenVino().load)
+    session = parts.PartsSession(bridge.load(tmp_path / "m.xml"), [OpenVino().load])
     right = {"x": np.ones((1, 2), np.float32), "early": np.ones(2, np.float32)}
     wrong = {**right, "early": np.ones((3, 3), np.float32)}
     first, second, third = run_each(session, [right, wrong, right])

@@ -13,7 +13,7 @@ import onnx
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
-from tests.programs.verdict import Feeds, Verdict, judge, warm_up
+from tests.programs.verdict import Feeds, Verdict, judge
 
 FEEDS = 4
 
@@ -32,7 +32,6 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.seeds):
         counts: Counter[str] = Counter()
         drawn = draw(options.kind, options.n, seed)
-        warm_up([program.model for program in drawn[:5]])
         for number, program in enumerate(drawn):
             verdict, feeds = _judge(program)
             counts[verdict.kind] += 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import defs
 
+from bridge.check.isolation import Worker
 from tests.conformance import ledger
 from tests.conformance.cases import Case, cases
 from tests.support.running import OnnxRuntime, assert_close, flat
@@ -50,8 +50,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 @functools.cache
 def _runnable() -> list[Case]:
-    """The cases that come out right as they stand and that onnxruntime runs, found in a process of
-    its own, since those that draw programs start no thread."""
+    """The cases that come out right as they stand and that onnxruntime runs."""
     known = {name for path in (ledger.PATH, ledger.BODIES) for name, _ in ledger.read(path)}
     asked = [
         case
@@ -61,24 +60,17 @@ def _runnable() -> list[Case]:
         and not any(_is_text(value) for data in case.data_sets[0] for value in data)
         and not any(_meets_fault(node) for node in case.model.graph.node)
     ]
-    found: list[int] = []
-    first = 0
-    context = multiprocessing.get_context("fork")
-    while first < len(asked):
-        near, far = context.Pipe(duplex=False)
-        child = context.Process(target=_try, args=(far, asked, first))
-        child.start()
-        far.close()
-        try:
-            while True:
-                first, runs = near.recv()
-                found += [first] if runs else []
-                first += 1
-        except EOFError:
-            # Done, or the end of the process with a case.
-            child.join()
-            first += 1
-    return [asked[number] for number in found]
+    with closing(Worker()) as worker:
+        return [case for case in asked if _runs(worker, case)]
+
+
+def _runs(worker: Worker, case: Case) -> bool:
+    """Whether onnxruntime, which some cases end, runs a case and gives what it should."""
+    try:
+        worker.call(_try, case)
+    except Exception:  # of any kind
+        return False
+    return True
 
 
 def _meets_fault(node: onnx.NodeProto) -> bool:
@@ -99,19 +91,10 @@ def _is_odd(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "V"
 
 
-def _try(connection: Connection, asked: list[Case], first: int) -> None:
-    for number in range(first, len(asked)):
-        case = asked[number]
-        names = [info.name for info in case.model.graph.input]
-        inputs, outputs = case.data_sets[0]
-        try:
-            session = OnnxRuntime(case.model)
-            # onnxruntime takes no array of the types that numpy lacks.
-            if not any(_is_odd(value) for value in inputs):
-                assert_close(
-                    flat(session.run(dict(zip(names, inputs, strict=True)))), flat(outputs)
-                )
-            runs = True
-        except (AssertionError, Exception):
-            runs = False
-        connection.send((number, runs))
+def _try(case: Case) -> None:
+    names = [info.name for info in case.model.graph.input]
+    inputs, outputs = case.data_sets[0]
+    session = OnnxRuntime(case.model)
+    # onnxruntime takes no array of the types that numpy lacks.
+    if not any(_is_odd(value) for value in inputs):
+        assert_close(flat(session.run(dict(zip(names, inputs, strict=True)))), flat(outputs))

@@ -17,7 +17,6 @@ import bridge
 from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
 from tests.programs.verdict import NO_PROGRAM, Verdict, judge
-from tests.support.alone import apart
 from tests.support.running import OnnxRuntime, assert_close
 
 FEEDS = 4
@@ -29,7 +28,6 @@ COUNTS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(kind: str) -> None:
-    """In a process without threads, which can fork."""
     command = [sys.executable, "-m", "tests.programs", "--as-drawn", "--seed", "1"]
     command += ["--kind", kind, "-n", str(COUNTS[kind])]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -70,24 +68,20 @@ UNLIKE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] 
     k = Constant <value = float[3] {1, 1, 1}> () y = Add (x, k) }"""
 
 
-def verdicts() -> list[Verdict]:
+def test_verdicts() -> None:
     """Of a program that is right, of what is no program, and where a conversion ends the process
     and refuses."""
     feeds = [{"c": np.array(True), "x": np.ones(2, np.float32)}]
-    found = [judge(LARGER, feeds), judge(parser.parse_model(UNLIKE), feeds)]
-    for convert in (lambda *_: os.kill(os.getpid(), signal.SIGFPE), _refuses):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bridge, "convert", convert)
-            found.append(judge(LARGER, feeds))
-    return found
-
-
-def test_verdicts() -> None:
-    right, none, ended, refused = apart(verdicts)
+    right, none = judge(LARGER, feeds), judge(parser.parse_model(UNLIKE), feeds)
+    ended, refused = judge(LARGER, feeds, _ends), judge(LARGER, feeds, _refuses)
     assert right.kind == "right"
     assert none.kind == NO_PROGRAM
-    assert ended == Verdict("to IR: process ends", str(-signal.SIGFPE))
+    assert ended == Verdict("to IR: process ends", "it ended the process (SIGFPE)")
     assert refused.kind == "to IR: refused"
+
+
+def _ends(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGFPE)
 
 
 def _refuses(*_: object) -> None:

@@ -1,22 +1,19 @@
-"""What becomes of a program in both formats and both engines, found in a process of its own."""
+"""What becomes of a program in both formats and both engines, found in another process."""
 
 from __future__ import annotations
 
-import multiprocessing
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import onnx
-import openvino
 
 import bridge
+from bridge.check.isolation import LostProcessError, Worker
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 TIMEOUT = 60.0  # seconds for a program
@@ -51,62 +48,57 @@ class _Stop(Exception):
     """Ends a judgement with its verdict."""
 
 
-def warm_up(programs: Sequence[onnx.ModelProto]) -> None:
-    """Has this process import what the processes that it starts need, and starts no thread."""
-    openvino.Core().get_versions("CPU")
-    with TemporaryDirectory() as folder, suppress(bridge.BridgeError):
-        for model in programs:
-            there = Path(folder) / "there.xml"
-            bridge.convert(model, there)
-            bridge.to_onnx(there)
+_worker = Worker()
 
 
-def judge(model: onnx.ModelProto, feeds: Feeds) -> Verdict:
+def judge(
+    model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any] = bridge.convert
+) -> Verdict:
     """Runs a model in onnxruntime, its IR in OpenVINO, and what comes back of that in onnxruntime.
 
-    A process of its own does it, whose end or silence is a verdict, too.
+    Another process does it, whose end or silence is a verdict, too.
     """
-    context = multiprocessing.get_context("fork")
-    near, far = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(far, model, feeds))
-    child.start()
-    far.close()
-    # What a process is about comes first, so that it is known where it ends.
-    about = "starting"
+    fresh = _worker.process is None
+    verdict = _in_worker(model, feeds, convert)
+    if verdict.kind.endswith(ENDS) and not fresh:
+        # An earlier program may have left the process broken; a new one shows whose fault it is.
+        verdict = _in_worker(model, feeds, convert)
+    return verdict
+
+
+ENDS = "process ends"
+
+
+def _in_worker(model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any]) -> Verdict:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        data = model.SerializeToString()
+        try:
+            return _worker.call(_verdict, data, feeds, convert, folder, seconds=TIMEOUT)
+        except LostProcessError as error:
+            about = (folder / STEP).read_text() if (folder / STEP).exists() else "starting"
+            how = ENDS if ENDED in str(error) else "timeout"
+            return Verdict(NO_PROGRAM if about == ORIGINAL else f"{about}: {how}", str(error))
+
+
+ENDED = "ended the process"
+STEP = "step.txt"
+"""What the process is about, so that it is known where it ends."""
+
+
+def _verdict(data: bytes, feeds: Feeds, convert: Callable[..., Any], folder: Path) -> Verdict:
     try:
-        while near.poll(TIMEOUT):
-            said = near.recv()
-            if isinstance(said, Verdict):
-                return said
-            about = said
-        return _broken_off(about, "timeout", "")
-    except EOFError:
-        child.join()
-        return _broken_off(about, "process ends", str(child.exitcode))
-    finally:
-        child.kill()
-        child.join()
-
-
-def _broken_off(about: str, how: str, detail: str) -> Verdict:
-    return Verdict(NO_PROGRAM if about == ORIGINAL else f"{about}: {how}", detail)
-
-
-def _send(connection: Connection, model: onnx.ModelProto, feeds: Feeds) -> None:
-    try:
-        with TemporaryDirectory() as folder:
-            _judge(model, feeds, Path(folder), connection)
-        verdict = Verdict("right")
+        _judge(onnx.load_from_string(data), feeds, convert, folder)
     except _Stop as stop:
-        verdict = stop.args[0]
-    connection.send(verdict)
+        return stop.args[0]
+    return Verdict("right")
 
 
-def _judge(model: onnx.ModelProto, feeds: Feeds, folder: Path, connection: Connection) -> None:
+def _judge(model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any], folder: Path) -> None:
     """Raises _Stop at the first thing that goes wrong."""
 
     def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
-        connection.send(about)
+        (folder / STEP).write_text(about)
         try:
             return function(*arguments)
         except (AssertionError, Exception) as error:
@@ -119,7 +111,7 @@ def _judge(model: onnx.ModelProto, feeds: Feeds, folder: Path, connection: Conne
     original = step(ORIGINAL, NO_PROGRAM, OnnxRuntime, model)
     expected = [flat(step(ORIGINAL, NO_PROGRAM, original.run, feed)) for feed in feeds]
     there, back = folder / "there.xml", folder / "back.onnx"
-    step("to IR", "error", bridge.convert, model, there)
+    step("to IR", "error", convert, model, there)
     boundary = bridge.Boundary.of(there)
     names = [output.name for output in model.graph.output]
     engine = step("OpenVINO", "does not load", OpenVino, there)
@@ -133,7 +125,7 @@ def _judge(model: onnx.ModelProto, feeds: Feeds, folder: Path, connection: Conne
             if _same(flat([found[name] for name in names]), wanted):
                 about = "OpenVINO, right the second time"
         step(about, "", assert_close, outputs, wanted)
-    step("back to ONNX", "error", bridge.convert, there, back)
+    step("back to ONNX", "error", convert, there, back)
     again = step("back in onnxruntime", "does not load", OnnxRuntime, back)
     for feed, wanted in zip(feeds, expected, strict=True):
         outputs = flat(step("back in onnxruntime", "fails", again.run, feed))

@@ -26,10 +26,10 @@ import openvino
 import bridge
 from bridge import quirks
 from bridge.check import check
+from bridge.check.isolation import LostProcessError, isolated
 from bridge.errors import BridgeError
 from tests.quirks.canaries import CANARIES, Feed
 from tests.support import model_files
-from tests.support.alone import apart
 from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
@@ -49,6 +49,14 @@ TOGETHER = 16
 
 _OPSET = 20 if onnxruntime.__version__.startswith("1.17.") else None
 """In which operator set IR is written; onnxruntime 1.17 does not take the default one."""
+
+
+def apart(run: Call, *arguments: Any, seconds: float = 120) -> Any:
+    """What a call returns in a process of its own, or how that process was lost."""
+    try:
+        return isolated(run, *arguments, seconds=seconds)
+    except LostProcessError as error:
+        return str(error)
 
 
 def record(path: Path) -> tuple[bytes, Outputs]:
@@ -135,7 +143,7 @@ def _outcomes(job: Job, call: Call) -> dict[str, str]:
     found = {"original": call(_outcome, expected, _original, path, data)}
     inputs = call(_inputs, path, data)
     if isinstance(inputs, str):
-        return {**found, "there": f"its inputs are not known: the engine {inputs}"}
+        return {**found, "there": f"its inputs are not known: {inputs}"}
     feeds = [model_files.feeds(path, inputs, index) for index in range(INPUT_SETS)]
     names: list[str] = []
     if path.suffix != ".xml":

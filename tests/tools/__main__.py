@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from tests.support.alone import apart
+from bridge.check.isolation import LostProcessError, isolated
 from tests.tools.outcome import jobs, outcome
 
 
@@ -28,8 +28,10 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {}
     for tool, name, source in jobs(given.folder, given.models, given.k):
         target = given.folder / f"{tool.replace(', ', '_').replace(' ', '_')}-{name}.onnx"
-        told = apart(outcome, tool, name, source, target, seconds=600)
-        found, details = told if isinstance(told, tuple) else ("not right", f"it {told}")
+        try:
+            found, details = isolated(outcome, tool, name, source, target, seconds=600)
+        except LostProcessError as error:
+            found, details = "not right", str(error)
         counts.setdefault(tool, Counter())[found] += 1
         if found != "right":
             print(json.dumps({"tool": tool, "model": name, found: details}), flush=True)

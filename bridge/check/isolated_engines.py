@@ -1,0 +1,137 @@
+"""Engines in a process of their own, so that what ends that process is an error like others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import Engine, EngineError, Port, Session, Source
+from bridge.check.isolation import LostProcessError, Worker
+
+PATIENCE = 5.0
+"""Seconds that a run may take, however short those before it were."""
+
+
+class IsolatedEngine:
+    """An engine that loads and runs models in the process of `worker`.
+
+    A run that takes longer than `seconds` ends in an EngineError. So does one that takes `times`
+    as long as the longest that ended, but no less than PATIENCE: a Loop that never ends for some
+    inputs. None is for no limit.
+    """
+
+    def __init__(
+        self,
+        kind: type[Engine],
+        worker: Worker,
+        seconds: float | None = None,
+        times: float = float("inf"),
+    ) -> None:
+        self.name = kind.name
+        self.kind = kind
+        self.worker = worker
+        self.seconds = seconds
+        self.times = times
+        self.unused: list[int] = []  # sessions that nobody here has any more
+        self.version: str = self.call(_version, kind)
+
+    def load(self, source: Source) -> Session:
+        """See `Engine.load`."""
+        return IsolatedSession(self, source)
+
+    def call(self, *call: Any, seconds: float | None = None) -> Any:
+        """As `Worker.call`; a lost process is an EngineError."""
+        try:
+            return self.worker.call(*call, seconds=seconds)
+        except LostProcessError as error:
+            raise EngineError(f"{self.name}: {error}") from error
+
+
+class IsolatedSession:
+    """A model in the process of an engine. It is loaded again where that process was lost."""
+
+    def __init__(self, engine: IsolatedEngine, source: Source) -> None:
+        self._engine = engine
+        self._source = source
+        self._key = next(_keys)
+        self._longest: float | None = None  # of the runs that ended, in seconds
+        self.inputs: tuple[Port, ...]
+        self.outputs: tuple[Port, ...]
+        self.inputs, self.outputs = self._load()
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        return self._named(self._call(_run, feeds))
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """See `StatefulSession.run_from`."""
+        results, after = self._call(_run_from, states, feeds)
+        return self._named(results), after
+
+    def _named(self, results: Sequence[Any]) -> dict[str, Any]:
+        """The outputs by the names that they have here; `load` gives some another name."""
+        return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
+
+    def _load(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+        engine = self._engine
+        unused = [engine.unused.pop() for _ in range(len(engine.unused))]
+        inputs, outputs = engine.call(_load, self._key, engine.kind, self._source, unused)
+        self._process = engine.worker.process
+        return inputs, outputs
+
+    def __del__(self) -> None:
+        self._engine.unused.append(self._key)
+
+    def _call(self, function: Any, *arguments: Any) -> Any:
+        engine = self._engine
+        if self._process is not engine.worker.process:
+            self._load()
+        seconds = engine.seconds
+        if seconds is not None and self._longest is not None:
+            seconds = min(seconds, max(PATIENCE, engine.times * self._longest))
+        began = time.monotonic()
+        results = engine.call(function, self._key, *arguments, seconds=seconds)
+        self._longest = max(time.monotonic() - began, self._longest or 0.0)
+        return results
+
+
+_keys = count()
+
+
+# What runs in the other process. -----------------------------------------------------------------
+
+_engines: dict[type[Engine], Engine] = {}
+_sessions: dict[int, Any] = {}
+
+
+def _version(kind: type[Engine]) -> str:
+    if kind not in _engines:
+        _engines[kind] = kind()
+    return _engines[kind].version
+
+
+def _load(
+    key: int, kind: type[Engine], source: Source, unused: Sequence[int]
+) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    for one in unused:
+        _sessions.pop(one, None)
+    _version(kind)
+    session = _sessions[key] = _engines[kind].load(source)
+    return session.inputs, session.outputs
+
+
+def _run(key: int, feeds: Mapping[str, Any]) -> list[Any]:
+    return list(_sessions[key].run(feeds).values())
+
+
+def _run_from(
+    key: int, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, np.ndarray]]:
+    results, after = _sessions[key].run_from(states, feeds)
+    return list(results.values()), after

@@ -1,0 +1,163 @@
+"""Crash isolation: a process of its own for what may end a process, as some kernels of engines do.
+
+They divide by zero or write where they must not, for some inputs. `Worker` calls functions in a
+process that `multiprocessing` spawns. It works on all systems, and where engines have threads.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any
+
+from bridge.errors import BridgeError
+
+_context = multiprocessing.get_context("spawn")
+
+
+class LostProcessError(BridgeError):
+    """The process that was to answer ended, or was ended because it took too long."""
+
+
+class Worker:
+    """Calls functions in another process, one at a time.
+
+    The process starts with the first call. A new one takes its place after it was lost, with all
+    that functions have kept in it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: BaseProcess | None = None
+        self._connection: Connection | None = None
+        self._owner = 0  # the process that started ours: one that is forked starts another
+
+    @property
+    def process(self) -> BaseProcess | None:
+        """The process that calls go to, None before it is started and after it is lost."""
+        return self._process if self._owner == os.getpid() else None
+
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, seconds: float | None = None
+    ) -> Any:
+        """What `function`, which must be importable, returns; raises what it raises.
+
+        Raises LostProcessError where the process ends, or does not answer within `seconds`."""
+        if multiprocessing.current_process().daemon:
+            return function(*arguments)  # Such a process may start no other.
+        with self._lock:
+            connection = self._ready()
+            try:
+                connection.send((function, arguments))
+                if not connection.poll(seconds):
+                    raise LostProcessError(f"it did not end within {seconds:.0f} s")
+                worked, result = connection.recv()
+            except (EOFError, OSError):
+                raise LostProcessError(f"it ended the process ({self._ending()})") from None
+            except BaseException:  # An interrupted call has its answer still to come.
+                self._stop()
+                raise
+        if not worked:
+            raise result
+        return result
+
+    def start(self) -> None:
+        """Starts the process now, so that it is ready when a call comes."""
+        if not multiprocessing.current_process().daemon:
+            with self._lock:
+                self._ready()
+
+    def close(self) -> None:
+        """Ends the process."""
+        with self._lock:
+            self._stop()
+
+    def _ready(self) -> Connection:
+        if self._connection is None or self.process is None:
+            self._connection, far = _context.Pipe()
+            self._process = _context.Process(target=_serve, args=(far,), daemon=True)
+            with _without_main():
+                self._process.start()
+            far.close()
+            self._owner = os.getpid()
+        return self._connection
+
+    def _ending(self) -> str:
+        """How the process ended: the name of a signal, or its exit code."""
+        assert self._process is not None
+        self._process.join(5)
+        code = self._process.exitcode
+        self._stop()
+        try:
+            return f"exit code {code}" if code is None or code >= 0 else signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-(code or 0)}"
+
+    def _stop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+        self._connection = self._process = None
+
+
+def isolated(function: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
+    """One call in a new process; see `Worker.call`."""
+    with closing(Worker()) as worker:
+        return worker.call(function, *arguments, seconds=seconds)
+
+
+_starting = threading.Lock()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hides the main module: a spawned process would import it, and a script run it again."""
+    with _starting:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+
+
+def _serve(connection: Connection) -> None:
+    """The process: answers calls until the other end of the connection is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = True, function(*arguments)
+        except Exception as error:
+            _explain(error)
+            answer = False, error
+        connection.send(answer)
+
+
+def _explain(error: Exception) -> None:
+    """Keeps with an unforeseen error where it was raised; tracebacks stay in their process."""
+    if not isinstance(error, BridgeError):
+        error.add_note("".join(traceback.format_exception(error)))
+
+
+def _end_with_parent() -> None:
+    """Ends the process in the midst of a call where the parent has ended, be it killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,237 @@
+"""Crash isolation: what ends the process of an engine ends no check."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+from bridge.check import check, loading
+from bridge.check.empty_inputs import tried
+from bridge.check.engines import EngineError, OpenVino, Session
+from bridge.check.isolated_engines import IsolatedEngine
+from bridge.check.isolation import LostProcessError, Worker, isolated
+from bridge.errors import Unsupported, UnsupportedError
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    with closing(Worker()) as made:
+        yield made
+
+
+def ends(how: int) -> None:
+    if how > 0:
+        os._exit(how)
+    os.kill(os.getpid(), -how)
+
+
+def refuses() -> None:
+    raise UnsupportedError("IR", [Unsupported("Foo", "graph", "why")])
+
+
+def shows(value: object) -> object:
+    return value
+
+
+def test_results_and_errors_come_back(worker: Worker) -> None:
+    assert worker.call(os.getpid) == worker.call(os.getpid) != os.getpid()
+    values = [np.array([[1, 2]], ml_dtypes.bfloat16), np.array(["a"], object), None, [np.ones(2)]]
+    for value in values:
+        again = worker.call(shows, value)
+        np.testing.assert_array_equal(again, value)
+        assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
+    with pytest.raises(UnsupportedError) as refused:
+        worker.call(refuses)
+    assert refused.value.findings[0].operator == "Foo"
+    with pytest.raises(ZeroDivisionError) as failed:
+        worker.call(divmod, 1, 0)
+    assert "in _serve" in failed.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (5, "exit code 5"),
+        pytest.param(-signal.SIGSEGV, "SIGSEGV", marks=POSIX),
+        pytest.param(-signal.SIGFPE, "SIGFPE", marks=POSIX),
+    ],
+)
+def test_the_end_of_the_process_is_an_error(worker: Worker, how: int, said: str) -> None:
+    first = worker.call(os.getpid)
+    with pytest.raises(LostProcessError, match=rf"it ended the process \({said}\)"):
+        worker.call(ends, how)
+    assert worker.call(os.getpid) != first
+
+
+def test_a_call_has_its_time(worker: Worker) -> None:
+    with pytest.raises(LostProcessError, match="it did not end within 1 s"):
+        worker.call(time.sleep, 60, seconds=1)
+    assert worker.call(shows, 3, seconds=60) == 3
+
+
+def test_a_call_in_a_process_of_its_own() -> None:
+    assert isolated(os.getpid) != isolated(os.getpid)
+
+
+def in_daemon(found: multiprocessing.SimpleQueue[bool]) -> None:
+    found.put(Worker().call(os.getpid) == os.getpid())
+
+
+def test_a_daemon_which_may_start_no_process_calls_by_itself() -> None:
+    context = multiprocessing.get_context("spawn")
+    found = context.SimpleQueue()
+    process = context.Process(target=in_daemon, args=(found,), daemon=True)
+    process.start()
+    assert found.get()
+    process.join()
+
+
+SCRIPT = """
+import os, sys, time
+from bridge.check.isolation import Worker
+print("begins", flush=True)
+worker = Worker()
+print(worker.call(os.getpid), flush=True)
+{rest}
+"""
+
+
+def started(path: Path, rest: str) -> subprocess.Popen[str]:
+    path.write_text(SCRIPT.format(rest=rest))
+    return subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+    """`multiprocessing` would run a script again that does not ask for its `__name__`."""
+    process = started(tmp_path / "script.py", "print(__name__)")
+    begins, _, name = process.communicate(timeout=60)[0].split()
+    assert (begins, name, process.returncode) == ("begins", "__main__", 0)
+
+
+@POSIX
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_the_process_ends_with_the_one_that_started_it(
+    told: signal.Signals, tmp_path: Path
+) -> None:
+    process = started(tmp_path / "script.py", "worker.call(time.sleep, 60)")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begins\n"
+    child = int(process.stdout.readline())
+    process.send_signal(told)
+    process.wait(10)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the child goes on")
+
+
+class Fragile:
+    """An engine whose models end the process where they are fed this number."""
+
+    name = "fragile"
+    version = "1"
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return FragileSession(int(Path(str(source)).read_text()))
+
+
+class FragileSession(Session):
+    """See `Fragile`."""
+
+    inputs = outputs = ()
+
+    def __init__(self, deadly: int) -> None:
+        self.deadly = deadly
+
+    def run(self, feeds: object) -> dict[str, object]:
+        """See `Session.run`."""
+        assert isinstance(feeds, dict)
+        if feeds["x"] == self.deadly:
+            os._exit(1)
+        if feeds["x"] < 0:
+            raise EngineError("it is negative")
+        return {}
+
+
+def test_sessions_are_loaded_again(worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "two").write_text("2")
+    (tmp_path / "three").write_text("3")
+    engine = IsolatedEngine(Fragile, worker)
+    two, three = (engine.load(tmp_path / name) for name in ("two", "three"))
+    for session, number in ((two, 3), (three, 2), (two, 4)):
+        assert session.run({"x": number}) == {}
+    with pytest.raises(EngineError, match=r"^fragile: it ended the process \(exit code 1\)$"):
+        two.run({"x": 2})
+    for session, number in ((three, 2), (two, 3)):
+        assert session.run({"x": number}) == {}
+    with pytest.raises(EngineError, match="it is negative"):
+        three.run({"x": -1})
+
+
+def test_sessions_that_nobody_has_are_let_go(worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1")
+    engine = IsolatedEngine(Fragile, worker)
+    for _ in range(3):
+        engine.load(tmp_path / "one")
+    assert worker.call(count_sessions) == 1
+
+
+def count_sessions() -> int:
+    from bridge.check import isolated_engines
+
+    return len(isolated_engines._sessions)
+
+
+def test_inputs_that_end_an_engine_are_gone_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first file takes the inputs 2, 3 and 4, of which the second takes 2 and 4."""
+    for name, deadly in (("a", 1), ("b", 3)):
+        (tmp_path / name).write_text(str(deadly))
+
+    def load(path: Path, engines: loading.Engines) -> tuple[Session, str]:
+        return engines(Fragile).load(path), ""
+
+    monkeypatch.setattr("bridge.check.empty_inputs.load", load)
+    files = [("", tmp_path / "a"), ("b", tmp_path / "b")]
+    trial = tried(files, [{"x": number} for number in (1, 2, 3, -1, 4)], [])
+    assert trial.ran == [1, 4]
+    assert trial.refused == {2: "b: fragile: it ended the process (exit code 1)"}
+
+
+def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    worker = loading._worker
+    call = worker.call
+
+    def deadly(function: object, *arguments: object, seconds: float | None = None) -> object:
+        if getattr(function, "__name__", "") == "_load" and arguments[1] is OpenVino:
+            return call(ends, 3)
+        return call(function, *arguments, seconds=seconds)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(worker, "call", deadly)
+    report = check(tmp_path / "m.onnx")
+    assert not report.ok and not report.different
+    assert "ONNX → IR: OpenVINO: it ended the process (exit code 3)" in str(report)
