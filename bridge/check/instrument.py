@@ -11,6 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Invariant, Yield
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, BOOL, I32, TensorType
 
 OWN = -1  # a switch at this value leaves an If to its own condition; 0 forces else, 1 then
@@ -112,16 +113,14 @@ class _Instrumenter:
 
     def graph(self, graph: Graph, switches: Mapping[int, Value]) -> Flags:
         """Instrument one graph; `switches` are the values in it that force its Ifs."""
-        nodes, graph.nodes = graph.nodes, []
-        builder = Builder(graph.nodes)
         flags: Flags = {}
-        for node in nodes:
-            if node.op == "If":
-                flags |= self._if(builder, node, switches)
-            elif node.bodies:
-                flags |= self._loop(builder, node, switches)
-            else:
-                graph.nodes.append(node)
+
+        def instrumented(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+            found = (self._if if node.op == "If" else self._loop)(b, node, switches)
+            flags.update(found)
+            return node.outputs
+
+        Rewriter(graph).run(Pattern(instrumented, frozenset({"If", "Loop"}), bodies=False))
         return flags
 
     def _if(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
-from bridge.neutral.order import topological
-from bridge.neutral.rewrite import EFFECTS, Substitution
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value, names_of_outputs
+from bridge.neutral.rewrite import Pattern, Result
 from bridge.passes.context import Context
 from bridge.passes.fuse.activations import clip, leaky_relu
 from bridge.passes.fuse.attention import masked_attention
@@ -63,10 +62,10 @@ from bridge.passes.fuse.uses import Uses
 from bridge.passes.fuse.weights import matmul_n_bits, upright_weights
 from bridge.passes.fuse.windows import lean_window
 
-Pattern = Callable[[Builder, Node, Uses], Value | None]
-Choice = Callable[[Node], Sequence[Pattern]]
+Fusion = Callable[[Builder, Node, Uses], Value | None]
+Choice = Callable[[Node], Sequence[Fusion]]
 
-WITHIN: Mapping[str, tuple[Pattern, ...]] = {
+WITHIN: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (nothing_added,),
     "Cast": (compressed_constant,),
     "Broadcast": (shape_kept,),
@@ -84,7 +83,7 @@ WITHIN: Mapping[str, tuple[Pattern, ...]] = {
 }
 """Those that larger patterns contain: they come first."""
 
-OF_IR: Mapping[str, tuple[Pattern, ...]] = {
+OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (instance_normalization, layer_normalization),
     "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer, in_eight_bits),
     "Gather": (compress,),
@@ -104,7 +103,7 @@ OF_IR: Mapping[str, tuple[Pattern, ...]] = {
 }
 """Patterns with operators of IR, by the last operator."""
 
-OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
+OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (convolution_with_bias, gemm),
     "Concat": (rotary_embedding, joined_again),
     "Identity": (copied,),
@@ -115,71 +114,40 @@ OF_ONNX: Mapping[str, tuple[Pattern, ...]] = {
 """Patterns of operators that ONNX has, by the last operator."""
 
 
-def fuse_ir(model: Model, context: Context, further: Rewrite) -> None:
+def fuse_ir(model: Model, context: Context, further: Rewrite) -> bool:
     """Recomposes, in place, what rules would expand otherwise, in all nested graphs too. `further`
     is what may have been done to a graph that was expanded for IR."""
     of_record = (partial(recorded_node, further),)
-
-    def by_record(node: Node) -> tuple[Pattern, ...]:
-        return of_record if node.extras and "provenance" in node.extras else ()
-
+    record = _pattern(
+        lambda node: of_record if node.extras and "provenance" in node.extras else (), context
+    )
     # WITHIN takes apart what some nodes became, and of others restores it.
-    for choice in (by_record, _by_op(WITHIN), by_record):
-        _graph(model.graph, context.target, choice, model.graph.inputs)
-    _graph(model.graph, context.target, _by_op(OF_IR), model.graph.inputs)
+    patterns = (record, _by_op(WITHIN, context), record, _by_op(OF_IR, context))
+    return any([Uses(model.graph).run(pattern) for pattern in patterns])
 
 
-def fuse_onnx(model: Model, context: Context) -> None:
+def fuse_onnx(model: Model, context: Context) -> bool:
     """Recomposes, in place, what is expanded, in all nested graphs too."""
     model.graph.output_names = names_of_outputs(model.graph)
-    _graph(model.graph, context.target, _by_op(OF_ONNX), model.graph.inputs)
+    return Uses(model.graph).run(_by_op(OF_ONNX, context))
 
 
-def _by_op(patterns: Mapping[str, tuple[Pattern, ...]]) -> Choice:
-    return lambda node: patterns.get(node.op, ())
+def _by_op(table: Mapping[str, tuple[Fusion, ...]], context: Context) -> Pattern:
+    return _pattern(lambda node: table[node.op], context, frozenset(table))
 
 
-def _graph(
-    graph: Graph,
-    target: Target,
-    patterns: Choice,
-    known: Sequence[Value] = (),
-) -> None:
-    uses = Uses(graph, known)
-    substitution = Substitution()
-    kept: list[Node] = []
-    # From the end, so that a pattern is met before the smaller ones within it.
-    for node in reversed(graph.nodes):
-        for body in node.bodies:
-            _graph(body.graph, target, patterns)
-        if node.op not in EFFECTS and not any(map(uses.count, node.outputs)):
-            uses.drop(node)
-            continue
-        for pattern in patterns(node):
-            builder = Builder([], node.name, target)
-            made = pattern(builder, node, uses)
+def _pattern(choice: Choice, context: Context, ops: frozenset[str] | None = None) -> Pattern:
+    """The first of several patterns that fits. It goes from the end, so that a pattern is met
+    before the smaller ones within it."""
+
+    def fused(b: Builder, node: Node, uses: Uses) -> Result:
+        for fusion in choice(node):
+            b.name = node.name
+            made = fusion(b, node, uses)
             if made is not None:
                 output = uses.output(node)
-                uses.put(builder.nodes, made, node)
-                substitution.replace(output, made)
-                kept.extend(reversed(builder.nodes))
-                break
-        else:
-            kept.append(node)
-    kept = [*uses.constants.values(), *reversed(kept)]
-    for old, new in uses.handed_over.items():
-        substitution.replace(old, new)
-    for node in kept if substitution else ():
-        substitution.apply(node)
-    graph.nodes = _in_order(kept) if uses.handed_over else kept
-    substitution.finish(graph)
+                return [made if value is output else None for value in node.outputs]
+            b.nodes.clear()
+        return None
 
-
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, each behind those whose values it takes."""
-    makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
-    needs = [
-        [makers[value] for value in node.inputs if value is not None and value in makers]
-        for node in nodes
-    ]
-    return [nodes[place] for place in topological(needs)]
+    return Pattern(fused, ops, context.target, backwards=True)

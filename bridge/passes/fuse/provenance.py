@@ -40,7 +40,7 @@ def recorded_node(further: Rewrite, b: Builder, node: Node, uses: Uses) -> Value
         return None
     for value in missing:
         if value.producer is not None:
-            uses.constants[value] = value.producer
+            uses.prepend(value.producer)
     return made.outputs[0]
 
 

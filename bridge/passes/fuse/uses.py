@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 from bridge.operators.builder_helpers import reshape
 from bridge.operators.quantization.quantize import bounds
 
 
-class Uses:
-    """How often each value of a graph is an input of a node or an output of the graph; `known` are
-    values that the outside knows by name. `scales` are the scale and the zero point by which a
-    value is dequantized, where a pattern made them; `constants` are to stand in front of the nodes.
-    """
+class Uses(Rewriter):
+    """The rewriter of a graph in which patterns are fused. `known` are values that the outside
+    knows by name. `scales` are the scale and the zero point by which a value is dequantized, where
+    a pattern made them."""
 
-    def __init__(self, graph: Graph, known: Iterable[Value] = ()) -> None:
-        self.known = frozenset(known)
-        self.handed_over: dict[Value, Value] = {}
-        self.constants: dict[Value, Node] = {}
-        self._graph = graph
-        self._places: dict[Value, int] = {}
+    def __init__(
+        self,
+        graph: Graph,
+        holder: Node | None = None,
+        body: Body | None = None,
+        outer: Uses | None = None,
+    ) -> None:
+        super().__init__(graph, holder, body, outer)
+        self.known = frozenset(graph.inputs if holder is None else ())
         self.scales: dict[Value, list[Value]] = {}
-        self._counts: Counter[Value] = Counter(graph.outputs)
-        for node in graph.nodes:
-            self._counts.update(v for v in node.inputs if v is not None)
-
-    def count(self, value: Value) -> int:
-        """How often a value is used."""
-        return self._counts[value]
+        self._places: dict[Value, int] = {}
 
     def output(self, node: Node) -> Value:
         """The output of a node that is used, the first of several."""
@@ -42,33 +38,10 @@ class Uses:
     def is_before(self, value: Value, node: Node) -> bool:
         """Whether a value is there before the nodes of the graph come to one of them."""
         if not self._places:
-            self._places.update(dict.fromkeys(self._graph.inputs, -1))
-            for place, maker in enumerate(self._graph.nodes):
+            self._places.update(dict.fromkeys(self.graph.inputs, -1))
+            for place, maker in enumerate(self.graph.nodes):
                 self._places.update(dict.fromkeys(maker.outputs, place))
         return value in self._places and self._places[value] < self._places[node.outputs[0]]
-
-    def drop(self, node: Node) -> None:
-        """Takes a node out of the graph."""
-        self._counts.subtract(v for v in node.inputs if v is not None)
-
-    def put(self, nodes: Iterable[Node], made: Value, place: Node) -> None:
-        """Puts nodes in the place of one, whose output becomes the value `made`."""
-        self._counts[made] += self._counts[self.output(place)]
-        for node in nodes:
-            self._counts.update(v for v in node.inputs if v is not None)
-        self.drop(place)
-
-    def hand_over(self, old: Value, new: Value, inside: int) -> None:
-        """Says that a value which a pattern makes beside its own stands for another, of whose uses
-        some are `inside` the pattern and vanish with it."""
-        self.handed_over[old] = new
-        self._counts[new] += self._counts[old] - inside
-        self._counts[old] = inside
-
-    def single_use(self, value: Value | None, *ops: str) -> Node | None:
-        """The node that makes a value which is used once, if it is one of these operators."""
-        node = value.producer if value is not None and self._counts[value] == 1 else None
-        return node if node is not None and node.op in ops else None
 
 
 def either_way(node: Node) -> Iterator[tuple[Value, Value]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Iteration, Yield
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import I64, SequenceType, TensorType
 from bridge.passes.context import Context
 
@@ -13,39 +13,36 @@ SINCE = 14
 """The operator set whose Identity takes sequences."""
 
 
-def spell_copies(model: Model, context: Context) -> None:
+def spell_copies(model: Model, context: Context) -> bool:
     """Replaces, in place, Identity nodes on sequences, and makes copies of what ONNX wants as an
     output made by a node of its own graph: outer values, and values that are outputs twice."""
-    if context.target.opset < SINCE:
-        _graph(model.graph, context.target)
+    target, graph = context.target, model.graph
+    if target.opset >= SINCE:
+        return False
+    changed = Rewriter(graph).run(Pattern(_spelled, frozenset({"Identity"}), target))
+    bodies = [body.graph for node in graph.walk() for body in node.bodies]
+    return any([_outputs_apart(each, target) for each in (graph, *bodies)]) or changed
 
 
-def _graph(graph: Graph, target: Target) -> None:
-    substitution = Substitution()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        for body in node.bodies:
-            _graph(body.graph, target)
-        if node.op == "Identity" and isinstance(node.outputs[0].type, SequenceType):
-            substitution.apply(node)
-            assert node.inputs[0] is not None
-            copy = _copy(Builder(nodes, node.name, target), node.inputs[0])
-            copy.names = node.outputs[0].names
-            substitution.replace(node.outputs[0], copy)
-            continue
-        substitution.apply(node)
-        nodes.append(node)
-    substitution.finish(graph)
+def _spelled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    if node.inputs[0] is None or not isinstance(node.outputs[0].type, SequenceType):
+        return None
+    return _copy(b, node.inputs[0])
+
+
+def _outputs_apart(graph: Graph, target: Target) -> bool:
     seen: set[Value] = set()
+    changed = False
     for index, value in enumerate(graph.outputs):
         wish = graph.output_names[index] if index < len(graph.output_names) else value.name
         own = value.producer is not None and value not in seen and value.name == wish
         if isinstance(value.type, SequenceType) and not own:
-            copy = _copy(Builder(nodes, value.name, target), value)
+            copy = _copy(Builder(graph.nodes, value.name, target), value)
             copy.names = [wish] if wish else []
             graph.outputs[index] = copy
+            changed = True
         seen.add(value)
-    graph.nodes = nodes
+    return changed
 
 
 def _copy(b: Builder, sequence: Value) -> Value:

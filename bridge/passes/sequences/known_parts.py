@@ -11,7 +11,7 @@ from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryVal
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.match import Match
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -132,8 +132,7 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
         form, port = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
         return None
-    names = {part: list(part.names) for part in leaves(form)}
-    parts = list(names)
+    parts = list(leaves(form))
     for used in _choices(len(parts)):
         made = _made(graph, whole, port, used)
         if made is not None:
@@ -141,14 +140,10 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
     else:
         return None
     found, matched = made
-    substitution = Substitution()
+    rewriter = Rewriter(graph)
     for index, value in zip(used, found, strict=True):
-        substitution.replace(value, parts[index])
-        parts[index].names = names[parts[index]]
-    graph.nodes = [node for node in graph.nodes if node not in matched]
-    for node in graph.nodes:
-        substitution.apply(node)
-    substitution.finish(graph)
+        rewriter.replace(value, parts[index], names=False)
+    rewriter.run(Pattern(lambda b, node, _: () if node in matched else None, bodies=False))
     return port, parts
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.rewrite import Substitution
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.ir_texts import format_shape
 
 
@@ -37,34 +37,32 @@ def assign_variable(b: Builder, variable: str, after: Value) -> None:
 def take_variables(
     graph: Graph,
     variables: Collection[str],
-    state_of: Callable[[Node, list[Node]], Value],
+    state_of: Callable[[Builder, Node], Value],
+    target: Target | None = None,
     beams: Collection[Value] = (),
 ) -> dict[str, Value]:
     """Takes variables out of a graph, and the selection by `beams` of what they hold. `state_of`
-    makes what the first node that reads a variable gives from now on, of nodes that it may add to
-    those before. The answer is what each variable is assigned."""
-    substitution, nodes = Substitution(), list[Node]()
+    makes what the first node that reads a variable gives from now on. The answer is what each
+    variable is assigned."""
     states: dict[str, Value] = {}
     assigned: dict[str, Value] = {}
-    for node in graph.nodes:
-        substitution.apply(node)
-        variable = node.attributes.get("variable_id", "")
-        if node.op == "ReadValue" and variable in variables:
+
+    def taken(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        if node.op == "Gather":
+            return node.inputs[0] if node.inputs[1] in beams else None
+        variable = node.attributes["variable_id"]
+        if variable not in variables:
+            return None
+        if node.op == "ReadValue":
             if variable not in states:
-                states[variable] = state_of(node, nodes)
-            node.outputs[0].names = []
-            substitution.replace(node.outputs[0], states[variable])
-        elif node.op == "Assign" and variable in variables:
-            (after,) = node.inputs
-            assert after is not None
-            assigned[variable] = after
-            for output in node.outputs:
-                substitution.replace(output, after)
-        elif node.op == "Gather" and node.inputs[1] in beams:
-            assert node.inputs[0] is not None
-            substitution.replace(node.outputs[0], node.inputs[0])
-        else:
-            nodes.append(node)
-    graph.nodes = nodes
-    substitution.finish(graph)
+                states[variable] = state_of(b, node)
+            rewriter.replace(node.outputs[0], states[variable], names=False)
+            return ()
+        (after,) = node.inputs
+        assert after is not None
+        assigned[variable] = after
+        return [after] * len(node.outputs)
+
+    ops = frozenset({"Assign", "Gather", "ReadValue"})
+    Rewriter(graph).run(Pattern(taken, ops, target, bodies=False))
     return assigned

@@ -167,13 +167,13 @@ def take_pairs(model: Model) -> None:
     beams = {value for value in graph.inputs if record.beams and BEAMS in value.names}
     left = [value for value in graph.inputs if value not in beams]
 
-    def state_of(node: Node, nodes: list[Node]) -> Value:
+    def state_of(b: Builder, node: Node) -> Value:
         pair = pairs[node.attributes["variable_id"]]
         state = Value(with_symbols(node.outputs[0].type, pair.before), [pair.input])
         left.append(state)
         return state
 
-    for variable, after in take_variables(graph, pairs, state_of, beams).items():
+    for variable, after in take_variables(graph, pairs, state_of, beams=beams).items():
         after.type = with_symbols(after.type, pairs[variable].after)
         graph.outputs.append(after)
         names.append(pairs[variable].output)

@@ -45,14 +45,14 @@ def lower_state(model: Model, context: Context) -> None:
     if not variables:
         return
 
-    def state_of(node: Node, nodes: list[Node]) -> Value:
+    def state_of(b: Builder, node: Node) -> Value:
         try:
-            return _state(model, node, Builder(nodes, node.name, context.target))
+            return _state(model, node, b)
         except Refused as why:
             refused.append(_finding(graph, node, str(why)))
             return Value(node.outputs[0].type)
 
-    assigned = take_variables(graph, variables, state_of)
+    assigned = take_variables(graph, variables, state_of, context.target)
     if refused:
         raise UnsupportedError(str(context.target), refused)
     pairs = [StatePair(name, name, f"{name}.next") for name in assigned]

@@ -13,6 +13,7 @@ from bridge.neutral.boundary_record import VOCABULARIES, LabelRecord
 from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.graph import Graph, Model, Node, names_of_outputs
 from bridge.neutral.inference import infer_graph
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, STRING, TensorType, Type
 from bridge.operators import Refused
@@ -43,7 +44,7 @@ def lower_strings(model: Model, context: Context) -> None:
     findings = _record(model, vocabularies)
     for group in groups:
         _number(group)
-    findings += _rewrite(model.graph, context, vocabularies, "graph")
+    findings += _rewrite(model.graph, context, vocabularies)
     if findings:
         raise UnsupportedError(str(context.target), findings)
     infer_graph(model.graph)
@@ -88,22 +89,17 @@ def _as_places(type: Type) -> Type:
     return type
 
 
-def _rewrite(
-    graph: Graph, context: Context, vocabularies: Vocabularies, where: str
-) -> list[Unsupported]:
+def _rewrite(graph: Graph, context: Context, vocabularies: Vocabularies) -> list[Unsupported]:
     """Rewrites the nodes of a graph, bodies first; what stands in the way."""
     findings: list[Unsupported] = []
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        for role, body in node.roles():
-            inside = f"{where} / {node!r} / {role}"
-            findings += _rewrite(body.graph, context, vocabularies, inside)
-        builder = Builder(nodes, node.name, context.target)
+
+    def lowered(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         try:
-            if not lower_node(builder, node, vocabularies):
-                nodes.append(node)
+            return node.outputs if lower_node(b, node, vocabularies) else None
         except (Refused, IndexError, KeyError, ValueError) as error:
             why = str(error) if isinstance(error, Refused) else UNMATCHED
-            findings.append(Unsupported(node.op, f"{where} / {node!r}", why))
-    graph.nodes = nodes
+            findings.append(Unsupported(node.op, rewriter.path(node), why))
+            return None
+
+    Rewriter(graph).run(Pattern(lowered, target=context.target))
     return findings
