@@ -13,11 +13,17 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
-from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import I64, Element, TensorType
+from bridge.neutral.tensor import FileRange, Tensor
+from bridge.neutral.types import I64, I64_MAX, Element, TensorType, format_shape, size_of
 from bridge.vocabulary import operator
 
 integers = known_integers
+
+UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
+
+
+class Refused(Exception):
+    """Raised by a rule for a node that the target cannot express: why, and what would help."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,189 @@ class Builder:
     def like(self, value: Any, other: Value) -> Value:
         """A Constant with the element type of `other`."""
         return self.constant(value, other.element)
+
+    # Short forms of what rules build most.
+
+    def transpose(self, x: Value, *perm: int) -> Value:
+        """`x` with its axes permuted; `x` itself where the order is the same."""
+        if list(perm) == sorted(perm):
+            return x
+        return self.op("Transpose", x, self.constant(list(perm)))
+
+    def swap_last(self, x: Value, rank: int) -> Value:
+        """`x`, of `rank`, with its last two axes exchanged."""
+        return self.transpose(x, *range(rank - 2), rank - 1, rank - 2)
+
+    def channels_first(self, x: Value, rank: int) -> Value:
+        """`x`, whose channels are its last axis, with them as its second."""
+        return self.transpose(x, 0, rank - 1, *range(1, rank - 1))
+
+    def channels_last(self, x: Value, rank: int) -> Value:
+        """`x`, whose channels are its second axis, with them as its last."""
+        return self.transpose(x, 0, *range(2, rank), 1)
+
+    def unsqueeze(self, x: Value, *axes: int) -> Value:
+        """`x` with new axes of size 1 at `axes`. A constant stays one, with the same bytes."""
+        if not axes:
+            return x
+        tensor = x.constant
+        if tensor is None:
+            return self.op("Unsqueeze", x, self.constant(list(axes)))
+        new = {axis % (len(tensor.shape) + len(axes)) for axis in axes}
+        old = iter(tensor.shape)
+        wide = range(len(tensor.shape) + len(axes))
+        dims = tuple(1 if axis in new else next(old) for axis in wide)
+        return self.of_shape(x, dims)
+
+    def squeeze(self, x: Value, *axes: int) -> Value:
+        """`x` without `axes`, which have size 1. A constant stays one, with the same bytes."""
+        tensor = x.constant
+        gone = () if tensor is None else {axis % len(tensor.shape) for axis in axes}
+        if tensor is None or any(tensor.shape[axis] != 1 for axis in gone):
+            return self.op("Squeeze", x, self.constant(list(axes)))
+        dims = tuple(dim for axis, dim in enumerate(tensor.shape) if axis not in gone)
+        return self.of_shape(x, dims)
+
+    def reshape(self, x: Value, *dims: int | Value) -> Value:
+        """`x` in another shape; -1 infers, 0 copies. A constant stays one, with the same bytes."""
+        tensor = x.constant
+        numbers = [dim for dim in dims if isinstance(dim, int)]
+        if tensor is not None and tensor.size and len(numbers) == len(dims) and 0 not in numbers:
+            known = size_of([n for n in numbers if n > 0])
+            return self.of_shape(x, tuple(n if n > 0 else tensor.size // known for n in numbers))
+        return self.op("Reshape", x, self.shape(*dims))
+
+    def of_shape(self, x: Value, dims: tuple[int, ...]) -> Value:
+        """A constant in another shape, with the same bytes and names."""
+        tensor = x.constant
+        assert tensor is not None
+        return self.tensor(Tensor(tensor.element, dims, tensor.source), list(x.names))
+
+    def as_bits(self, x: Value, element: Element, *dims: int) -> Value:
+        """The bytes of a constant taken for elements of another width, which both formats pack
+        alike; it keeps its names."""
+        tensor = x.constant
+        assert tensor is not None
+        source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
+        return self.tensor(Tensor(element, dims, source), list(x.names))
+
+    def expand(self, x: Value, *dims: int | Value) -> Value:
+        """`x` broadcast to a shape."""
+        return self.op("Expand", x, self.shape(*dims))
+
+    def concat(self, axis: int, *parts: Value) -> Value:
+        """The parts joined along `axis`; the part itself where there is but one."""
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
+
+    def split(self, x: Value, axis: int, *sizes: int) -> list[Value]:
+        """Parts of the given sizes along `axis`."""
+        if len(sizes) == 1:
+            return [x]
+        return self.ops("Split", len(sizes), x, self.constant(list(sizes)), axis=axis)
+
+    def cut(self, x: Value, axis: int, start: int | Value, end: int | Value) -> Value:
+        """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values."""
+        starts, ends = (
+            [v if isinstance(v, Value) else self.constant([v]) for v in (start, end)]
+        )  # fmt: skip
+        return self.op("Slice", x, starts, ends, self.constant([axis]))
+
+    def flip(self, x: Value, axis: int) -> Value:
+        """`x` in reverse order along `axis`."""
+        limits = (self.constant([n]) for n in (-1, -I64_MAX, axis, -1))
+        return self.op("Slice", x, *limits)
+
+    def take(self, x: Value, axis: int, *indices: int) -> Value:
+        """The elements at `indices` along `axis`, which stays."""
+        return self.op("Gather", x, self.constant(list(indices)), self.constant(axis))
+
+    def from_the_front(self, indices: Value, count: Value) -> Value:
+        """Indices of which negative ones count from the end of `count` elements, from the front."""
+        from_end = self.op("Add", indices, self.cast(count, indices.element))
+        return self.op("Where", self.op("Less", indices, self.like(0, indices)), from_end, indices)
+
+    def sizes(self, x: Value, *axes: int) -> Value:
+        """The sizes of `axes` of `x`, 1-D i64; a constant where they are known."""
+        if x.shape is not None and all(isinstance(x.shape[a], int) for a in axes):
+            return self.constant([x.shape[a] for a in axes])
+        return self.take(self.op("Shape", x), 0, *axes)
+
+    def shape(self, *dims: int | Value) -> Value:
+        """A shape, 1-D i64, from numbers and 1-D values."""
+        parts: list[Value] = []
+        numbers: list[int] = []
+        for dim in dims:
+            if isinstance(dim, int):
+                numbers.append(dim)
+                continue
+            if numbers:
+                parts.append(self.constant(numbers))
+                numbers = []
+            parts.append(dim)
+        if numbers or not parts:
+            parts.append(self.constant(numbers))
+        return self.concat(0, *parts)
+
+    def zeros(self, like: Value, *dims: int | Value) -> Value:
+        """Zeros of the element type of `like`."""
+        known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
+        if all(k is not None for k in known):
+            return self.filled(0, [n for k in known if k is not None for n in k], like.element)
+        return self.expand(self.like(0, like), *dims)
+
+    def size(self, x: Value, axis: int) -> Value:
+        """The size of one axis of `x`, an i64 scalar; Refused where there is no such axis."""
+        if x.shape is not None:
+            if not -len(x.shape) <= axis < len(x.shape):
+                raise Refused(f"one of its inputs, {format_shape(x.shape)}, has no axis {axis}")
+            known = x.shape[axis]
+            if isinstance(known, int):
+                return self.constant(known)
+        return self.op("Gather", self.op("Shape", x), self.constant(axis), self.constant(0))
+
+    def positions(self, x: Value, axis: int) -> Value:
+        """0, 1, 2, ... along an axis of `x`, 1-D i64."""
+        return self.op("Range", self.constant(0), self.size(x, axis), self.constant(1))
+
+    def cast(self, x: Value, element: Element | None) -> Value:
+        """`x` as `element`; `x` itself where it is that already. Refused where `element`, that of
+        some other value, is not known."""
+        if x.element is element:
+            return x
+        if element is None:
+            raise Refused(UNKNOWN_ELEMENT)
+        return self.op("Cast", x, to=element)
+
+    def softmax(self, x: Value, axis: int = -1) -> Value:
+        """Softmax along one axis."""
+        return self.op("Softmax", x, axis=axis)
+
+    def as_i64(self, x: Value) -> Value:
+        """Integers as i64; a constant stays one."""
+        known = values_of(x)
+        if x.element is I64 or known is None:
+            return self.cast(x, I64)
+        return self.constant(known, I64)
+
+    def vector(self, x: Value) -> Value:
+        """A scalar, or a vector of one element, as a vector; a constant stays one."""
+        known = values_of(x)
+        if x.rank == 1:
+            return x
+        if known is None:
+            return self.op("Reshape", x, self.constant([-1]))
+        return self.constant(known.reshape(-1))
+
+    def scalar(self, x: Value) -> Value:
+        """A vector of one element, or a scalar, as a scalar; a constant stays one."""
+        known = values_of(x)
+        if x.rank == 0:
+            return x
+        if known is None:
+            return self.op("Reshape", x, self.constant([]))
+        if known.size != 1:
+            raise Refused(f"one number was expected, not {known.size} of them")
+        return self.constant(known.reshape(()))
 
 
 def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bridge.neutral import inference
 from bridge.neutral.builder import Builder, Target
+from bridge.neutral.builder import Refused as Refused
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.vocabulary import families, families_of_type, family_of
@@ -37,10 +38,6 @@ class Reader:
     rule: Rule
     since: int
     until: int
-
-
-class Refused(Exception):
-    """Raised by a rule for a node that the target cannot express: why, and what would help."""
 
 
 BREAKS = (

@@ -7,7 +7,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
 from bridge.operators import Result
-from bridge.operators.builder_helpers import as_i64, cast
 from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
 from bridge.vocabulary import has_trait, operator
 
@@ -54,7 +53,7 @@ def wider_types(b: Builder, node: Node) -> Result:
     if wide is None or (reals and not element.is_float):
         return None
     inputs: list[Value | None] = [
-        cast(b, value, wide) if value is not None and signature.input(i) == variable else value
+        b.cast(value, wide) if value is not None and signature.input(i) == variable else value
         for i, value in enumerate(node.inputs)
     ]
     results = []
@@ -63,7 +62,7 @@ def wider_types(b: Builder, node: Node) -> Result:
         if signature.output(i) == variable:
             if element.is_integer and wide.is_float:
                 output = b.op("Round", output)
-            output = cast(b, output, node.outputs[i].element or element)
+            output = b.cast(output, node.outputs[i].element or element)
         results.append(output)
     return results
 
@@ -98,7 +97,7 @@ def _i64_result(b: Builder, node: Node) -> Value | None:
     wanted = node.attributes["output_type"]
     if wanted is I64:
         return None
-    return cast(b, b.op(node.op, *node.inputs, **node.attributes | {"output_type": I64}), wanted)
+    return b.cast(b.op(node.op, *node.inputs, **node.attributes | {"output_type": I64}), wanted)
 
 
 def _element(node: Node, index: int) -> object:
@@ -113,5 +112,5 @@ def _recast(b: Builder, node: Node, indices: list[int]) -> list[Value] | None:
     for index in indices:
         value = inputs[index]
         assert value is not None
-        inputs[index] = as_i64(b, value)
+        inputs[index] = b.as_i64(value)
     return b.node(node.op, inputs, len(node.outputs), node.attributes).outputs

@@ -9,7 +9,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.types import TensorType, Type
-from bridge.operators.builder_helpers import squeeze
 
 Values = list[Value]
 Step = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]
@@ -48,7 +47,7 @@ def along(
         value = enter(
             outer, TensorType(known.element, shape), lambda i: Sliced(i, 0, start, stride, end)
         )
-        return squeeze(inner, value, 0)
+        return inner.squeeze(value, 0)
 
     def invariant(outer: Value) -> Value:
         tensor = outer.constant

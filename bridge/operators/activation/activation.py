@@ -8,7 +8,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import infers, knows, same
 from bridge.neutral.types import F32
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import shape, sizes, unsqueeze
+from bridge.operators.builder_helpers import required
 from bridge.operators.elementwise.known_values import Number, each_number
 
 
@@ -19,8 +19,7 @@ def _like(b: Builder, value: float | list[float], x: Value) -> Value:
 @reads("HardSigmoid", format="onnx")
 def read_hard_sigmoid(b: Builder, node: Node) -> Result:
     """HardSigmoid: the attributes become constants of the type of the data."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
     return b.op("HardSigmoid", x, _like(b, alpha, x), _like(b, beta, x))
 
@@ -38,8 +37,7 @@ def read_selu(b: Builder, node: Node) -> Result:
 
 
 def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     alpha, gamma = node.attributes.get("alpha", alpha), node.attributes.get("gamma", gamma)
     return b.op("Selu", x, _like(b, alpha, x), _like(b, gamma, x))
 
@@ -48,8 +46,7 @@ def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
 def read_swish(b: Builder, node: Node) -> Result:
     """Swish-24: the attribute becomes a constant of the type of the data, unless
     it is 1."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     alpha = node.attributes.get("alpha", 1.0)
     return b.op("Swish", x, None if alpha == 1 else _like(b, alpha, x))
 
@@ -102,16 +99,14 @@ def swish(b: Builder, node: Node) -> Result:
 @legalizes("HSigmoid", target="onnx")
 def h_sigmoid(b: Builder, node: Node) -> Result:
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
 
 
 @legalizes("LeakyRelu", target="ir")
 def leaky_relu(b: Builder, node: Node) -> Result:
     """LeakyRelu (1 to 16): PReLU with one slope for all."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     alpha = node.attributes["alpha"]
     return b.op("PRelu", x, _like(b, alpha if x.rank == 0 else [alpha], x))
 
@@ -119,8 +114,7 @@ def leaky_relu(b: Builder, node: Node) -> Result:
 @reads("PRelu", format="onnx", until=6)
 def read_prelu(b: Builder, node: Node) -> Result:
     """PRelu-1 and PRelu-6: one slope for all, or one for each channel (axis 1)."""
-    x, slope = node.inputs
-    assert x is not None and slope is not None
+    x, slope = required(node, 0, 1)
     return b.op("PRelu", x, _per_channel(b, x, slope))
 
 
@@ -128,8 +122,7 @@ def read_prelu(b: Builder, node: Node) -> Result:
 def read_ir_prelu(b: Builder, node: Node) -> Result:
     """PReLU-1: a slope with one axis as long as the data's axis 1 belongs to that; any other is
     broadcast as numpy does."""
-    x, slope = node.inputs
-    assert x is not None and slope is not None
+    x, slope = required(node, 0, 1)
     if _broadcasts(x, slope):
         return None
     if x.shape is None or slope.shape is None:
@@ -138,9 +131,9 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
     if isinstance(channels, int) and isinstance(count, int):
         return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
     ones = [1] * (len(x.shape) - 2)
-    own = sizes(b, slope, 0)
-    by_channel = b.op("Equal", sizes(b, x, 1), own)
-    shaped = b.op("Where", by_channel, shape(b, own, *ones), shape(b, *ones, own))
+    own = b.sizes(slope, 0)
+    by_channel = b.op("Equal", b.sizes(x, 1), own)
+    shaped = b.op("Where", by_channel, b.shape(own, *ones), b.shape(*ones, own))
     return b.op("PRelu", x, b.op("Reshape", slope, shaped))
 
 
@@ -155,21 +148,20 @@ def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
         return slope
     if x.rank is None or slope.rank is None:
         raise Refused("a slope by channel needs the ranks of both inputs; declare their shapes")
-    return unsqueeze(b, slope, *range(1, x.rank - 1))
+    return b.unsqueeze(slope, *range(1, x.rank - 1))
 
 
 @legalizes("PRelu", target="ir")
 def prelu(b: Builder, node: Node) -> Result:
     """PRelu (1 to 16): ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel
     in IR."""
-    x, slope = node.inputs
-    assert x is not None and slope is not None
+    x, slope = required(node, 0, 1)
     if _broadcasts(x, slope):
         return None
     if slope.rank is None:
         zero = _like(b, 0, x)
         return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
-    return b.op("PRelu", x, unsqueeze(b, slope, 0))
+    return b.op("PRelu", x, b.unsqueeze(slope, 0))
 
 
 infers("SwiGLU")(same)

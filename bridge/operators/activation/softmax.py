@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import constraints as must
 from bridge.operators import Result, legalizes, reads
-from bridge.operators.builder_helpers import positions, ranks, unsqueeze
+from bridge.operators.builder_helpers import ranks, required
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
@@ -16,8 +16,7 @@ def flattened(b: Builder, node: Node) -> Result:
     """Hardmax (1 to 12), LogSoftmax (1 to 12) and Softmax (1 to 12): before operator set 13 the
     input is flattened to two dimensions at `axis` (default 1), and the second one is taken as a
     whole."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     axis = node.attributes.get("axis", 1)
     if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
         return b.op(node.op, x, axis=-1)
@@ -28,8 +27,7 @@ def flattened(b: Builder, node: Node) -> Result:
 @legalizes("Softmax", "LogSoftmax", target="onnx")
 def of_scalar(b: Builder, node: Node) -> Result:
     """Softmax and LogSoftmax (1 to 13): IR takes a scalar, which ONNX does not."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     if x.rank != 0:
         return None
     vector = b.op("Reshape", x, b.constant([1]))
@@ -39,14 +37,13 @@ def of_scalar(b: Builder, node: Node) -> Result:
 @legalizes("Hardmax", target="ir")
 def hardmax(b: Builder, node: Node) -> Result:
     """Hardmax (1 to 13): 1 at the first of the largest elements along the axis, 0 elsewhere."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     axis = node.attributes["axis"]
     best = b.op("ArgMax", x, axis=axis, keepdims=True)
-    places = positions(b, x, axis)
+    places = b.positions(x, axis)
     if axis != -1:
         (rank,) = ranks(node, 0)
-        places = unsqueeze(b, places, *range(1, rank - axis % rank))
+        places = b.unsqueeze(places, *range(1, rank - axis % rank))
     return b.op("Cast", b.op("Equal", places, best), to=x.element)
 
 

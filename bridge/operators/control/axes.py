@@ -10,7 +10,6 @@ from bridge.neutral.inference.control import enter
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.rewrite import Substitution
-from bridge.operators.builder_helpers import squeeze, unsqueeze
 from bridge.operators.control.loop_builder import LoopBuilder
 
 
@@ -19,7 +18,7 @@ def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
     so that the body's own nodes see what they saw."""
     body = loop_builder.body
     graph = body.graph
-    entering, leave = ("Squeeze", unsqueeze) if keepdims else ("Unsqueeze", squeeze)
+    entering, leave = ("Squeeze", Builder.unsqueeze) if keepdims else ("Unsqueeze", Builder.squeeze)
     front: list[Node] = []
     inner = Builder(front, loop_builder.node.name, b.target)
     outer = Node("Loop", loop_builder.inputs, [])

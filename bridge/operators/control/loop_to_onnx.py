@@ -26,7 +26,6 @@ from bridge.neutral.ports import (
 )
 from bridge.neutral.types import I64, TensorType, is_static
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import shape, squeeze
 from bridge.operators.control.axes import set_axes
 from bridge.operators.control.if_ import refuse_newer_types
 from bridge.operators.control.loop_builder import (
@@ -170,7 +169,7 @@ def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
         if value.shape[axis] != 1 or exit.part_size != 1:
             continue
         loop_builder.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
-        loop_builder.body.graph.outputs[index] = squeeze(inner, value, axis)
+        loop_builder.body.graph.outputs[index] = inner.squeeze(value, axis)
         loop_builder.changed = True
 
 
@@ -213,7 +212,7 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
         for place, size in enumerate(moved.dims)
     ]
     dims[axis : axis + 2] = [_product(b, *dims[axis : axis + 2])]
-    return b.op("Reshape", moved, shape(b, *dims), allowzero=True)
+    return b.op("Reshape", moved, b.shape(*dims), allowzero=True)
 
 
 def _product(b: Builder, x: int | Value, y: int | Value) -> int | Value:

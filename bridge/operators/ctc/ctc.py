@@ -12,17 +12,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (  # fmt: skip
-    as_i64,
-    cast,
-    concat,
-    cut,
-    positions,
-    scalar,
-    sizes,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 
 
 def _decoded(
@@ -39,20 +29,20 @@ def _decoded(
 def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Value]:
     """Those of the classes [N, T] that are to be kept, with -1 behind them; and how many they are,
     [N]."""
-    steps = sizes(b, classes, 1)
-    counted = b.op("CumSum", cast(b, keep, I64), b.constant(1))
+    steps = b.sizes(classes, 1)
+    counted = b.op("CumSum", b.cast(keep, I64), b.constant(1))
     target = b.op("Where", keep, b.op("Sub", counted, b.constant(1)), steps)
-    wide = concat(b, 0, sizes(b, classes, 0), b.op("Add", steps, b.constant([1])))
+    wide = b.concat(0, b.sizes(classes, 0), b.op("Add", steps, b.constant([1])))
     empty = b.op("Expand", b.constant(-1), wide)
     moved = b.op("ScatterElements", empty, target, classes, b.constant(1))
-    count = b.op("ReduceSum", cast(b, keep, I64), b.constant([1]), keepdims=False)
-    return cut(b, moved, 1, 0, steps), count
+    count = b.op("ReduceSum", b.cast(keep, I64), b.constant([1]), keepdims=False)
+    return b.cut(moved, 1, 0, steps), count
 
 
 def same_as_before(b: Builder, classes: Value) -> Value:
     """Where classes [N, T] repeat the one before."""
-    none = b.op("Expand", b.constant(-1), concat(b, 0, sizes(b, classes, 0), b.constant([1])))
-    before = cut(b, concat(b, 1, none, classes), 1, 0, sizes(b, classes, 1))
+    none = b.op("Expand", b.constant(-1), b.concat(0, b.sizes(classes, 0), b.constant([1])))
+    before = b.cut(b.concat(1, none, classes), 1, 0, b.sizes(classes, 1))
     return b.op("Equal", classes, before)
 
 
@@ -60,14 +50,13 @@ def same_as_before(b: Builder, classes: Value) -> Value:
 def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
     """CTCGreedyDecoder-1: data is [T, N, C], the last class is blank; a sequence ends where its
     mask is 0."""
-    data, mask = node.inputs
-    assert data is not None and mask is not None
-    classes = transpose(b, b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
-    stops = cast(b, b.op("Equal", transpose(b, mask, 1, 0), b.like(0, mask)), I64)
+    data, mask = required(node, 0, 1)
+    classes = b.transpose(b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
+    stops = b.cast(b.op("Equal", b.transpose(mask, 1, 0), b.like(0, mask)), I64)
     valid = b.op("Equal", b.op("CumSum", stops, b.constant(1)), b.constant(0))
-    blank = b.op("Sub", scalar(b, sizes(b, data, 2)), b.constant(1))
+    blank = b.op("Sub", b.scalar(b.sizes(data, 2)), b.constant(1))
     decoded, _ = _decoded(b, classes, valid, blank, node.attributes["ctc_merge_repeated"])
-    return cast(b, unsqueeze(b, decoded, 2, 3), data.element)
+    return b.cast(b.unsqueeze(decoded, 2, 3), data.element)
 
 
 @legalizes("CTCGreedyDecoderSeqLen", target="onnx")
@@ -76,13 +65,13 @@ def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
     data, lengths, blank = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and lengths is not None
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
-    valid = b.op("Less", positions(b, classes, 1), unsqueeze(b, as_i64(b, lengths), 1))
-    last = b.op("Sub", scalar(b, sizes(b, data, 2)), b.constant(1))
-    skipped = last if blank is None else scalar(b, as_i64(b, blank))
+    valid = b.op("Less", b.positions(classes, 1), b.unsqueeze(b.as_i64(lengths), 1))
+    last = b.op("Sub", b.scalar(b.sizes(data, 2)), b.constant(1))
+    skipped = last if blank is None else b.scalar(b.as_i64(blank))
     decoded, count = _decoded(b, classes, valid, skipped, node.attributes["merge_repeated"])
     return (
-        cast(b, decoded, node.attributes["classes_index_type"]),
-        cast(b, count, node.attributes["sequence_length_type"]),
+        b.cast(decoded, node.attributes["classes_index_type"]),
+        b.cast(count, node.attributes["sequence_length_type"]),
     )
 
 

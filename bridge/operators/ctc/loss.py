@@ -9,20 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import F32, I64, I64_MAX, UNKNOWN, TensorType, Type
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    cut,
-    given,
-    positions,
-    reshape,
-    scalar,
-    sizes,
-    squeeze,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.ctc.ctc import moved_to_front, same_as_before
 from bridge.operators.loops import along
 
@@ -34,17 +21,17 @@ _NEVER = np.float32(-np.inf)
 def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
     """CTCLoss-4: the probability of all paths that give the labels, step by step in a Loop, as
     logarithms. A path goes through a blank, a label, a blank, a label, ..., a blank."""
-    logits, lengths, labels, label_lengths = given(node, 0, 1, 2, 3)
+    logits, lengths, labels, label_lengths = required(node, 0, 1, 2, 3)
     merged, blank = node.attributes["ctc_merge_repeated"], node.input(4)
-    last = b.op("Sub", scalar(b, sizes(b, logits, 2)), b.constant(1))
-    blank = last if blank is None else scalar(b, as_i64(b, blank))
-    labels, count = _targets(b, as_i64(b, labels), as_i64(b, label_lengths), node)
+    last = b.op("Sub", b.scalar(b.sizes(logits, 2)), b.constant(1))
+    blank = last if blank is None else b.scalar(b.as_i64(blank))
+    labels, count = _targets(b, b.as_i64(labels), b.as_i64(label_lengths), node)
     places = _with_blanks(b, b.op("Max", labels, b.constant(0)), blank)
     stays = b.op("Equal", places, blank)
     # From a label to the next, which differs where labels that follow each other become one.
-    jumps = b.op("Not", cut(b, stays, 1, 0, -2))
+    jumps = b.op("Not", b.cut(stays, 1, 0, -2))
     if merged:
-        same = b.op("Equal", cut(b, places, 1, 0, -2), cut(b, places, 1, 2, I64_MAX))
+        same = b.op("Equal", b.cut(places, 1, 0, -2), b.cut(places, 1, 2, I64_MAX))
         jumps = b.op("And", jumps, b.op("Not", same))
 
     def step(
@@ -54,49 +41,49 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
         places, stays, jumps, lengths = fixed
         never = b.constant(_NEVER)
         kept = reached if merged else b.op("Where", stays, reached, never)
-        near = _moved(b, cut(b, reached, 1, 0, -1), 1)
-        far = _moved(b, b.op("Where", jumps, cut(b, reached, 1, 0, -2), never), 2)
+        near = _moved(b, b.cut(reached, 1, 0, -1), 1)
+        far = _moved(b, b.op("Where", jumps, b.cut(reached, 1, 0, -2), never), 2)
         here = b.op("GatherElements", scores, places, axis=1)
         new = b.op("Add", _sum(b, kept, near, far), here)
-        live = b.op("Less", time, unsqueeze(b, lengths, 1))
+        live = b.op("Less", time, b.unsqueeze(lengths, 1))
         return [b.op("Where", live, new, reached)], []
 
-    start = b.op("Equal", positions(b, places, 1), b.constant(0))
+    start = b.op("Equal", b.positions(places, 1), b.constant(0))
     start = b.op("Where", start, b.constant(0.0), b.constant(_NEVER))
     start = b.op("Expand", start, b.op("Shape", places))
-    scores = transpose(b, b.op("LogSoftmax", cast(b, logits, F32), axis=2), 1, 0, 2)
-    sliced = [positions(b, logits, 1), scores]
-    (reached,), _ = along(b, step, sliced, [start], [places, stays, jumps, as_i64(b, lengths)])
-    end = b.op("Mul", unsqueeze(b, count, 1), b.constant(2))
+    scores = b.transpose(b.op("LogSoftmax", b.cast(logits, F32), axis=2), 1, 0, 2)
+    sliced = [b.positions(logits, 1), scores]
+    (reached,), _ = along(b, step, sliced, [start], [places, stays, jumps, b.as_i64(lengths)])
+    end = b.op("Mul", b.unsqueeze(count, 1), b.constant(2))
     before = b.op("Max", b.op("Sub", end, b.constant(1)), b.constant(0))
     ends = [b.op("GatherElements", reached, i, axis=1) for i in (end, before)]
     ends[1] = b.op("Where", b.op("Equal", end, b.constant(0)), b.constant(_NEVER), ends[1])
-    return cast(b, squeeze(b, b.op("Neg", _sum(b, *ends)), 1), logits.element)
+    return b.cast(b.squeeze(b.op("Neg", _sum(b, *ends)), 1), logits.element)
 
 
 def _targets(b: Builder, labels: Value, lengths: Value, node: Node) -> tuple[Value, Value]:
     """The labels [N, T] that are to be found, and how many they are [N]."""
-    time = positions(b, labels, 1)
+    time = b.positions(labels, 1)
     if node.attributes["unique"]:
-        same = b.op("Equal", unsqueeze(b, labels, 2), unsqueeze(b, labels, 1))
-        same = b.op("And", same, b.op("Less", time, unsqueeze(b, time, 1)))
-        same = b.op("ReduceMax", cast(b, same, I64), b.constant([2]), keepdims=False)
+        same = b.op("Equal", b.unsqueeze(labels, 2), b.unsqueeze(labels, 1))
+        same = b.op("And", same, b.op("Less", time, b.unsqueeze(time, 1)))
+        same = b.op("ReduceMax", b.cast(same, I64), b.constant([2]), keepdims=False)
         same = b.op("Greater", same, b.constant(0))
     elif node.attributes["preprocess_collapse_repeated"]:
         same = same_as_before(b, labels)
     else:
         return labels, lengths
-    valid = b.op("Less", time, unsqueeze(b, lengths, 1))
+    valid = b.op("Less", time, b.unsqueeze(lengths, 1))
     return moved_to_front(b, labels, b.op("And", valid, b.op("Not", same)))
 
 
 def _with_blanks(b: Builder, labels: Value, blank: Value) -> Value:
     """Labels [N, T] with blanks around each, [N, 2 * T + 1]."""
-    wide = unsqueeze(b, labels, 2)
+    wide = b.unsqueeze(labels, 2)
     blanks = b.op("Expand", blank, b.op("Shape", wide))
-    pairs = reshape(b, concat(b, 2, blanks, wide), 0, -1)
-    end = b.op("Expand", blank, concat(b, 0, sizes(b, labels, 0), b.constant([1])))
-    return concat(b, 1, pairs, end)
+    pairs = b.reshape(b.concat(2, blanks, wide), 0, -1)
+    end = b.op("Expand", blank, b.concat(0, b.sizes(labels, 0), b.constant([1])))
+    return b.concat(1, pairs, end)
 
 
 def _moved(b: Builder, reached: Value, places: int) -> Value:

@@ -6,7 +6,6 @@ import math
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.builder_helpers import concat, cut, sizes, split
 
 LARGEST_GROWTH = math.log(1000.0 / 16.0)
 """The power of e by which proposals are stretched at most."""
@@ -24,8 +23,8 @@ def moved(
     """Boxes moved by fractions of their size and stretched by powers of e (at most `growth`): their
     low and high corners along `axis`. `extra` is what a box is wider than its corners are apart,
     `inset` what is taken off the new high corner."""
-    low, high = split(b, boxes, axis, 2, 2)
-    shift, stretch = split(b, moves, axis, 2, 2)
+    low, high = b.split(boxes, axis, 2, 2)
+    shift, stretch = b.split(moves, axis, 2, 2)
     if growth is not None:
         stretch = b.op("Min", stretch, b.constant(growth))
     half = b.constant(0.5)
@@ -38,6 +37,6 @@ def moved(
 
 def first_rows(b: Builder, rows: Value, count: int) -> Value:
     """The first `count` rows, with rows of zeros where there are fewer."""
-    rest = [sizes(b, rows, i) for i in range(1, rows.rank or 1)]
-    zeros = b.op("Expand", b.like(0, rows), concat(b, 0, b.constant([count]), *rest))
-    return cut(b, concat(b, 0, rows, zeros), 0, 0, count)
+    rest = [b.sizes(rows, i) for i in range(1, rows.rank or 1)]
+    zeros = b.op("Expand", b.like(0, rows), b.concat(0, b.constant([count]), *rest))
+    return b.cut(b.concat(0, rows, zeros), 0, 0, count)

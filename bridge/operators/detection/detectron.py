@@ -11,19 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    cut,
-    positions,
-    reshape,
-    scalar,
-    sizes,
-    split,
-    take,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 
@@ -32,10 +20,9 @@ from bridge.operators.detection.pixels import pixels_suppressed
 def topk_rois(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronTopKROIs-6, which ONNX lacks: the rois of the best scores, filled up to
     `max_rois`."""
-    rois, scores = node.inputs
-    assert rois is not None and scores is not None
+    rois, scores = required(node, 0, 1)
     most = node.attributes["max_rois"]
-    count = b.op("Min", b.constant([most]), sizes(b, scores, 0))
+    count = b.op("Min", b.constant([most]), b.sizes(scores, 0))
     _, best = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
     return first_rows(b, b.op("Gather", rois, best, b.constant(0)), most)
 
@@ -44,24 +31,23 @@ def topk_rois(b: Builder, node: Node) -> Result:
 def prior_grid(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronPriorGridGenerator-6: the priors around the centre of every cell, by
     rows, columns and priors."""
-    priors, features, image = node.inputs
-    assert priors is not None and features is not None and image is not None
+    priors, features, image = required(node, 0, 1, 2)
     attributes = node.attributes
     places = []
     for axis, count, stride in ((3, "w", "stride_x"), (2, "h", "stride_y")):
         number = attributes[count]
-        cells = b.constant([number]) if number else sizes(b, features, axis)
+        cells = b.constant([number]) if number else b.sizes(features, axis)
         step = b.constant([attributes[stride]])
         if not attributes[stride]:
-            step = b.op("Div", cast(b, sizes(b, image, axis), F32), cast(b, cells, F32))
-        place = b.op("Range", b.constant(0), scalar(b, cells), b.constant(1))
-        place = b.op("Add", cast(b, place, F32), b.constant(0.5))
+            step = b.op("Div", b.cast(b.sizes(image, axis), F32), b.cast(cells, F32))
+        place = b.op("Range", b.constant(0), b.scalar(cells), b.constant(1))
+        place = b.op("Add", b.cast(place, F32), b.constant(0.5))
         place = b.op("Mul", place, step)
-        places.append(reshape(b, place, *((1, -1, 1, 1) if axis == 3 else (-1, 1, 1, 1))))
+        places.append(b.reshape(place, *((1, -1, 1, 1) if axis == 3 else (-1, 1, 1, 1))))
     selectors = [b.constant(np.array(s, np.float32)) for s in ([1, 0, 1, 0], [0, 1, 0, 1])]
     x, y = (b.op("Mul", p, s) for p, s in zip(places, selectors, strict=True))
-    grid = b.op("Add", b.op("Add", x, y), reshape(b, priors, 1, 1, -1, 4))
-    return reshape(b, grid, -1, 4) if attributes["flatten"] else grid
+    grid = b.op("Add", b.op("Add", x, y), b.reshape(priors, 1, 1, -1, 4))
+    return b.reshape(grid, -1, 4) if attributes["flatten"] else grid
 
 
 @legalizes("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
@@ -70,27 +56,27 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     image, whose widths count the last pixel; of the best those that suppression leaves."""
     info, anchors, deltas, scores = (v for v in node.inputs if v is not None)
     attributes = node.attributes
-    count = sizes(b, scores, 0)
-    grid = reshape(b, deltas, count, 4, sizes(b, deltas, 1), sizes(b, deltas, 2))
-    moves = reshape(b, transpose(b, grid, 2, 3, 0, 1), -1, 4)
-    flat = reshape(b, transpose(b, scores, 1, 2, 0), -1)
+    count = b.sizes(scores, 0)
+    grid = b.reshape(deltas, count, 4, b.sizes(deltas, 1), b.sizes(deltas, 2))
+    moves = b.reshape(b.transpose(grid, 2, 3, 0, 1), -1, 4)
+    flat = b.reshape(b.transpose(scores, 1, 2, 0), -1)
     corners = moved(b, anchors, moves, 1, 1.0, 1.0, LARGEST_GROWTH)
     zero, one = b.constant(0.0), b.constant(1.0)
-    edge = b.op("Sub", concat(b, 0, take(b, info, 0, 1), take(b, info, 0, 0)), one)
+    edge = b.op("Sub", b.concat(0, b.take(info, 0, 1), b.take(info, 0, 0)), one)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
     extent = b.op("Add", b.op("Sub", high, low), one)
     small = b.op("ReduceMin", extent, b.constant([1]), keepdims=False)
     small = b.op("Less", small, b.constant(attributes["min_size"]))
-    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), sizes(b, flat, 0))
+    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 0))
     flat = b.op("Where", small, zero, flat)
     best, place = b.ops("TopK", 2, flat, most, axis=0, largest=True, sorted=True)
-    boxes = b.op("Gather", concat(b, 1, low, high), place, b.constant(0))
+    boxes = b.op("Gather", b.concat(1, low, high), place, b.constant(0))
     kept = b.op(
-        "NonMaxSuppression", unsqueeze(b, boxes, 0), unsqueeze(b, best, 0, 1),
+        "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(best, 0, 1),
         b.constant([attributes["post_nms_count"]]), b.constant([attributes["nms_threshold"]]),
         b.constant([0.0]),
     )  # fmt: skip
-    rows = reshape(b, take(b, kept, 1, 2), -1)
+    rows = b.reshape(b.take(kept, 1, 2), -1)
     results = (b.op("Gather", v, rows, b.constant(0)) for v in (boxes, best))
     return [first_rows(b, v, attributes["post_nms_count"]) for v in results]
 
@@ -103,31 +89,31 @@ def detection_output(b: Builder, node: Node) -> Result:
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
     weights = b.constant(np.array(attributes["deltas_weights"], np.float32))
-    moves = b.op("Div", reshape(b, deltas, -1, classes, 4), weights)
-    corners = moved(b, unsqueeze(b, rois, 1), moves, 2, 1.0, 1.0, attributes["max_delta_log_wh"])
+    moves = b.op("Div", b.reshape(deltas, -1, classes, 4), weights)
+    corners = moved(b, b.unsqueeze(rois, 1), moves, 2, 1.0, 1.0, attributes["max_delta_log_wh"])
     zero = b.constant(0.0)
     low, high = (b.op("Max", zero, v) for v in corners)
-    low, high = (cut(b, transpose(b, v, 1, 0, 2), 0, 1, classes) for v in (low, high))
-    start, end = split(b, rois, 1, 2, 2)
+    low, high = (b.cut(b.transpose(v, 1, 0, 2), 0, 1, classes) for v in (low, high))
+    start, end = b.split(rois, 1, 2, 2)
     extent = b.op("ReduceMin", b.op("Sub", end, start), b.constant([1]), keepdims=False)
     valid = b.op("Greater", extent, zero)
-    ranked = cut(b, transpose(b, scores, 1, 0), 0, 1, classes)
-    ranked = unsqueeze(b, b.op("Where", valid, ranked, zero), 1)
+    ranked = b.cut(b.transpose(scores, 1, 0), 0, 1, classes)
+    ranked = b.unsqueeze(b.op("Where", valid, ranked, zero), 1)
     kept = pixels_suppressed(
         b, low, high, ranked, attributes["post_nms_count"], attributes["nms_threshold"],
         attributes["score_threshold"],
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
-    total = sizes(b, found, 0)
+    total = b.sizes(found, 0)
     crowded = b.op("Greater", total, b.constant([most]))
-    key = b.op("Where", crowded, b.op("Neg", found), cast(b, positions(b, found, 0), F32))
+    key = b.op("Where", crowded, b.op("Neg", found), b.cast(b.positions(found, 0), F32))
     count = b.op("Min", b.constant([most]), total)
     _, order = b.ops("TopK", 2, key, count, axis=0, largest=False, sorted=True)
     kept = b.op("Gather", kept, order, b.constant(0))
-    boxes = b.op("GatherND", concat(b, 2, low, high), take(b, kept, 1, 0, 2))
-    label = b.op("Add", reshape(b, take(b, kept, 1, 0), -1), b.constant(1))
+    boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
+    label = b.op("Add", b.reshape(b.take(kept, 1, 0), -1), b.constant(1))
     chosen = b.op("Gather", found, order, b.constant(0))
-    return [first_rows(b, v, most) for v in (boxes, cast(b, label, I32), chosen)]
+    return [first_rows(b, v, most) for v in (boxes, b.cast(label, I32), chosen)]
 
 
 @legalizes("ExperimentalDetectronROIFeatureExtractor", target="onnx")
@@ -137,7 +123,7 @@ def roi_features(b: Builder, node: Node) -> Result:
     more."""
     rois, *levels = (v for v in node.inputs if v is not None)
     attributes, size = node.attributes, node.attributes["output_size"]
-    low, high = split(b, rois, 1, 2, 2)
+    low, high = b.split(rois, 1, 2, 2)
     area = b.op("ReduceProd", b.op("Sub", high, low), b.constant([1]), keepdims=False)
     side = b.op("Sqrt", b.op("Max", area, b.constant(0.0)))
     scale = b.op("Add", b.op("Div", side, b.constant(224.0)), b.constant(1e-6))
@@ -145,8 +131,8 @@ def roi_features(b: Builder, node: Node) -> Result:
     level = b.op("Floor", b.op("Add", power, b.constant(2.0)))
     level = b.op("Clip", level, b.constant(0.0), b.constant(float(len(levels) - 1)))
     level = b.op("Where", b.op("Greater", area, b.constant(0.0)), level, b.constant(-1.0))
-    level = reshape(b, level, -1, 1, 1, 1)
-    image = b.op("Expand", b.constant(0), sizes(b, rois, 0))
+    level = b.reshape(level, -1, 1, 1, 1)
+    image = b.op("Expand", b.constant(0), b.sizes(rois, 0))
     mode = "half_pixel" if attributes["aligned"] else "output_half_pixel"
     result: Value = b.constant(0.0)
     for index, (features, step) in enumerate(

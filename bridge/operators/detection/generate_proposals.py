@@ -7,18 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    cut,
-    given,
-    positions,
-    reshape,
-    sizes,
-    take,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
@@ -29,45 +18,45 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     """GenerateProposals-9: of each image the anchors moved and clipped, of the best those that are
     large enough and that suppression leaves. `nms_eta` changes nothing in OpenVINO. Boxes that are
     not normalised count their last pixel."""
-    info, anchors, deltas, scores = (cast(b, v, F32) for v in given(node, 0, 1, 2, 3))
+    info, anchors, deltas, scores = (b.cast(v, F32) for v in required(node, 0, 1, 2, 3))
     attributes, element = node.attributes, first(node).element
     pixel = 0.0 if attributes["normalized"] else 1.0
-    grid = reshape(b, deltas, 0, -1, 4, sizes(b, deltas, 2), sizes(b, deltas, 3))
-    moves = reshape(b, transpose(b, grid, 0, 3, 4, 1, 2), 0, -1, 4)
-    priors = reshape(b, anchors, 1, -1, 4)
+    grid = b.reshape(deltas, 0, -1, 4, b.sizes(deltas, 2), b.sizes(deltas, 3))
+    moves = b.reshape(b.transpose(grid, 0, 3, 4, 1, 2), 0, -1, 4)
+    priors = b.reshape(anchors, 1, -1, 4)
     corners = moved(b, priors, moves, 2, pixel, pixel, LARGEST_GROWTH)
     zero, last = b.constant(0.0), b.constant(pixel)
-    edge = unsqueeze(b, b.op("Sub", take(b, info, 1, 1, 0), last), 1)
+    edge = b.unsqueeze(b.op("Sub", b.take(info, 1, 1, 0), last), 1)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
-    flat = reshape(b, transpose(b, scores, 0, 2, 3, 1), 0, -1)
-    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), sizes(b, flat, 1))
+    flat = b.reshape(b.transpose(scores, 0, 2, 3, 1), 0, -1)
+    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
     best, place = b.ops("TopK", 2, flat, most, axis=1, largest=True, sorted=True)
     low, high = (
-        b.op("GatherND", v, unsqueeze(b, place, 2), batch_dims=1) for v in (low, high)
+        b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high)
     )  # fmt: skip
     end = b.op("Add", high, last)
     small = b.op("Less", b.op("Sub", end, low), _least(b, info, attributes["min_size"]))
-    small = b.op("ReduceMax", cast(b, small, I64), b.constant([2]), keepdims=False)
+    small = b.op("ReduceMax", b.cast(small, I64), b.constant([2]), keepdims=False)
     rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
-    rated, boxes = unsqueeze(b, rated, 1), concat(b, 2, low, high)
+    rated, boxes = b.unsqueeze(rated, 1), b.concat(2, low, high)
     limits = attributes["post_nms_count"], attributes["nms_threshold"], NONE
     if attributes["normalized"]:
         kept = b.op("NonMaxSuppression", boxes, rated, *(b.constant([n]) for n in limits))
     else:
         kept = pixels_suppressed(b, low, high, rated, *limits)
-    rows = take(b, kept, 1, 0, 2)
+    rows = b.take(kept, 1, 0, 2)
     results = [b.op("GatherND", v, rows) for v in (boxes, best)]
-    image = b.op("Equal", take(b, kept, 1, 0), positions(b, scores, 0))
-    count = b.op("ReduceSum", cast(b, image, I64), b.constant([0]), keepdims=False)
-    return [*(cast(b, v, element) for v in results), cast(b, count, attributes["roi_num_type"])]
+    image = b.op("Equal", b.take(kept, 1, 0), b.positions(scores, 0))
+    count = b.op("ReduceSum", b.cast(image, I64), b.constant([0]), keepdims=False)
+    return [*(b.cast(v, element) for v in results), b.cast(count, attributes["roi_num_type"])]
 
 
 def _least(b: Builder, info: Value, size: float) -> Value:
     """The least width and height [images, 1, 2]: `size` times the scales, of which there may be one
     for both."""
-    scales = cut(b, info, 1, 2, I64_MAX)
-    scales = concat(b, 1, take(b, scales, 1, -1), take(b, scales, 1, 0))
-    return unsqueeze(b, b.op("Mul", scales, b.constant(size)), 1)
+    scales = b.cut(info, 1, 2, I64_MAX)
+    scales = b.concat(1, b.take(scales, 1, -1), b.take(scales, 1, 0))
+    return b.unsqueeze(b.op("Mul", scales, b.constant(size)), 1)
 
 
 @infers("GenerateProposals")

@@ -11,16 +11,6 @@ from collections.abc import Callable
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import I64
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    expand,
-    positions,
-    reshape,
-    sizes,
-    transpose,
-    unsqueeze,
-)
 from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import along
 
@@ -51,11 +41,11 @@ def suppressed(
 
     flat = b.op("Flatten", scores, axis=2)
     _, (dense,) = along(b, step, [flat, image], [], [boxes, overlap, least])
-    most = b.op("Min", limit, sizes(b, scores, 2))
+    most = b.op("Min", limit, b.sizes(scores, 2))
     best, place = b.ops("TopK", 2, dense, most, axis=1, largest=True, sorted=True)
-    columns = [expand(b, unsqueeze(b, v, 1), b.op("Shape", place)) for v in (image, label)]
-    indices = concat(b, 1, *(reshape(b, v, -1, 1) for v in (*columns, place)))
-    found = b.op("Greater", reshape(b, best, -1), b.constant(NONE))
+    columns = [b.expand(b.unsqueeze(v, 1), b.op("Shape", place)) for v in (image, label)]
+    indices = b.concat(1, *(b.reshape(v, -1, 1) for v in (*columns, place)))
+    found = b.op("Greater", b.reshape(best, -1), b.constant(NONE))
     return b.op("Compress", indices, found, axis=0)
 
 
@@ -64,13 +54,13 @@ def _left(
 ) -> Value:
     """The scores [boxes] of those that are left of a class, else NONE."""
     none = b.constant(NONE)
-    above = cast(b, b.op("Greater", scores, least), I64)
+    above = b.cast(b.op("Greater", scores, least), I64)
     count = b.op("ReduceSum", above, b.constant([0]), keepdims=True)
     # One is there where none is above, so that the Loop is one of something.
-    count = b.op("Min", b.op("Max", count, b.constant([1])), sizes(b, scores, 0))
+    count = b.op("Min", b.op("Max", count, b.constant([1])), b.sizes(scores, 0))
     best, place = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
     boxes = b.op("Gather", boxes, place, b.constant(0))
-    rank = positions(b, best, 0)
+    rank = b.positions(best, 0)
     live = b.op("Greater", best, least)
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
@@ -82,7 +72,7 @@ def _left(
         hit = b.op("And", hit, b.op("Gather", live, number, b.constant(0)))
         return [b.op("And", live, b.op("Not", hit))], []
 
-    by_number = transpose(b, boxes, 1, 0)
+    by_number = b.transpose(boxes, 1, 0)
     (live,), _ = along(b, step, [rank, boxes], [live], [by_number, rank, overlap])
-    nothing = expand(b, none, sizes(b, scores, 0))
-    return b.op("ScatterND", nothing, unsqueeze(b, place, 1), b.op("Where", live, best, none))
+    nothing = b.expand(none, b.sizes(scores, 0))
+    return b.op("ScatterND", nothing, b.unsqueeze(place, 1), b.op("Where", live, best, none))

@@ -9,16 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    expand,
-    given,
-    positions,
-    sizes,
-    split,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.multiclass_nms import selected
 from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import along
@@ -28,11 +19,11 @@ from bridge.operators.loops import along
 def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
     """MatrixNms-8: scores fall with the overlap with better boxes of their class; a Loop goes
     through the classes of the images. OpenVINO sorts by class across images alone."""
-    boxes, scores = (cast(b, v, F32) for v in given(node, 0, 1))
+    boxes, scores = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = dict(node.attributes)
     if not attributes["sort_result_across_batch"]:
         attributes["sort_result_type"] = "none"
-    label = unsqueeze(b, positions(b, scores, 1), 1)
+    label = b.unsqueeze(b.positions(scores, 1), 1)
     if attributes["background_class"] >= 0:
         hidden = b.op("Equal", label, b.constant(attributes["background_class"]))
         scores = b.op("Where", hidden, b.constant(NONE), scores)
@@ -46,7 +37,7 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
 
     _, (dense,) = along(b, step, [b.op("Flatten", scores, axis=2), image], [], [boxes])
     rows, places, counts = selected(b, boxes, dense, attributes)
-    return cast(b, rows, first(node).element), places, counts
+    return b.cast(rows, first(node).element), places, counts
 
 
 def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
@@ -54,15 +45,15 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
     zero, one, none = b.constant(0.0), b.constant(1.0), b.constant(NONE)
     found = b.op("Greater", scores, b.constant(attributes["score_threshold"]))
     scores = b.op("Where", found, scores, none)
-    count = b.op("ReduceSum", cast(b, found, I64), b.constant([0]), keepdims=True)
+    count = b.op("ReduceSum", b.cast(found, I64), b.constant([0]), keepdims=True)
     if attributes["nms_top_k"] >= 0:
         count = b.op("Min", count, b.constant([attributes["nms_top_k"]]))
     # One is there where none is found, so that the greatest of each row is that of something.
-    count = b.op("Min", b.op("Max", count, b.constant([1])), sizes(b, scores, 0))
+    count = b.op("Min", b.op("Max", count, b.constant([1])), b.sizes(scores, 0))
     best, place = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
     overlap = _overlaps(b, b.op("Gather", boxes, place, b.constant(0)), attributes["normalized"])
-    rank = positions(b, best, 0)
-    better = b.op("Less", rank, unsqueeze(b, rank, 1))
+    rank = b.positions(best, 0)
+    better = b.op("Less", rank, b.unsqueeze(rank, 1))
     overlap = b.op("Where", better, overlap, zero)
     largest = b.op("ReduceMax", overlap, b.constant([1]), keepdims=False)
     if attributes["decay_function"] == "linear":
@@ -75,26 +66,26 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
     rated = b.op("Mul", best, b.op("ReduceMin", factor, b.constant([1]), keepdims=False))
     left = b.op("Greater", rated, b.constant(attributes["post_threshold"]))
     rated = b.op("Where", left, rated, none)
-    nothing = expand(b, none, sizes(b, scores, 0))
-    return b.op("ScatterND", nothing, unsqueeze(b, place, 1), rated)
+    nothing = b.expand(none, b.sizes(scores, 0))
+    return b.op("ScatterND", nothing, b.unsqueeze(place, 1), rated)
 
 
 def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
     """Of boxes [n, 4] with each other what they share by what they cover together, [n, n]; 0 where
     that is nothing. Boxes that are not normalised count their last pixel."""
-    low, high = split(b, boxes, 1, 2, 2)
+    low, high = b.split(boxes, 1, 2, 2)
     pixel, zero = b.constant(0.0 if normalized else 1.0), b.constant(0.0)
     extent = b.op("Sub", high, low)
     valid = b.op("ReduceMin", extent, b.constant([1]), keepdims=True)
     area = b.op("ReduceProd", b.op("Add", extent, pixel), b.constant([1]), keepdims=True)
     area = b.op("Where", b.op("Less", valid, zero), zero, area)
-    lows, highs = [[unsqueeze(b, v, axis) for axis in (0, 1)] for v in (low, high)]
+    lows, highs = [[b.unsqueeze(v, axis) for axis in (0, 1)] for v in (low, high)]
     shared = b.op("Sub", b.op("Min", *highs), b.op("Max", *lows))
     # Of boxes that are inside out this is not the same.
     reach = b.op("Min", *(b.op("Sub", highs[i], lows[1 - i]) for i in (0, 1)))
     apart = b.op("Less", b.op("ReduceMin", reach, b.constant([2]), keepdims=False), zero)
     shared = b.op("ReduceProd", b.op("Add", shared, pixel), b.constant([2]), keepdims=False)
     shared = b.op("Where", apart, zero, shared)
-    together = b.op("Sub", b.op("Add", area, transpose(b, area, 1, 0)), shared)
+    together = b.op("Sub", b.op("Add", area, b.transpose(area, 1, 0)), shared)
     nothing = b.op("Equal", shared, zero)
     return b.op("Where", nothing, zero, b.op("Div", shared, together))

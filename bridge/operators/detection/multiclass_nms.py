@@ -9,15 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    positions,
-    reshape,
-    scalar,
-    sizes,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.suppression import NONE, kept_scores
 
 
@@ -25,8 +17,7 @@ from bridge.operators.detection.suppression import NONE, kept_scores
 def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
     images, and how many rows each image has (MulticlassNms-9)."""
-    boxes, scores = node.inputs[:2]
-    assert boxes is not None and scores is not None
+    boxes, scores = required(node, 0, 1)
     attributes = node.attributes
     if node.input(2) is not None or attributes["nms_eta"] != 1 or not attributes["normalized"]:
         raise Refused("roisnum, nms_eta below 1 and normalized = false are not supported")
@@ -41,29 +32,29 @@ def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any])
     """The outputs: the rows of the best of each image, by its scores [images, classes, boxes] that
     are not NONE."""
     element = attributes["output_type"]
-    images, count = sizes(b, boxes, 0), sizes(b, boxes, 1)
-    dense = reshape(b, dense, images, -1)
-    rows = sizes(b, dense, 1)
+    images, count = b.sizes(boxes, 0), b.sizes(boxes, 1)
+    dense = b.reshape(dense, images, -1)
+    rows = b.sizes(dense, 1)
     if attributes["keep_top_k"] >= 0:
         rows = b.op("Min", b.constant([attributes["keep_top_k"]]), rows)
     score, place = b.ops("TopK", 2, dense, rows, axis=1, largest=True, sorted=True)
     width = b.op("Max", count, b.constant([1]))  # of no boxes there are no places to be divided
     label, box = b.op("Div", place, width), b.op("Mod", place, width)
-    image = b.op("Range", b.constant(0), scalar(b, images), b.constant(1))
-    number = b.op("Add", box, b.op("Mul", unsqueeze(b, image, 1), count))
+    image = b.op("Range", b.constant(0), b.scalar(images), b.constant(1))
+    number = b.op("Add", box, b.op("Mul", b.unsqueeze(image, 1), count))
     found = b.op("Greater", score, b.constant(NONE))
-    per_image = b.op("ReduceSum", cast(b, found, I64), b.constant([1]), keepdims=False)
-    columns = [reshape(b, v, -1) for v in (label, score, number, found)]
+    per_image = b.op("ReduceSum", b.cast(found, I64), b.constant([1]), keepdims=False)
+    columns = [b.reshape(v, -1) for v in (label, score, number, found)]
     key = _key(b, columns, rows, attributes)
     if key is not None:
-        total = sizes(b, columns[0], 0)
+        total = b.sizes(columns[0], 0)
         _, order = b.ops("TopK", 2, key, total, axis=0, largest=False, sorted=True)
         columns = [b.op("Gather", v, order, b.constant(0)) for v in columns]
     label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
-    corners = b.op("Gather", reshape(b, boxes, -1, 4), number, b.constant(0))
-    heads = [unsqueeze(b, cast(b, v, F32), 1) for v in (label, score)]
-    places = cast(b, unsqueeze(b, number, 1), element)
-    return [concat(b, 1, *heads, corners), places, cast(b, per_image, element)]
+    corners = b.op("Gather", b.reshape(boxes, -1, 4), number, b.constant(0))
+    heads = [b.unsqueeze(b.cast(v, F32), 1) for v in (label, score)]
+    places = b.cast(b.unsqueeze(number, 1), element)
+    return [b.concat(1, *heads, corners), places, b.cast(per_image, element)]
 
 
 def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, Any]) -> Value | None:
@@ -72,8 +63,8 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
     across = attributes["sort_result_across_batch"]
     if attributes["sort_result_type"] != "classid":
         return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
-    place = positions(b, label, 0)
-    total = b.op("Add", sizes(b, label, 0), b.constant([1]))
+    place = b.positions(label, 0)
+    total = b.op("Add", b.sizes(label, 0), b.constant([1]))
     first = b.op("Div", place, b.op("Max", rows, b.constant([1])))
     by_label = b.op("Add", b.op("Mul", label, total), place)
     if across:

@@ -15,7 +15,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, concat, cut, reshape, scalar, sizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.ir_texts import parse_bool
 
 _ULP = np.float32(2.0**-23)
@@ -31,16 +31,16 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     assert boxes is not None
     if boxes.rank == 3 and boxes.dims[2] != 4:
         # IR wants to know that a box has four coordinates.
-        boxes = reshape(b, boxes, 0, 0, 4)
+        boxes = b.reshape(boxes, 0, 0, 4)
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
-    overlap = b.constant(_LEAST) if overlap is None else _next_above(b, scalar(b, overlap))
-    lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else scalar(b, least)
+    overlap = b.constant(_LEAST) if overlap is None else _next_above(b, b.scalar(overlap))
+    lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else b.scalar(least)
     result = b.node(
         "ir::NonMaxSuppression",
         [
             boxes,
             scores,
-            b.constant(0) if limit is None else scalar(b, limit),
+            b.constant(0) if limit is None else b.scalar(limit),
             overlap,
             lowest,
         ],
@@ -82,31 +82,30 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
 def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     """NonMaxSuppression-5 and -9 as NonMaxSuppression: scores and count are computed from the
     indices; no soft suppression."""
-    boxes, scores = node.inputs[:2]
-    assert boxes is not None and scores is not None
+    boxes, scores = required(node, 0, 1)
     limit, overlap, least, sigma = (node.input(i) for i in range(2, 6))
     known_sigma = 0.0 if sigma is None else values_of(sigma)
     if known_sigma is None or np.any(known_sigma):
         raise Refused("ONNX has no soft suppression; set soft_nms_sigma to 0")
     element = node.attributes["output_type"]
-    limit = b.constant([0]) if limit is None else reshape(b, as_i64(b, limit), -1)
+    limit = b.constant([0]) if limit is None else b.reshape(b.as_i64(limit), -1)
     if overlap is None:
         overlap = b.constant(0.0)
-    overlap = cast(b, overlap, F32)
+    overlap = b.cast(overlap, F32)
     indices = b.op(
-        "NonMaxSuppression", cast(b, boxes, F32), cast(b, scores, F32), _limit(b, limit, overlap),
-        reshape(b, _next_below(b, overlap), -1),
-        b.constant([0.0]) if least is None else reshape(b, cast(b, least, F32), -1),
+        "NonMaxSuppression", b.cast(boxes, F32), b.cast(scores, F32), _limit(b, limit, overlap),
+        b.reshape(_next_below(b, overlap), -1),
+        b.constant([0.0]) if least is None else b.reshape(b.cast(least, F32), -1),
         center_point_box=node.attributes["box_encoding"] == "center",
     )  # fmt: skip
     found = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
-        count = sizes(b, found, 0)
+        count = b.sizes(found, 0)
         found, order = b.ops("TopK", 2, found, count, axis=0, largest=True, sorted=True)
         indices = b.op("Gather", indices, order, b.constant(0))
-    labels = cast(b, cut(b, indices, 1, 0, 2), scores.element)
-    rows = concat(b, 1, labels, b.op("Unsqueeze", found, b.constant([1])))
-    return cast(b, indices, element), rows, cast(b, sizes(b, found, 0), element)
+    labels = b.cast(b.cut(indices, 1, 0, 2), scores.element)
+    rows = b.concat(1, labels, b.op("Unsqueeze", found, b.constant([1])))
+    return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)
 
 
 def _limit(b: Builder, limit: Value, overlap: Value) -> Value:

@@ -10,19 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    cut,
-    given,
-    reshape,
-    scalar,
-    sizes,
-    split,
-    take,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.greedy import suppressed
 
 _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)
@@ -31,30 +19,30 @@ _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, 
 @legalizes("NMSRotated", target="onnx")
 def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
-    boxes, scores, limit, overlap, least = given(node, 0, 1, 2, 3, 4)
+    boxes, scores, limit, overlap, least = required(node, 0, 1, 2, 3, 4)
     sign = 1.0 if node.attributes["clockwise"] else -1.0
-    boxes = b.op("Mul", cast(b, boxes, F32), b.constant(np.array([1, 1, 1, 1, sign], np.float32)))
-    rated = cast(b, scores, F32)
-    overlap, least = (scalar(b, cast(b, v, F32)) for v in (overlap, least))
-    most = reshape(b, as_i64(b, limit), 1)
+    boxes = b.op("Mul", b.cast(boxes, F32), b.constant(np.array([1, 1, 1, 1, sign], np.float32)))
+    rated = b.cast(scores, F32)
+    overlap, least = (b.scalar(b.cast(v, F32)) for v in (overlap, least))
+    most = b.reshape(b.as_i64(limit), 1)
     indices = suppressed(b, boxes, rated, most, overlap, least, _overlaps)
     best = b.op("GatherND", rated, indices)
     if node.attributes["sort_result_descending"]:
-        count = sizes(b, best, 0)
+        count = b.sizes(best, 0)
         best, order = b.ops("TopK", 2, best, count, axis=0, largest=True, sorted=True)
         indices = b.op("Gather", indices, order, b.constant(0))
-    rows = concat(b, 1, cast(b, take(b, indices, 1, 0, 1), F32), unsqueeze(b, best, 1))
+    rows = b.concat(1, b.cast(b.take(indices, 1, 0, 1), F32), b.unsqueeze(best, 1))
     element = node.attributes["output_type"]
-    count = cast(b, sizes(b, best, 0), element)
-    return cast(b, indices, element), cast(b, rows, scores.element), count
+    count = b.cast(b.sizes(best, 0), element)
+    return b.cast(indices, element), b.cast(rows, scores.element), count
 
 
 def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     """Of boxes (centre, size, angle) [5, n] with one [5] what they share by what they cover
     together, [n]; 0 where one has no area."""
     zero, half = b.constant(0.0), b.constant(0.5)
-    x, y, width, height, angle = split(b, boxes, 0, 1, 1, 1, 1, 1)
-    own_x, own_y, own_width, own_height, own_angle = split(b, box, 0, 1, 1, 1, 1, 1)
+    x, y, width, height, angle = b.split(boxes, 0, 1, 1, 1, 1, 1)
+    own_x, own_y, own_width, own_height, own_angle = b.split(box, 0, 1, 1, 1, 1, 1)
     # The corners [5, n], the first once more, in the frame of the one box.
     u = b.op("Mul", width, b.constant(_CORNERS[:, :1]))
     v = b.op("Mul", height, b.constant(_CORNERS[:, 1:]))
@@ -68,8 +56,8 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     halves = [b.op("Mul", v, half) for v in (width, height)]
     seen = _turned(b, *centre, b.op("Neg", turn))
     apart = b.op("Or", _apart(b, centre, turn, reach, halves), _apart(b, seen, turn, halves, reach))
-    shared = b.op("Where", reshape(b, apart, -1), zero, shared)
-    area = reshape(b, b.op("Mul", width, height), -1)
+    shared = b.op("Where", b.reshape(apart, -1), zero, shared)
+    area = b.reshape(b.op("Mul", width, height), -1)
     own = b.op("Mul", own_width, own_height)
     together = b.op("Sub", b.op("Add", area, own), shared)
     flat = b.op("LessOrEqual", b.op("Min", area, own), zero)
@@ -105,7 +93,7 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
     theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no farther
     than `reach_y`. Corners are [edges + 1, n], the first once more."""
     (x_start, x_end), (y_start, y_end) = (
-        [cut(b, v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
+        [b.cut(v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
     )
 
     zero, one = b.constant(0.0), b.constant(1.0)

@@ -12,7 +12,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import I64
-from bridge.operators.builder_helpers import cast, concat, split, squeeze
 from bridge.operators.detection.greedy import suppressed
 
 
@@ -47,13 +46,13 @@ def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Val
     live = b.op("ReduceMax", scores, b.constant([1]), keepdims=False)
     found = b.op("Less", extent, b.constant(bound))
     found = b.op("And", found, b.op("Greater", live, b.constant(least)))
-    count = b.op("ReduceSum", cast(b, found, I64), b.constant([0, 1]), keepdims=False)
+    count = b.op("ReduceSum", b.cast(found, I64), b.constant([0, 1]), keepdims=False)
     return b.op("Greater", count, b.constant(0))
 
 
 def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    wide = concat(b, 2, low, b.op("Add", high, b.constant(1.0)))
+    wide = b.concat(2, low, b.op("Add", high, b.constant(1.0)))
     limits = (b.constant([n]) for n in (limit, overlap, least))
     return b.op("NonMaxSuppression", wide, scores, *limits)
 
@@ -63,14 +62,14 @@ def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: 
     extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
     area = b.op("ReduceProd", extent, b.constant([2]), keepdims=True)
     limits = b.constant([limit]), b.constant(overlap), b.constant(least)
-    return suppressed(b, concat(b, 2, low, high, area), scores, *limits, _shared)
+    return suppressed(b, b.concat(2, low, high, area), scores, *limits, _shared)
 
 
 def _shared(b: Builder, boxes: Value, box: Value) -> Value:
     """Of boxes (x1, y1, x2, y2, area) [5, n] with one [5] what they share by what they cover
     together, [n]: 0 where they lie apart, be it by less than the pixel that they count."""
     one, zero = b.constant(1.0), b.constant(0.0)
-    theirs, own = (split(b, v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
+    theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
     extents, reaches = [], []
     for low, high in ((0, 2), (1, 3)):
         start, end = b.op("Max", theirs[low], own[low]), b.op("Min", theirs[high], own[high])
@@ -80,4 +79,4 @@ def _shared(b: Builder, boxes: Value, box: Value) -> Value:
     shared = b.op("Mul", *extents)
     overlap = b.op("Div", shared, b.op("Sub", b.op("Add", theirs[4], own[4]), shared))
     apart = b.op("Less", b.op("Min", *reaches), zero)
-    return squeeze(b, b.op("Where", apart, zero, overlap), 0)
+    return b.squeeze(b.op("Where", apart, zero, overlap), 0)

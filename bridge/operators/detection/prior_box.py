@@ -17,7 +17,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, concat, reshape, scalar, take, unsqueeze
 
 
 @dataclass
@@ -112,12 +111,12 @@ def priors_per_cell(node: Node) -> int:
 def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     """PriorBox-1 and -8, PriorBoxClustered-1, which ONNX lacks: corners around the centres of
     cells, and variances."""
-    cells, image = (cast(b, v, F32) for v in node.inputs if v is not None)
+    cells, image = (b.cast(v, F32) for v in node.inputs if v is not None)
     attributes, boxes = node.attributes, boxes_of(node)
     if len(boxes.x) != priors_per_cell(node):
         raise Refused("its sizes, ratios and densities contradict the number of boxes")
-    rows, columns = take(b, cells, 0, 0), take(b, cells, 0, 1)
-    height, width = take(b, image, 0, 0), take(b, image, 0, 1)
+    rows, columns = b.take(cells, 0, 0), b.take(cells, 0, 1)
+    height, width = b.take(image, 0, 0), b.take(image, 0, 1)
     unit: Value | None = None if attributes.get("scale_all_sizes", True) else height
     step_y, step_x, offset = _steps(b, node, (rows, columns), (height, width))
     y = _centres(b, rows, offset, step_y, (-1, 1, 1))
@@ -141,11 +140,11 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
                 )
             edges.append(edge)
     grid = b.op("Shape", b.op("Add", b.op("Add", x, y), edges[0]))
-    corners = [unsqueeze(b, b.op("Expand", edge, grid), 3) for edge in edges]
-    priors = reshape(b, concat(b, 3, *corners), 1, -1)
+    corners = [b.unsqueeze(b.op("Expand", edge, grid), 3) for edge in edges]
+    priors = b.reshape(b.concat(3, *corners), 1, -1)
     variance = b.constant(np.array(attributes["variance"] or [0.1], np.float32))
-    quads = b.op("Expand", variance, b.op("Shape", reshape(b, priors, -1, 4)))
-    return concat(b, 0, priors, reshape(b, quads, 1, -1))
+    quads = b.op("Expand", variance, b.op("Shape", b.reshape(priors, -1, 4)))
+    return b.concat(0, priors, b.reshape(quads, 1, -1))
 
 
 def _steps(
@@ -171,8 +170,8 @@ def _steps(
 def _centres(
     b: Builder, count: Value, offset: float, step: Value, dims: tuple[int, int, int]
 ) -> Value:
-    numbers = b.op("Range", b.constant(0.0), scalar(b, count), b.constant(1.0))
-    return reshape(b, b.op("Mul", b.op("Add", numbers, b.constant(offset)), step), *dims)
+    numbers = b.op("Range", b.constant(0.0), b.scalar(count), b.constant(1.0))
+    return b.reshape(b.op("Mul", b.op("Add", numbers, b.constant(offset)), step), *dims)
 
 
 @infers("PriorBox", "PriorBoxClustered")

@@ -11,18 +11,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    cut,
-    positions,
-    reshape,
-    sizes,
-    split,
-    take,
-    transpose,
-    unsqueeze,
-)
 from bridge.operators.detection.boxes import first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
@@ -68,15 +56,15 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     extra = 0.0 if other else 1.0
     anchors = anchors_of(attributes)
     count = len(anchors)
-    height, width = (take(b, reshape(b, info, -1), 0, i) for i in ((1, 0) if other else (0, 1)))
-    image = concat(b, 0, width, height)
+    height, width = (b.take(b.reshape(info, -1), 0, i) for i in ((1, 0) if other else (0, 1)))
+    image = b.concat(0, width, height)
     boxes = _grid(b, scores, anchors, attributes["feat_stride"], other)
     zero = b.constant(0.0)
     if other:
-        edges = concat(b, 0, image, image)
+        edges = b.concat(0, image, image)
         boxes = b.op("Max", zero, b.op("Min", boxes, edges))
-    moves = reshape(b, deltas, count, 4, sizes(b, deltas, 2), sizes(b, deltas, 3))
-    moves = reshape(b, transpose(b, moves, 2, 3, 0, 1), -1, 4)
+    moves = b.reshape(deltas, count, 4, b.sizes(deltas, 2), b.sizes(deltas, 3))
+    moves = b.reshape(b.transpose(moves, 2, 3, 0, 1), -1, 4)
     scales = [attributes["box_coordinate_scale"]] * 2 + [attributes["box_size_scale"]] * 2
     moves = b.op("Div", moves, b.constant(np.array(scales, np.float32)))
     low, high = moved(b, boxes, moves, 1, extra, 0.0)
@@ -84,48 +72,48 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
         last = b.op("Sub", image, b.constant(extra))
         low, high = (b.op("Max", zero, b.op("Min", v, last)) for v in (low, high))
     extent = b.op("Add", b.op("Sub", high, low), b.constant(extra))
-    flat = reshape(b, transpose(b, cut(b, scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
+    flat = b.reshape(b.transpose(b.cut(scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
     small = b.op("Less", extent, _least(b, info, attributes["min_size"]))
-    small = b.op("ReduceMax", cast(b, small, F32), b.constant([1]), keepdims=False)
+    small = b.op("ReduceMax", b.cast(small, F32), b.constant([1]), keepdims=False)
     flat = b.op("Where", b.op("Greater", small, zero), zero, flat)
-    number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), sizes(b, flat, 0))
+    number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), b.sizes(flat, 0))
     best, place = b.ops("TopK", 2, flat, number, axis=0, largest=True, sorted=True)
     low, high = (b.op("Gather", v, place, b.constant(0)) for v in (low, high))
-    rated, limits = unsqueeze(b, best, 0, 1), (most, attributes["nms_thresh"], NONE)
+    rated, limits = b.unsqueeze(best, 0, 1), (most, attributes["nms_thresh"], NONE)
     if other:
-        boxes = unsqueeze(b, concat(b, 1, low, high), 0)
+        boxes = b.unsqueeze(b.concat(1, low, high), 0)
         kept = b.op("NonMaxSuppression", boxes, rated, *(b.constant([n]) for n in limits))
     else:
-        corners = [unsqueeze(b, v, 0) for v in (low, high)]
+        corners = [b.unsqueeze(v, 0) for v in (low, high)]
         kept = pixels_suppressed(b, corners[0], corners[1], rated, *limits)
-    rows = reshape(b, take(b, kept, 1, 2), -1)
+    rows = b.reshape(b.take(kept, 1, 2), -1)
     corners = [b.op("Gather", v, rows, b.constant(0)) for v in (low, high)]
     if attributes["clip_after_nms"]:
         corners = [b.op("Max", zero, b.op("Min", v, image)) for v in corners]
     if attributes["normalize"]:
         corners = [b.op("Div", v, image) for v in corners]
-    numbers = b.op("Mul", split(b, corners[0], 1, 1, 1)[0], zero)
+    numbers = b.op("Mul", b.split(corners[0], 1, 1, 1)[0], zero)
     end = b.constant(np.array([[-1, 0, 0, 0, 0]], np.float32))
-    rois = concat(b, 0, concat(b, 1, numbers, *corners), end)
+    rois = b.concat(0, b.concat(1, numbers, *corners), end)
     chosen = b.op("Gather", best, rows, b.constant(0))
     return [first_rows(b, rois, most), first_rows(b, chosen, most)][: len(node.outputs)]
 
 
 def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bool) -> Value:
     """The anchors of every cell, by rows, columns and anchors."""
-    rows = reshape(b, b.op("Mul", positions(b, scores, 2), b.constant(stride)), -1, 1, 1, 1)
-    columns = reshape(b, b.op("Mul", positions(b, scores, 3), b.constant(stride)), 1, -1, 1, 1)
+    rows = b.reshape(b.op("Mul", b.positions(scores, 2), b.constant(stride)), -1, 1, 1, 1)
+    columns = b.reshape(b.op("Mul", b.positions(scores, 3), b.constant(stride)), 1, -1, 1, 1)
     x, y = (rows, columns) if other else (columns, rows)
-    x = b.op("Mul", cast(b, x, F32), b.constant(np.array([1, 0, 1, 0], np.float32)))
-    y = b.op("Mul", cast(b, y, F32), b.constant(np.array([0, 1, 0, 1], np.float32)))
-    return reshape(b, b.op("Add", b.op("Add", x, y), b.constant(anchors)), -1, 4)
+    x = b.op("Mul", b.cast(x, F32), b.constant(np.array([1, 0, 1, 0], np.float32)))
+    y = b.op("Mul", b.cast(y, F32), b.constant(np.array([0, 1, 0, 1], np.float32)))
+    return b.reshape(b.op("Add", b.op("Add", x, y), b.constant(anchors)), -1, 4)
 
 
 def _least(b: Builder, info: Value, size: int) -> Value:
     """The least width and height: `size` times the scales, of which there may be one for both."""
-    flat = reshape(b, info, -1)
-    scales = cut(b, flat, 0, 2, I64_MAX)
-    scales = concat(b, 0, take(b, scales, 0, -1), take(b, scales, 0, 0))
+    flat = b.reshape(info, -1)
+    scales = b.cut(flat, 0, 2, I64_MAX)
+    scales = b.concat(0, b.take(scales, 0, -1), b.take(scales, 0, 0))
     return b.op("Mul", scales, b.constant(float(size)))
 
 

@@ -14,25 +14,14 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    cut,
-    given,
-    positions,
-    reshape,
-    sizes,
-    squeeze,
-    take,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.sampling import pixels, sampled
 
 
 @legalizes("PSROIPooling", target="onnx")
 def psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     """PSROIPooling-1: averages of the pixels of bins, or of samples between pixels."""
-    images, regions = (cast(b, v, F32) for v in given(node, 0, 1))
+    images, regions = (b.cast(v, F32) for v in required(node, 0, 1))
     pooled = _averages if node.attributes["mode"] == "average" else _bilinear
     return _until_the_end(b, node, pooled(b, images, regions, node.attributes), regions)
 
@@ -41,38 +30,38 @@ def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     """The mean of the pixels that a bin touches, of channel (output * group + row) * group +
     column: a product of matrices, of which one says of all pixels which these are."""
     group, outputs, scale = (attributes[k] for k in ("group_size", "output_dim", "spatial_scale"))
-    number = reshape(b, _images_of(b, regions), 1, 1, -1, 1, 1, 1)
+    number = b.reshape(_images_of(b, regions), 1, 1, -1, 1, 1, 1)
     # [rows, columns, regions, images, height, width]
-    chosen = b.op("Equal", number, reshape(b, positions(b, images, 0), 1, 1, 1, -1, 1, 1))
+    chosen = b.op("Equal", number, b.reshape(b.positions(images, 0), 1, 1, 1, -1, 1, 1))
     extents = []
     for along in (0, 1):  # y and x
-        corners = (squeeze(b, take(b, regions, 1, i - along), 1) for i in (2, 4))
+        corners = (b.squeeze(b.take(regions, 1, i - along), 1) for i in (2, 4))
         start, end = (_rounded(b, v) for v in _last_pixel_counted(b, corners))
         start, end = (b.op("Mul", v, b.constant(scale)) for v in (start, end))
         step = b.op("Max", b.op("Sub", end, start), b.constant(0.1))
         step = b.op("Div", step, b.constant(float(group)))
-        size, edges = sizes(b, images, 2 + along), []
+        size, edges = b.sizes(images, 2 + along), []
         for index, whole in enumerate(("Floor", "Ceil")):
             bins = b.constant(np.arange(group, dtype=np.float32)[:, None] + index)
             edge = b.op(whole, b.op("Add", b.op("Mul", bins, step), start))
             edge = b.op("Max", edge, b.constant(0.0))
-            edge = b.op("Min", edge, cast(b, size, F32))
-            edges.append(unsqueeze(b, edge, 1 - along))
-        low, high = (unsqueeze(b, v, 3, 4, 5) for v in edges)
+            edge = b.op("Min", edge, b.cast(size, F32))
+            edges.append(b.unsqueeze(edge, 1 - along))
+        low, high = (b.unsqueeze(v, 3, 4, 5) for v in edges)
         extents.append(b.op("Sub", edges[1], edges[0]))
-        place = cast(b, positions(b, images, 2 + along), F32)
-        place = reshape(b, place, 1, 1, 1, 1, *((1, -1) if along else (-1, 1)))
+        place = b.cast(b.positions(images, 2 + along), F32)
+        place = b.reshape(place, 1, 1, 1, 1, *((1, -1) if along else (-1, 1)))
         chosen = b.op("And", chosen, b.op("GreaterOrEqual", place, low))
         chosen = b.op("And", chosen, b.op("Less", place, high))
-    area = b.op("Mul", sizes(b, images, 2), sizes(b, images, 3))
+    area = b.op("Mul", b.sizes(images, 2), b.sizes(images, 3))
     cells = group * group
-    every = b.op("Mul", sizes(b, images, 0), area)
-    chosen = reshape(b, cast(b, chosen, F32), cells, -1, every)
-    planes = reshape(b, cut(b, images, 1, 0, outputs * cells), -1, outputs, cells, area)
-    planes = reshape(b, transpose(b, planes, 2, 0, 3, 1), cells, -1, outputs)
-    total = reshape(b, b.op("MatMul", chosen, planes), group, group, -1, outputs)
+    every = b.op("Mul", b.sizes(images, 0), area)
+    chosen = b.reshape(b.cast(chosen, F32), cells, -1, every)
+    planes = b.reshape(b.cut(images, 1, 0, outputs * cells), -1, outputs, cells, area)
+    planes = b.reshape(b.transpose(planes, 2, 0, 3, 1), cells, -1, outputs)
+    total = b.reshape(b.op("MatMul", chosen, planes), group, group, -1, outputs)
     covered = b.op("Max", b.op("Mul", *extents), b.constant(1.0))
-    return transpose(b, b.op("Div", total, unsqueeze(b, covered, 3)), 2, 3, 0, 1)
+    return b.transpose(b.op("Div", total, b.unsqueeze(covered, 3)), 2, 3, 0, 1)
 
 
 def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, Any]) -> Value:
@@ -82,45 +71,45 @@ def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     parts = attributes["spatial_bins_y"], attributes["spatial_bins_x"]
     places = []
     for along, count in enumerate(parts):  # y and x
-        corners = (take(b, regions, 1, i - along) for i in (2, 4))
+        corners = (b.take(regions, 1, i - along) for i in (2, 4))
         start, end = (b.op("Mul", v, b.constant(attributes["spatial_scale"])) for v in corners)
-        size = unsqueeze(b, b.op("Sub", end, start), 2)
+        size = b.unsqueeze(b.op("Sub", end, start), 2)
         step = b.op("Div", size, b.constant(float(count)))
         step = b.op("Mul", b.constant(np.arange(count + 1, dtype=np.float32)[:, None]), step)
-        edges = b.op("Add", unsqueeze(b, start, 2), step)
-        low, high = cut(b, edges, 1, 0, count), cut(b, edges, 1, 1, count + 1)
-        last = cast(b, b.op("Sub", sizes(b, images, 2 + along), b.constant([1])), F32)
+        edges = b.op("Add", b.unsqueeze(start, 2), step)
+        low, high = b.cut(edges, 1, 0, count), b.cut(edges, 1, 1, count + 1)
+        last = b.cast(b.op("Sub", b.sizes(images, 2 + along), b.constant([1])), F32)
         if group > 1:
             bins = b.constant(np.arange(group, dtype=np.float32))
             width = b.op("Div", b.op("Mul", b.op("Sub", high, low), last), b.constant(group - 1.0))
             place = b.op("Add", b.op("Mul", bins, width), b.op("Mul", low, last))
         else:
             place = b.op("Mul", b.op("Mul", b.op("Add", low, high), b.constant(0.5)), last)
-        places.append(unsqueeze(b, place, *((1, 3) if along else (2, 4))))
-    used = cut(b, images, 1, 0, parts[0] * parts[1] * outputs)
-    number = _planes(b, unsqueeze(b, _images_of(b, regions), 2, 3, 4), (1, *parts, 1, 1))
+        places.append(b.unsqueeze(place, *((1, 3) if along else (2, 4))))
+    used = b.cut(images, 1, 0, parts[0] * parts[1] * outputs)
+    number = _planes(b, b.unsqueeze(_images_of(b, regions), 2, 3, 4), (1, *parts, 1, 1))
     values, _ = sampled(b, used, pixels(b, used, outputs), number, places, 0.0)
-    return transpose(b, b.op("ReduceMean", values, b.constant([1, 2]), keepdims=False), 0, 3, 1, 2)
+    return b.transpose(b.op("ReduceMean", values, b.constant([1, 2]), keepdims=False), 0, 3, 1, 2)
 
 
 @legalizes("DeformablePSROIPooling", target="onnx")
 def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     """DeformablePSROIPooling-1: averages of the samples of bins that are moved by fractions of
     their region, those outside the image left out."""
-    images, regions = (cast(b, v, F32) for v in given(node, 0, 1))
+    images, regions = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = node.attributes
     group, outputs = attributes["group_size"], attributes["output_dim"]
     moves = _moves(b, node)
     classes = 1 if moves is None else _classes(node)
     places = []
     for along, name in enumerate(("spatial_bins_y", "spatial_bins_x")):
-        corners = (_rounded(b, take(b, regions, 1, i - along)) for i in (2, 4))
+        corners = (_rounded(b, b.take(regions, 1, i - along)) for i in (2, 4))
         start, end = (
             b.op("Sub", b.op("Mul", v, b.constant(attributes["spatial_scale"])), b.constant(0.5))
             for v in _last_pixel_counted(b, corners)
         )
         size = b.op("Max", b.op("Sub", end, start), b.constant(0.1))
-        start, size = (unsqueeze(b, v, 2, 3, 4, 5) for v in (start, size))
+        start, size = (b.unsqueeze(v, 2, 3, 4, 5) for v in (start, size))
         step = b.op("Div", size, b.constant(float(group)))
         count = attributes[name]
         bins, samples = (np.arange(n, dtype=np.float32) for n in (group, count))
@@ -131,15 +120,15 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
             place = b.op("Add", place, b.op("Mul", moves[along], size))
         fine = b.op("Div", step, b.constant(float(count)))
         places.append(b.op("Add", place, b.op("Mul", b.constant(samples), fine)))
-    used = cut(b, images, 1, 0, outputs * group * group)
+    used = b.cut(images, 1, 0, outputs * group * group)
     rows = pixels(b, used, outputs // classes, group * group)
-    number = unsqueeze(b, _images_of(b, regions), 2, 3, 4, 5)
+    number = b.unsqueeze(_images_of(b, regions), 2, 3, 4, 5)
     number = _planes(b, number, (1, classes, group, group, 1, 1))
     values, inside = sampled(b, used, rows, number, places, 0.5)
     total = b.op("ReduceSum", values, b.constant([4, 5]), keepdims=False)
-    found = b.op("ReduceSum", cast(b, inside, F32), b.constant([4, 5]), keepdims=False)
-    mean = b.op("Div", total, unsqueeze(b, b.op("Max", found, b.constant(1.0)), 4))
-    result = reshape(b, transpose(b, mean, 0, 1, 4, 2, 3), -1, outputs, group, group)
+    found = b.op("ReduceSum", b.cast(inside, F32), b.constant([4, 5]), keepdims=False)
+    mean = b.op("Div", total, b.unsqueeze(b.op("Max", found, b.constant(1.0)), 4))
+    result = b.reshape(b.transpose(mean, 0, 1, 4, 2, 3), -1, outputs, group, group)
     return _until_the_end(b, node, result, regions)
 
 
@@ -158,15 +147,15 @@ def _moves(b: Builder, node: Node) -> list[Value] | None:
     if offsets is None:
         return None
     part = [i * node.attributes["part_size"] // group for i in range(group)]
-    offsets = take(b, take(b, cast(b, offsets, F32), 2, *part), 3, *part)
+    offsets = b.take(b.take(b.cast(offsets, F32), 2, *part), 3, *part)
     offsets = b.op("Mul", offsets, b.constant(node.attributes["trans_std"]))
-    offsets = reshape(b, offsets, -1, _classes(node), 2, group, group)
-    return [unsqueeze(b, squeeze(b, take(b, offsets, 2, i), 2), 4, 5) for i in (1, 0)]
+    offsets = b.reshape(offsets, -1, _classes(node), 2, group, group)
+    return [b.unsqueeze(b.squeeze(b.take(offsets, 2, i), 2), 4, 5) for i in (1, 0)]
 
 
 def _images_of(b: Builder, regions: Value) -> Value:
     """The numbers of the images [regions, 1]."""
-    return cast(b, take(b, regions, 1, 0), I64)
+    return b.cast(b.take(regions, 1, 0), I64)
 
 
 def _planes(b: Builder, images: Value, shape: tuple[int, ...]) -> Value:
@@ -186,12 +175,12 @@ def _rounded(b: Builder, x: Value) -> Value:
     size = b.op("Abs", x)
     low = b.op("Floor", size)
     half = b.op("GreaterOrEqual", b.op("Sub", size, low), b.constant(0.5))
-    return b.op("Mul", b.op("Sign", x), b.op("Add", low, cast(b, half, F32)))
+    return b.op("Mul", b.op("Sign", x), b.op("Add", low, b.cast(half, F32)))
 
 
 def _until_the_end(b: Builder, node: Node, result: Value, regions: Value) -> Value:
     """The result, with zeros from the region of image -1 on."""
     end = b.op("Equal", _images_of(b, regions), b.constant(-1))
-    ended = b.op("CumSum", cast(b, end, I64), b.constant(0))
-    live = b.op("Equal", unsqueeze(b, ended, 2, 3), b.constant(0))
-    return cast(b, b.op("Where", live, result, b.constant(0.0)), first(node).element)
+    ended = b.op("CumSum", b.cast(end, I64), b.constant(0))
+    live = b.op("Equal", b.unsqueeze(ended, 2, 3), b.constant(0))
+    return b.cast(b.op("Where", live, result, b.constant(0.0)), first(node).element)

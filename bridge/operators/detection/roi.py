@@ -13,16 +13,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    reshape,
-    sizes,
-    squeeze,
-    take,
-    transpose,
-    unsqueeze,
-)
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
 
@@ -50,25 +40,25 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
     if samples < 1:
         raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
     bins = attributes["output_height"], attributes["output_width"]
-    rows = _neighbours(b, node, 1, bins[0], sizes(b, data, 2))
-    columns = _neighbours(b, node, 0, bins[1], sizes(b, data, 3))
-    channels = sizes(b, data, 1)
-    images = b.op("Gather", transpose(b, data, 0, 2, 3, 1), batches, b.constant(0))
-    pixels = reshape(b, images, sizes(b, rois, 0), -1, channels)
-    width = sizes(b, data, 3)
+    rows = _neighbours(b, node, 1, bins[0], b.sizes(data, 2))
+    columns = _neighbours(b, node, 0, bins[1], b.sizes(data, 3))
+    channels = b.sizes(data, 1)
+    images = b.op("Gather", b.transpose(data, 0, 2, 3, 1), batches, b.constant(0))
+    pixels = b.reshape(images, b.sizes(rois, 0), -1, channels)
+    width = b.sizes(data, 3)
     greatest: Value | None = None
     for y, y_weight in rows:
         for x, x_weight in columns:
-            start = b.op("Mul", unsqueeze(b, y, 2), width)
-            place = reshape(b, b.op("Add", start, unsqueeze(b, x, 1)), sizes(b, rois, 0), -1)
-            weight = b.op("Mul", unsqueeze(b, y_weight, 2), unsqueeze(b, x_weight, 1))
-            weight = reshape(b, weight, sizes(b, rois, 0), -1, 1)
+            start = b.op("Mul", b.unsqueeze(y, 2), width)
+            place = b.reshape(b.op("Add", start, b.unsqueeze(x, 1)), b.sizes(rois, 0), -1)
+            weight = b.op("Mul", b.unsqueeze(y_weight, 2), b.unsqueeze(x_weight, 1))
+            weight = b.reshape(weight, b.sizes(rois, 0), -1, 1)
             value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
             value = b.op("Mul", value, weight)
             greatest = value if greatest is None else b.op("Max", greatest, value)
     assert greatest is not None
-    grid = reshape(b, greatest, -1, bins[0], samples, bins[1], samples, channels)
-    return transpose(b, b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
+    grid = b.reshape(greatest, -1, bins[0], samples, bins[1], samples, channels)
+    return b.transpose(b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
 
 
 def _neighbours(
@@ -81,7 +71,7 @@ def _neighbours(
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
     scaled = b.op("Mul", rois, b.like(attributes["spatial_scale"], rois))
     scaled = b.op("Sub", scaled, b.like(0.5 if aligned else 0.0, rois))
-    start, end = take(b, scaled, 1, axis), take(b, scaled, 1, axis + 2)
+    start, end = b.take(scaled, 1, axis), b.take(scaled, 1, axis + 2)
     extent = b.op("Sub", end, start)
     if not aligned:
         extent = b.op("Max", extent, b.like(1.0, rois))
@@ -89,9 +79,9 @@ def _neighbours(
     b.room(count)
     steps = (np.arange(count).reshape(1, -1) + 0.5) / count
     place = b.op("Add", start, b.op("Mul", extent, b.like(steps, rois)))
-    length = cast(b, size, rois.element)
+    length = b.cast(size, rois.element)
     inside = b.op("GreaterOrEqual", place, b.like(-1.0, rois))
-    inside = cast(b, b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
+    inside = b.cast(b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
     last = b.op("Sub", length, b.like(1.0, rois))
     place = b.op("Min", b.op("Max", place, b.like(0.0, rois)), last)
     low = b.op("Floor", place)
@@ -99,8 +89,8 @@ def _neighbours(
     share = b.op("Sub", place, low)
     rest = b.op("Sub", b.like(1.0, rois), share)
     return [
-        (cast(b, low, I64), b.op("Mul", rest, inside)),
-        (cast(b, high, I64), b.op("Mul", share, inside)),
+        (b.cast(low, I64), b.op("Mul", rest, inside)),
+        (b.cast(high, I64), b.op("Mul", share, inside)),
     ]
 
 
@@ -122,7 +112,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
         raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
     finer = samples if largest else 1
     y = b.op(
-        "RoiAlign", data, rois, cast(b, batches, I64), mode="avg", spatial_scale=scale,
+        "RoiAlign", data, rois, b.cast(batches, I64), mode="avg", spatial_scale=scale,
         output_height=height * finer, output_width=width * finer,
         sampling_ratio=1 if largest else samples,
         coordinate_transformation_mode=mode,
@@ -162,9 +152,9 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
     starts, ends, inside = [], [], []
     for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
         count, column = node.attributes[name], 4 - axis
-        last = cast(b, sizes(b, data, axis), rois.element)
+        last = b.cast(b.sizes(data, axis), rois.element)
         last = b.op("Sub", last, b.like(1.0, rois))
-        start, end = (take(b, rois, 1, i) for i in (column, column + 2))
+        start, end = (b.take(rois, 1, i) for i in (column, column + 2))
         if count > 1:
             span = b.op("Mul", b.op("Sub", end, start), last)
             step = b.op("Div", span, b.like(count - 1.0, rois))
@@ -177,7 +167,7 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         place = b.op("Add", place, first)
         within = b.op("GreaterOrEqual", place, b.like(0.0, rois))
         within = b.op("And", within, b.op("LessOrEqual", place, last))
-        inside.append(unsqueeze(b, within, 1, 5 - axis))
+        inside.append(b.unsqueeze(within, 1, 5 - axis))
         # RoiAlign takes half a pixel off.
         begin = b.op(
             "Sub", b.op("Add", first, b.like(0.5, rois)), b.op("Mul", step, b.like(0.5, rois))
@@ -185,8 +175,8 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         starts.append(begin)
         ends.append(b.op("Add", begin, b.op("Mul", step, b.like(float(count), rois))))
     y = b.op(
-        "RoiAlign", data, concat(b, 1, *starts, *ends),
-        cast(b, squeeze(b, take(b, rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
+        "RoiAlign", data, b.concat(1, *starts, *ends),
+        b.cast(b.squeeze(b.take(rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
         output_height=node.attributes["pooled_h"], output_width=node.attributes["pooled_w"],
         spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
     )  # fmt: skip

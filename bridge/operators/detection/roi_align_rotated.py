@@ -9,17 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    given,
-    reshape,
-    sizes,
-    split,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.detection.sampling import pixels, sampled
 
 
@@ -27,34 +17,34 @@ from bridge.operators.detection.sampling import pixels, sampled
 def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """ROIAlignRotated-14 and -15: the mean of the samples of each bin of regions (centre, size,
     angle) that are turned."""
-    images, regions, numbers = given(node, 0, 1, 2)
-    images, attributes = cast(b, images, F32), node.attributes
-    *scaled, angle = split(b, cast(b, regions, F32), 1, 1, 1, 1, 1, 1)
+    images, regions, numbers = required(node, 0, 1, 2)
+    images, attributes = b.cast(images, F32), node.attributes
+    *scaled, angle = b.split(b.cast(regions, F32), 1, 1, 1, 1, 1, 1)
     x, y, width, height = (b.op("Mul", v, b.constant(attributes["spatial_scale"])) for v in scaled)
     ratio = attributes["sampling_ratio"]
     # [regions, rows, columns, samples along y, samples along x]
     u, used_x, count_x = _along(b, width, attributes["pooled_w"], ratio)
     v, used_y, count_y = _along(b, height, attributes["pooled_h"], ratio)
     u, used_x, v, used_y = (
-        unsqueeze(b, x, *axes)
+        b.unsqueeze(x, *axes)
         for x, axes in ((u, (1, 3)), (used_x, (1, 3)), (v, (2, 4)), (used_y, (2, 4)))
     )
     if attributes["clockwise_mode"]:
         angle = b.op("Neg", angle)
-    cosine, sine = (unsqueeze(b, b.op(f, angle), 2, 3, 4) for f in ("Cos", "Sin"))
-    x, y = (unsqueeze(b, b.op("Sub", c, b.constant(0.5)), 2, 3, 4) for c in (x, y))
+    cosine, sine = (b.unsqueeze(b.op(f, angle), 2, 3, 4) for f in ("Cos", "Sin"))
+    x, y = (b.unsqueeze(b.op("Sub", c, b.constant(0.5)), 2, 3, 4) for c in (x, y))
     place_y = b.op("Sub", b.op("Mul", v, cosine), b.op("Mul", u, sine))
     place_x = b.op("Add", b.op("Mul", v, sine), b.op("Mul", u, cosine))
     places = b.op("Add", place_y, y), b.op("Add", place_x, x)
-    number = reshape(b, as_i64(b, numbers), -1, 1, 1, 1, 1)
-    values, _ = sampled(b, images, pixels(b, images, sizes(b, images, 1)), number, places, 1.0)
+    number = b.reshape(b.as_i64(numbers), -1, 1, 1, 1, 1)
+    values, _ = sampled(b, images, pixels(b, images, b.sizes(images, 1)), number, places, 1.0)
     if not ratio:
-        used = unsqueeze(b, b.op("And", used_x, used_y), 5)
+        used = b.unsqueeze(b.op("And", used_x, used_y), 5)
         values = b.op("Where", used, values, b.constant(0.0))
     total = b.op("ReduceSum", values, b.constant([3, 4]), keepdims=False)
     count = b.op("Max", b.op("Mul", count_x, count_y), b.constant(1.0))
-    mean = b.op("Div", total, unsqueeze(b, count, 2, 3))
-    return cast(b, transpose(b, mean, 0, 3, 1, 2), first(node).element)
+    mean = b.op("Div", total, b.unsqueeze(count, 2, 3))
+    return b.cast(b.transpose(mean, 0, 3, 1, 2), first(node).element)
 
 
 def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Value, Value]:
@@ -66,12 +56,12 @@ def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Val
         count, most = b.constant(np.full((1, 1), ratio, np.float32)), b.constant(ratio)
     else:
         count = b.op("Ceil", size)
-        flat = concat(b, 0, b.constant([1.0]), reshape(b, count, -1))
-        most = as_i64(b, b.op("ReduceMax", flat, b.constant([0]), keepdims=False))
-    index = cast(b, b.op("Range", b.constant(0), most, b.constant(1)), F32)
+        flat = b.concat(0, b.constant([1.0]), b.reshape(count, -1))
+        most = b.as_i64(b.op("ReduceMax", flat, b.constant([0]), keepdims=False))
+    index = b.cast(b.op("Range", b.constant(0), most, b.constant(1)), F32)
     fine = b.op("Div", size, b.op("Max", count, b.constant(1.0)))
-    fine = b.op("Mul", unsqueeze(b, fine, 2), b.op("Add", index, b.constant(0.5)))
+    fine = b.op("Mul", b.unsqueeze(fine, 2), b.op("Add", index, b.constant(0.5)))
     coarse = b.op("Mul", size, b.constant(np.arange(bins, dtype=np.float32)))
     start = b.op("Sub", coarse, b.op("Mul", extent, b.constant(0.5)))
-    used = b.op("Less", reshape(b, index, 1, 1, -1), reshape(b, count, -1, 1, 1))
-    return b.op("Add", unsqueeze(b, start, 2), fine), used, count
+    used = b.op("Less", b.reshape(index, 1, 1, -1), b.reshape(count, -1, 1, 1))
+    return b.op("Add", b.unsqueeze(start, 2), fine), used, count

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
-from bridge.operators.builder_helpers import cast, reshape, sizes, transpose, unsqueeze
 
 
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:
     """The pixels [n, channels] of images [batch, channels * cells, height, width], of which there
     may be more to a batch, one after the other: cell by cell, row by row."""
-    area = b.op("Mul", sizes(b, images, 2), sizes(b, images, 3))
-    planes = reshape(b, images, -1, channels, cells, area)
-    return reshape(b, transpose(b, planes, 0, 2, 3, 1), -1, channels)
+    area = b.op("Mul", b.sizes(images, 2), b.sizes(images, 3))
+    planes = b.reshape(images, -1, channels, cells, area)
+    return b.reshape(b.transpose(planes, 0, 2, 3, 1), -1, channels)
 
 
 def sampled(
@@ -26,7 +25,7 @@ def sampled(
     the image: farther outside than `margin` is 0, up to there what the edge has."""
     sides, shares, inside = [], [], None
     for axis, place in zip((2, 3), places, strict=True):
-        last = cast(b, b.op("Sub", sizes(b, images, axis), b.constant([1])), F32)
+        last = b.cast(b.op("Sub", b.sizes(images, axis), b.constant([1])), F32)
         near = b.op("GreaterOrEqual", place, b.constant(-margin))
         near = b.op("And", near, b.op("LessOrEqual", place, b.op("Add", last, b.constant(margin))))
         inside = near if inside is None else b.op("And", inside, near)
@@ -34,17 +33,17 @@ def sampled(
         low = b.op("Floor", place)
         high = b.op("Min", b.op("Add", low, b.constant(1.0)), last)
         share = b.op("Sub", place, low)
-        sides.append([cast(b, v, I64) for v in (low, high)])
+        sides.append([b.cast(v, I64) for v in (low, high)])
         shares.append([b.op("Sub", b.constant(1.0), share), share])
     assert inside is not None
-    height, width = sizes(b, images, 2), sizes(b, images, 3)
+    height, width = b.sizes(images, 2), b.sizes(images, 3)
     start = b.op("Mul", number, height)
     total: Value | None = None
     for y, y_share in zip(sides[0], shares[0], strict=True):
         for x, x_share in zip(sides[1], shares[1], strict=True):
             index = b.op("Add", b.op("Mul", b.op("Add", start, y), width), x)
             part = b.op("Gather", rows, index, b.constant(0))
-            part = b.op("Mul", part, unsqueeze(b, b.op("Mul", y_share, x_share), -1))
+            part = b.op("Mul", part, b.unsqueeze(b.op("Mul", y_share, x_share), -1))
             total = part if total is None else b.op("Add", total, part)
     assert total is not None
-    return b.op("Where", unsqueeze(b, inside, -1), total, b.constant(0.0)), inside
+    return b.op("Where", b.unsqueeze(inside, -1), total, b.constant(0.0)), inside

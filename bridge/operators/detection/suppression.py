@@ -6,17 +6,6 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.operators.builder_helpers import (
-    concat,
-    expand,
-    positions,
-    reshape,
-    scalar,
-    sizes,
-    split,
-    take,
-    unsqueeze,
-)
 
 NONE = float(np.finfo(np.float32).min)
 """The score of a box that is not left."""
@@ -36,19 +25,19 @@ def kept_scores(
     all) with a score above `least`; `overlap` is the greatest that two boxes may have."""
     none, candidates = b.constant(NONE), scores
     if background >= 0:
-        label = b.op("Range", b.constant(0), scalar(b, sizes(b, scores, 1)), b.constant(1))
+        label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), b.constant(1))
         hidden = b.op("Equal", label, b.constant(background))
-        candidates = b.op("Where", unsqueeze(b, hidden, 1), none, candidates)
+        candidates = b.op("Where", b.unsqueeze(hidden, 1), none, candidates)
     if best > 0:
-        count = b.op("Min", b.constant([best]), sizes(b, scores, 2))
+        count = b.op("Min", b.constant([best]), b.sizes(scores, 2))
         highest, _ = b.ops("TopK", 2, candidates, count, axis=2, largest=True, sorted=True)
-        below = b.op("Less", candidates, take(b, highest, 2, -1))
+        below = b.op("Less", candidates, b.take(highest, 2, -1))
         candidates = b.op("Where", below, none, candidates)
     # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
-    low, high = split(b, boxes, 2, 2, 2)
+    low, high = b.split(boxes, 2, 2, 2)
     kept = b.op(
-        "NonMaxSuppression", concat(b, 2, low, b.op("Max", low, high)), candidates,
-        sizes(b, scores, 2), b.constant([overlap]), b.constant([least]),
+        "NonMaxSuppression", b.concat(2, low, b.op("Max", low, high)), candidates,
+        b.sizes(scores, 2), b.constant([overlap]), b.constant([least]),
     )  # fmt: skip
     empty = b.op("Expand", none, b.op("Shape", scores))
     return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))
@@ -58,8 +47,8 @@ def of_classes(b: Builder, scores: Value) -> tuple[Value, Value]:
     """The numbers of the images and of the classes of scores [images, classes, boxes], each [images
     * classes]."""
     image, label = (
-        unsqueeze(b, positions(b, scores, 0), 1),
-        unsqueeze(b, positions(b, scores, 1), 0),
+        b.unsqueeze(b.positions(scores, 0), 1),
+        b.unsqueeze(b.positions(scores, 1), 0),
     )
-    dims = sizes(b, scores, 0, 1)
-    return reshape(b, expand(b, image, dims), -1), reshape(b, expand(b, label, dims), -1)
+    dims = b.sizes(scores, 0, 1)
+    return b.reshape(b.expand(image, dims), -1), b.reshape(b.expand(label, dims), -1)

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, Dim, TensorType, Type
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import concat, ranks, reshape, sizes, split
+from bridge.operators.builder_helpers import ranks
 
 
 @legalizes("RegionYolo", target="onnx")
@@ -20,17 +20,17 @@ def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     softmax, classes, coords = (attributes[k] for k in ("do_softmax", "classes", "coords"))
     anchors = attributes["num"] if softmax else len(attributes["mask"])
     each = coords + classes + 1
-    batch, height, width = sizes(b, data, 0), sizes(b, data, 2), sizes(b, data, 3)
-    boxes = reshape(b, data, batch, anchors, each, height, width)
-    place, extent, objectness, scores = split(b, boxes, 2, 2, coords - 2, 1, classes)
+    batch, height, width = b.sizes(data, 0), b.sizes(data, 2), b.sizes(data, 3)
+    boxes = b.reshape(data, batch, anchors, each, height, width)
+    place, extent, objectness, scores = b.split(boxes, 2, 2, coords - 2, 1, classes)
     scores = b.op("Softmax", scores, axis=2) if softmax else b.op("Sigmoid", scores)
-    y = concat(b, 2, b.op("Sigmoid", place), extent, b.op("Sigmoid", objectness), scores)
+    y = b.concat(2, b.op("Sigmoid", place), extent, b.op("Sigmoid", objectness), scores)
     if not softmax:
-        return reshape(b, y, batch, anchors * each, height, width)
+        return b.reshape(y, batch, anchors * each, height, width)
     axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
-    before = [sizes(b, data, i) for i in range(axis)]
-    after = [sizes(b, data, i) for i in range(end + 1, rank)]
-    return reshape(b, y, *before, -1, *after)
+    before = [b.sizes(data, i) for i in range(axis)]
+    after = [b.sizes(data, i) for i in range(end + 1, rank)]
+    return b.reshape(y, *before, -1, *after)
 
 
 @infers("RegionYolo")

@@ -16,7 +16,7 @@ from bridge.neutral.types import (
     broadcast,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import cast
+from bridge.operators.builder_helpers import required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,
@@ -63,8 +63,7 @@ def floor_division(b: Builder, node: Node) -> Result:
     (Divide-1); ONNX's Div rounds towards zero."""
     if not node.attributes["floor"]:
         return None
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     signed = x.element is not None and x.element.kind == "int"
     if signed and not (is_not_negative(x) and is_not_negative(y)):
         x = b.op("Sub", x, b.op("Mod", x, y))
@@ -76,8 +75,7 @@ def fmod(b: Builder, node: Node) -> Result:
     """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod. Of floating point, ONNX
     defines what an infinite divisor gives (Mod-28): the dividend, or the divisor where the signs
     differ."""
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     if node.attributes["fmod"]:
         return b.op("ir::Mod", x, y)
     if x.element is None or not x.element.is_float:
@@ -100,8 +98,8 @@ def ir_mod(b: Builder, node: Node) -> Result:
 @legalizes("Mod", target="onnx")
 def floating_mod(b: Builder, node: Node) -> Result:
     """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
-    x, y = node.inputs
-    assert x is not None and y is not None and b.target is not None
+    x, y = required(node, 0, 1)
+    assert b.target is not None
     if node.attributes["fmod"] or x.element is None or not x.element.is_float:
         return None
     if b.target.opset >= 28:
@@ -113,32 +111,29 @@ def floating_mod(b: Builder, node: Node) -> Result:
 def mixed_power(b: Builder, node: Node) -> Result:
     """ONNX's Pow takes an exponent of another type; its result has the type of the base. IR's
     Power takes one type."""
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     if x.element is y.element or x.element is None or y.element is None:
         return None
     if x.element.is_integer and y.element.is_float:
-        return cast(b, b.op("Pow", cast(b, x, F32), cast(b, y, F32)), x.element)
+        return b.cast(b.op("Pow", b.cast(x, F32), b.cast(y, F32)), x.element)
     known = values_of(y)
-    return b.op("Pow", x, cast(b, y, x.element) if known is None else b.like(known, x))
+    return b.op("Pow", x, b.cast(y, x.element) if known is None else b.like(known, x))
 
 
 @legalizes("Pow", target="onnx")
 def widened_power(b: Builder, node: Node) -> Result:
     """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
     exponent of whole numbers, which onnxruntime takes of few types."""
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
         return None
-    return b.op("Pow", x, cast(b, y, x.element))
+    return b.op("Pow", x, b.cast(y, x.element))
 
 
 @legalizes("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     return b.op("Div", b.like(1, x), x)
 
 

@@ -12,7 +12,6 @@ from bridge.neutral.graph import Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, NF4, U4, U8
 from bridge.operators import Refused, Result
-from bridge.operators.builder_helpers import cast
 from bridge.operators.element_types import allowed_elements
 
 NORMAL_FLOATS = (
@@ -53,5 +52,5 @@ def converted_constant(b: Builder, node: Node) -> Result:
     if tensor.element is not NF4:
         return b.op("Cast", b.tensor(codes), to=to)
     table = b.constant(NORMAL_FLOATS, to if to.is_float else F32)
-    y = b.op("Gather", table, cast(b, b.tensor(codes), I32), b.constant(0))
-    return cast(b, y, to)
+    y = b.op("Gather", table, b.cast(b.tensor(codes), I32), b.constant(0))
+    return b.cast(y, to)

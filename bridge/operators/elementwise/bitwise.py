@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, ELEMENTS
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast
+from bridge.operators.builder_helpers import required
 
 _LOGICAL = {
     "BitwiseAnd": "And",
@@ -20,8 +20,7 @@ _LOGICAL = {
 def on_booleans(b: Builder, node: Node) -> Result:
     """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18: IR's bitwise operators take
     booleans, for which ONNX has operators of their own."""
-    first = node.inputs[0]
-    assert first is not None
+    (first,) = required(node, 0)
     return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
 
 
@@ -30,8 +29,7 @@ def bit_shift(b: Builder, node: Node) -> Result:
     """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
     has, or by a negative number, all bits are shifted out; OpenVINO would shift by the
     remainder."""
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     left = node.attributes["direction"] == "LEFT"
     op = "BitwiseLeftShift" if left else "BitwiseRightShift"
     if x.element is None:
@@ -54,8 +52,8 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
     """BitwiseLeftShift-15 and BitwiseRightShift-15: ONNX's BitShift; of signed integers only
     since operator set 28. Before, a left shift runs on the same bits without a sign, a right
     shift is a division by a power of two that rounds down."""
-    x, y = node.inputs
-    assert x is not None and y is not None and b.target is not None
+    x, y = required(node, 0, 1)
+    assert b.target is not None
     left = node.op == "BitwiseLeftShift"
     direction = "LEFT" if left else "RIGHT"
     if x.element is None or x.element.kind == "uint" or b.target.opset >= 28:
@@ -64,12 +62,12 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
         raise Refused(f"ONNX shifts no {x.element}")
     unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     if left:
-        shifted = b.op("BitShift", cast(b, x, unsigned), cast(b, y, unsigned), direction="LEFT")
-        return cast(b, shifted, x.element)
+        shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")
+        return b.cast(shifted, x.element)
     negative = b.op("Less", x, b.like(0, x))
     # The complement of a negative number is not negative, and shifts as an unsigned one does.
     ones = b.op("Sub", b.op("Neg", x), b.like(1, x))
-    magnitude = cast(b, b.op("Where", negative, ones, x), unsigned)
-    shifted = b.op("BitShift", magnitude, cast(b, y, unsigned), direction="RIGHT")
-    result = cast(b, shifted, x.element)
+    magnitude = b.cast(b.op("Where", negative, ones, x), unsigned)
+    shifted = b.op("BitShift", magnitude, b.cast(y, unsigned), direction="RIGHT")
+    result = b.cast(shifted, x.element)
     return b.op("Where", negative, b.op("Sub", b.op("Neg", result), b.like(1, result)), result)

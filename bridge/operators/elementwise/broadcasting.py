@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, reads
-from bridge.operators.builder_helpers import unsqueeze
+from bridge.operators.builder_helpers import required
 from bridge.operators.ir_texts import parse_bool
 
 
@@ -15,7 +15,7 @@ def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
         raise Refused("broadcasting from an axis needs the ranks of both inputs; declare shapes")
     missing = wide.rank - axis % max(wide.rank, 1) - narrow.rank
     return (
-        unsqueeze(b, narrow, *range(narrow.rank, narrow.rank + missing)) if missing > 0 else narrow
+        b.unsqueeze(narrow, *range(narrow.rank, narrow.rank + missing)) if missing > 0 else narrow
     )
 
 
@@ -28,8 +28,7 @@ def onnx_broadcast(b: Builder, node: Node) -> Result:
     of the first one's, from `axis` on; without `axis` it is the end of it."""
     if not node.attributes.get("broadcast") or "axis" not in node.attributes:
         return None
-    wide, narrow = node.inputs
-    assert wide is not None and narrow is not None
+    wide, narrow = required(node, 0, 1)
     return b.op(node.op, wide, aligned(b, wide, narrow, node.attributes["axis"]))
 
 

@@ -16,7 +16,7 @@ from bridge.neutral.types import (
     TensorType,
 )
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import cast
+from bridge.operators.builder_helpers import required
 from bridge.operators.element_types import allowed_elements
 from bridge.operators.elementwise.bits import converted_constant
 from bridge.operators.elementwise.known_values import Number, holds, numbers_of
@@ -46,8 +46,7 @@ def read_convert(b: Builder, node: Node) -> Result:
 @reads("ConvertLike", format="ir")
 def read_convert_like(b: Builder, node: Node) -> Result:
     """ConvertLike-1: as Convert-1."""
-    like = node.inputs[1]
-    assert like is not None
+    (like,) = required(node, 1)
     return _without_saturation(b, node, like.element)
 
 
@@ -81,12 +80,12 @@ def convert(b: Builder, node: Node) -> Result:
         if element is not None and element.ir is None:
             raise Refused(f"IR has no element type {element}")
     if to.name == "f8e8m0":
-        return _power_of_two(b, cast(b, x, F32), to, node.attributes["round_mode"])
+        return _power_of_two(b, b.cast(x, F32), to, node.attributes["round_mode"])
     if to.name not in _LARGEST:
         defaults = node.attributes["saturate"] and node.attributes["round_mode"] == "up"
         return None if defaults else b.op("Cast", x, to=to)
     if node.attributes["saturate"]:
-        wide = cast(b, x, F32)
+        wide = b.cast(x, F32)
         most = b.constant(_LARGEST[to.name])
         inside = b.op("Clip", wide, b.op("Neg", most), most)
         x = b.op("Where", b.op("IsNaN", wide), wide, inside)
@@ -97,7 +96,7 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
     nearest = b.op("ir::Convert", x, to=to)
     if mode == "nearest":
         return nearest
-    power = cast(b, nearest, F32)
+    power = b.cast(nearest, F32)
     beyond = b.op("Less" if mode == "up" else "Greater", power, x)
     other = b.op("Mul", power, b.constant(2.0 if mode == "up" else 0.5))
     return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
@@ -109,8 +108,8 @@ def known_types(b: Builder, node: Node) -> Result:
     are written out."""
     if (made := converted_constant(b, node)) is not None:
         return made
-    x = node.inputs[0]
-    assert x is not None and b.target is not None
+    (x,) = required(node, 0)
+    assert b.target is not None
     allowed = allowed_elements("Cast", b.target.opset)
     for element in (x.element, node.attributes["to"]):
         if element is None or element.onnx is None:
@@ -126,7 +125,7 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
     element = promoted(node)
     if element is None:
         raise Refused("the element types of both inputs must be known")
-    return [cast(b, value, element) for value in node.inputs if value is not None]
+    return [b.cast(value, element) for value in node.inputs if value is not None]
 
 
 @legalizes("BitCast", target="ir")

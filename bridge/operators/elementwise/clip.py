@@ -11,6 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import knows
 from bridge.neutral.types import Element
 from bridge.operators import Result, legalizes, reads
+from bridge.operators.builder_helpers import required
 from bridge.operators.elementwise.known_values import Number, maximum, minimum, numbers_of
 
 
@@ -30,8 +31,7 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
 @reads("Clip", format="onnx", until=10)
 def attributes(b: Builder, node: Node) -> Result:
     """Clip-1 and Clip-6 have the bounds as attributes."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     low, high = (node.attributes.get(key) for key in ("min", "max"))
     return b.op(
         "Clip", x, None if low is None else bound(b, low, x, True),
@@ -42,8 +42,7 @@ def attributes(b: Builder, node: Node) -> Result:
 @reads("Clamp", format="ir")
 def clamp(b: Builder, node: Node) -> Result:
     """Clamp-1: for integers, the lower bound is rounded up and the upper one down."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     low, high = (float(node.attributes[key]) for key in ("min", "max"))
     return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
 

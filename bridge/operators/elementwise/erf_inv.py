@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, F64
 from bridge.operators import legalizes
-from bridge.operators.builder_helpers import cast
+from bridge.operators.builder_helpers import required
 
 CENTRE = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03,
@@ -24,9 +24,8 @@ TAIL = (
 @legalizes("ErfInv", target="onnx")
 def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
     """ErfInv-17: OpenVINO's CPU computes it in f32, too."""
-    given = node.inputs[0]
-    assert given is not None
-    x = given if given.element in (F32, F64) else cast(b, given, F32)
+    (given,) = required(node, 0)
+    x = given if given.element in (F32, F64) else b.cast(given, F32)
 
     def polynomial(coefficients: tuple[float, ...], w: Value) -> Value:
         start, *rest = (b.like(c, x) for c in coefficients)
@@ -39,4 +38,4 @@ def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
     y = b.op("Mul", x, b.op("Where", b.op("Less", far, b.like(5.0, x)), near, tail))
     rest = b.op("Sub", one, b.op("Abs", x))
     end = b.op("Equal", rest, b.like(0.0, x))
-    return cast(b, b.op("Where", end, b.op("Div", x, rest), y), given.element)
+    return b.cast(b.op("Where", end, b.op("Div", x, rest), y), given.element)

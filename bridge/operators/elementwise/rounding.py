@@ -5,14 +5,14 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import required
 
 
 @legalizes("Round", target="onnx")
 def half_away_from_zero(b: Builder, node: Node) -> Result:
     """Round-5's mode `half_away_from_zero`: down, and one more from a half on, with the sign."""
     mode = node.attributes["mode"].lower()
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     if node.attributes["mode"] == "half_to_even":
         return None
     if mode == "half_to_even":

@@ -13,7 +13,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, Dim, TensorType, Type
 from bridge.operators import legalizes
-from bridge.operators.builder_helpers import cast, concat, cut, reshape, sizes, transpose
 
 OFFSET = (16.0, 128.0, 128.0)
 TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
@@ -26,16 +25,16 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
     wide, and a matrix."""
     planes = [value for value in node.inputs if value is not None]
     element, together = planes[0].element, node.op.startswith("NV12")
-    luma, *chroma = [cast(b, plane, F32) for plane in planes]
+    luma, *chroma = [b.cast(plane, F32) for plane in planes]
     if not chroma:
         luma, joined = _parts(b, luma, together)
         chroma = [joined]
     # Each colour serves two rows and two columns.
     wide = b.op(
-        "Resize", concat(b, 3, *chroma), None, b.constant(np.array([1, 2, 2, 1], np.float32)),
+        "Resize", b.concat(3, *chroma), None, b.constant(np.array([1, 2, 2, 1], np.float32)),
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
     )  # fmt: skip
-    picture = b.op("Sub", concat(b, 3, luma, wide), b.constant(OFFSET))
+    picture = b.op("Sub", b.concat(3, luma, wide), b.constant(OFFSET))
     matrix = np.array(TO_RGB, np.float32)
     if node.op.endswith("BGR"):
         matrix = matrix[:, ::-1]
@@ -44,18 +43,18 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
     )
     if element is not None and not element.is_float:
         result = b.op("Round", result)
-    return cast(b, result, element)
+    return b.cast(result, element)
 
 
 def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
     """Brightness [N, H, W, 1] and colours [N, H / 2, W / 2, 2] of one tensor."""
-    third = b.op("Div", sizes(b, whole, 1), b.constant([3]))
+    third = b.op("Div", b.sizes(whole, 1), b.constant([3]))
     height = b.op("Mul", third, b.constant([2]))
-    luma = cut(b, whole, 1, 0, height)
-    rest = cut(b, whole, 1, height, I64_MAX)
+    luma = b.cut(whole, 1, 0, height)
+    rest = b.cut(whole, 1, height, I64_MAX)
     if together:
-        return luma, reshape(b, rest, 0, third, -1, 2)
-    return luma, transpose(b, reshape(b, rest, 0, 2, third, -1), 0, 2, 3, 1)
+        return luma, b.reshape(rest, 0, third, -1, 2)
+    return luma, b.transpose(b.reshape(rest, 0, 2, third, -1), 0, 2, 3, 1)
 
 
 @infers("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB")

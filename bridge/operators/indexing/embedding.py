@@ -13,25 +13,15 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
 from bridge.operators import legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    concat,
-    element_type,
-    positions,
-    ranks,
-    reshape,
-    scalar,
-    take,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import element_type, ranks
 
 
 def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank: int) -> Value:
     """The rows that the indices name, weighted."""
-    rows = b.op("Gather", table, as_i64(b, indices), b.constant(0))
+    rows = b.op("Gather", table, b.as_i64(indices), b.constant(0))
     if weights is None:
         return rows
-    return b.op("Mul", rows, unsqueeze(b, weights, *range(-1, -rank, -1)))
+    return b.op("Mul", rows, b.unsqueeze(weights, *range(-1, -rank, -1)))
 
 
 @legalizes("EmbeddingBagPacked", target="onnx")
@@ -49,7 +39,7 @@ def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
     table, indices, offsets, default, weights = (node.input(i) for i in range(5))
     assert table is not None and indices is not None and offsets is not None
-    started = b.op("LessOrEqual", as_i64(b, offsets), unsqueeze(b, positions(b, indices, 0), 1))
+    started = b.op("LessOrEqual", b.as_i64(offsets), b.unsqueeze(b.positions(indices, 0), 1))
     bags = b.op("ReduceSum", b.op("Cast", started, to=I64), b.constant([1]), keepdims=False)
     segments = b.op("Sub", bags, b.constant(1))
     count = b.op("Shape", offsets)
@@ -63,7 +53,7 @@ def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingSegmentsSum-3: each index says which bag it belongs to."""
     table, indices, segments, count, default, weights = (node.input(i) for i in range(6))
     assert table is not None and indices is not None and segments is not None
-    segments = as_i64(b, segments)
+    segments = b.as_i64(segments)
     rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
     return _segment_sum(b, table, rows, segments, _number(b, segments, count), default, False)
 
@@ -71,16 +61,16 @@ def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
 def _number(b: Builder, segments: Value, count: Value | None) -> Value:
     """The number of segments: as given, or one more than the last segment's; 1-D."""
     if count is not None:
-        return reshape(b, as_i64(b, count), 1)
-    return b.op("Add", take(b, segments, 0, -1), b.constant([1]))
+        return b.reshape(b.as_i64(count), 1)
+    return b.op("Add", b.take(segments, 0, -1), b.constant([1]))
 
 
 def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
     """How many rows each segment has, i64 [count, 1, …] of `rank`."""
     zeros = b.op("Expand", b.constant([0]), count)
     ones = b.op("Expand", b.constant([1]), b.op("Shape", segments))
-    counts = b.op("ScatterND", zeros, unsqueeze(b, segments, 1), ones, reduction="add")
-    return reshape(b, counts, -1, *[1] * (rank - 1))
+    counts = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), ones, reduction="add")
+    return b.reshape(counts, -1, *[1] * (rank - 1))
 
 
 def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
@@ -88,7 +78,7 @@ def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
     rest = b.op(
         "Slice", b.op("Shape", rows), b.constant([1]), b.constant([1 << 62]), b.constant([0])
     )
-    return b.op("Expand", b.like(value, rows), concat(b, 0, count, rest))
+    return b.op("Expand", b.like(value, rows), b.concat(0, count, rest))
 
 
 def _segment_sum(
@@ -103,7 +93,7 @@ def _segment_sum(
     """The sum (or mean) of the rows of each segment; an empty one is the default row, or zeros."""
     assert table.rank is not None
     zeros = _filled(b, 0, rows, count)
-    total = b.op("ScatterND", zeros, unsqueeze(b, segments, 1), rows, reduction="add")
+    total = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), rows, reduction="add")
     known = integers(default)
     if not mean and (default is None or known == (-1,)):
         return total
@@ -115,9 +105,9 @@ def _segment_sum(
         if default is None or known == (-1,):
             return total
     assert default is not None
-    row = b.op("Gather", table, scalar(b, as_i64(b, default)), b.constant(0))
+    row = b.op("Gather", table, b.scalar(b.as_i64(default)), b.constant(0))
     if known is None:
-        absent = b.op("Less", scalar(b, as_i64(b, default)), b.constant(0))
+        absent = b.op("Less", b.scalar(b.as_i64(default)), b.constant(0))
         row = b.op("Where", absent, b.like(0, table), row)
     return b.op("Where", b.op("Equal", counts, b.constant(0)), row, total)
 
@@ -128,17 +118,17 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     data, segments, count = (node.input(i) for i in range(3))
     assert data is not None and segments is not None
     (rank,) = ranks(node, 0)
-    segments = as_i64(b, segments)
+    segments = b.as_i64(segments)
     number = _number(b, segments, count)
     element = element_type(data)
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:
-        kept = b.op("Less", segments, scalar(b, number))
+        kept = b.op("Less", segments, b.scalar(number))
         places = b.op("Squeeze", b.op("NonZero", kept), b.constant([0]))
         data = b.op("Gather", data, places, b.constant(0))
         segments = b.op("Gather", segments, places, b.constant(0))
-    greatest = b.op("ScatterND", start, unsqueeze(b, segments, 1), data, reduction="max")
+    greatest = b.op("ScatterND", start, b.unsqueeze(segments, 1), data, reduction="max")
     counts = _counts(b, segments, number, rank)
     fill = b.like(0 if node.attributes["fill_mode"] == "ZERO" else limits.min, data)
     return b.op("Where", b.op("Equal", counts, b.constant(0)), fill, greatest)

@@ -20,18 +20,7 @@ from bridge.neutral.inference.dims import (
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type, differ, format_shape
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    flip,
-    ranks,
-    size,
-    sizes,
-    transpose,
-    unsqueeze,
-    zeros,
-)
+from bridge.operators.builder_helpers import ranks, required
 
 
 @legalizes("Gather", target="onnx")
@@ -55,12 +44,12 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
         return b.op("Gather", data, indices, axis)
     between = at - batch
     others = [i for i in range(rank) if i != at]
-    moved = transpose(b, data, *others[:batch], at, *others[batch:])
-    found = b.op("GatherND", moved, unsqueeze(b, indices, -1), batch_dims=batch)
+    moved = b.transpose(data, *others[:batch], at, *others[batch:])
+    found = b.op("GatherND", moved, b.unsqueeze(indices, -1), batch_dims=batch)
     # Now [batch, indices, between, behind]; the axes between belong in front of the indices.
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
-    return transpose(b, found, *range(batch), *middle, *range(batch, index_rank), *behind)
+    return b.transpose(found, *range(batch), *middle, *range(batch, index_rank), *behind)
 
 
 def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
@@ -74,8 +63,8 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
         return None
     at, rank = axis % len(data.shape), len(data.shape)
     if not length:
-        before, after = (sizes(b, data, *axes) for axes in (range(at), range(at + 1, rank)))
-        return zeros(b, data, before, *wanted.shape, after)
+        before, after = (b.sizes(data, *axes) for axes in (range(at), range(at + 1, rank)))
+        return b.zeros(data, before, *wanted.shape, after)
     inside = b.like(np.where(outside, 0, wanted), indices)
     behind = rank - 1 - at
     absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
@@ -86,8 +75,7 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
 def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     """GatherElements (11 to 13): in IR data and indices agree on all axes but one; ONNX's
     indices may be fewer."""
-    data, indices = node.inputs
-    assert data is not None and indices is not None
+    data, indices = required(node, 0, 1)
     if data.shape is None or indices.shape is None or len(data.shape) != len(indices.shape):
         return None  # Ranks that differ fail where the node runs, if it ever does.
     axis = node.attributes["axis"] % len(data.shape)
@@ -112,7 +100,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
     found = b.op("GatherND", *node.inputs, batch_dims=batch)
     shape = b.op("Shape", found)
     rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, I64_MAX, 0, 1)))
-    return b.op("Reshape", found, concat(b, 0, b.constant([-1]), rest))
+    return b.op("Reshape", found, b.concat(0, b.constant([-1]), rest))
 
 
 @legalizes("Compress", target="ir")
@@ -133,21 +121,20 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     The numbers of the parents go through a Loop; the tokens are gathered at the end. Steps behind
     a batch's length, and those after its first end token, become the end token.
     """
-    steps, parents, lengths, end = node.inputs
-    assert steps is not None and parents is not None and lengths is not None and end is not None
-    time, beams = size(b, steps, 0), size(b, steps, 2)
+    steps, parents, lengths, end = required(node, 0, 1, 2, 3)
+    time, beams = b.size(steps, 0), b.size(steps, 2)
     zero, one = b.constant(0), b.constant(1)
-    last = b.op("Sub", b.op("Min", as_i64(b, lengths), time), one)
+    last = b.op("Sub", b.op("Min", b.as_i64(lengths), time), one)
     times = b.op("Reshape", b.op("Range", zero, time, one), b.constant([-1, 1, 1]))
     inside = b.op("LessOrEqual", times, b.op("Reshape", last, b.constant([1, -1, 1])))
     # Behind the length of a batch every beam is its own parent.
     own = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
-    chain = b.op("Where", inside, as_i64(b, cast(b, parents, I64)), b.op("Expand", own, shape))
+    chain = b.op("Where", inside, b.as_i64(b.cast(parents, I64)), b.op("Expand", own, shape))
     beam = b.op("Expand", own, b.op("Slice", shape, b.constant([1]), b.constant([3])))
-    beams_at = _beams(b, flip(b, chain, 0), beam, time)
-    tokens = b.op("GatherElements", steps, flip(b, beams_at, 0), axis=2)
-    end = cast(b, end, steps.element) if end.element is not steps.element else end
+    beams_at = _beams(b, b.flip(chain, 0), beam, time)
+    tokens = b.op("GatherElements", steps, b.flip(beams_at, 0), axis=2)
+    end = b.cast(end, steps.element) if end.element is not steps.element else end
     tokens = b.op("Where", inside, tokens, end)
     ended = b.op("Cast", b.op("Equal", tokens, end), to=I64)
     before = b.op("CumSum", ended, b.constant(0), exclusive=True, reverse=False)

@@ -27,15 +27,14 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import legalizes
-from bridge.operators.builder_helpers import as_i64, cast, concat, reshape, scalar
+from bridge.operators.builder_helpers import required
 
 
 @legalizes("OneHot", target="ir")
 def one_hot_for_ir(b: Builder, node: Node) -> Value:
     """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
-    indices, depth, values = node.inputs
-    assert indices is not None and depth is not None and values is not None
-    indices = indices if indices.element in (I32, I64) else cast(b, indices, I64)
+    indices, depth, values = required(node, 0, 1, 2)
+    indices = indices if indices.element in (I32, I64) else b.cast(indices, I64)
     known = values_of(values)
     if known is not None:
         off, on = (b.constant(known[i]) for i in (0, 1))
@@ -46,7 +45,7 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
     return b.op(
         "ir::OneHot",
         indices,
-        scalar(b, as_i64(b, depth)),
+        b.scalar(b.as_i64(depth)),
         on,
         off,
         axis=node.attributes["axis"],
@@ -61,41 +60,40 @@ def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
     assert values is not None and b.target is not None
     if values.element is not BF16 or b.target.opset >= 28:
         return None
-    hot = b.op("OneHot", indices, depth, cast(b, values, F32), axis=node.attributes["axis"])
-    return cast(b, hot, BF16)
+    hot = b.op("OneHot", indices, depth, b.cast(values, F32), axis=node.attributes["axis"])
+    return b.cast(hot, BF16)
 
 
 @legalizes("ir::OneHot", target="onnx")
 def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     """OneHot (1 to 16): in ONNX negative indices count from the end: those that IR ignores
     become too large."""
-    indices, depth, on, off = node.inputs
-    assert indices is not None and depth is not None and on is not None and off is not None
+    indices, depth, on, off = required(node, 0, 1, 2, 3)
     if indices.rank == 0:  # ONNX takes none; the depth is the one axis of the result
         line = b.op("Reshape", indices, b.constant([1]))
         hot = b.op("ir::OneHot", line, depth, on, off, **{**node.attributes, "axis": -1})
         return b.op("Squeeze", hot, b.constant([0]))
-    indices, depth = as_i64(b, indices), scalar(b, as_i64(b, depth))
+    indices, depth = b.as_i64(indices), b.scalar(b.as_i64(depth))
     if node.attributes["negative_indices_mode"] == "ignore_negative":
         known = values_of(indices)
         if known is None or (known < 0).any():
             indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
-    on, off = scalar(b, on), scalar(b, off)
+    on, off = b.scalar(on), b.scalar(off)
     axis = node.attributes["axis"]
     element = on.element
     if element is F64:
         hot = b.op("OneHot", indices, depth, b.constant([0, 1]), axis=axis)
-        return b.op("Where", cast(b, hot, BOOL), on, off)
+        return b.op("Where", b.cast(hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
         # onnxruntime has no OneHot of other types.
         wide = F32 if element is not None and element.is_float else I64
-        on, off = cast(b, on, wide), cast(b, off, wide)
+        on, off = b.cast(on, wide), b.cast(off, wide)
     ends = [values_of(off), values_of(on)]
     if ends[0] is not None and ends[1] is not None:
         values = b.constant(np.stack([ends[0], ends[1]]))
     else:
-        values = concat(b, 0, reshape(b, off, 1), reshape(b, on, 1))
-    return cast(b, b.op("OneHot", indices, depth, values, axis=axis), element)
+        values = b.concat(0, b.reshape(off, 1), b.reshape(on, 1))
+    return b.cast(b.op("OneHot", indices, depth, values, axis=axis), element)
 
 
 @infers("OneHot")

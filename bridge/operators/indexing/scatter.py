@@ -15,16 +15,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import BOOL, Element, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    concat,
-    element_type,
-    ranks,
-    reshape,
-    size,
-    sizes,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import element_type, ranks
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
@@ -36,16 +27,16 @@ def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
     known = integers(axis)
     if known is None:
         raise Refused("its axis must be a constant")
-    indices = as_i64(b, indices)
+    indices = b.as_i64(indices)
     if known[0] == 0:
-        return b.op("ScatterND", data, unsqueeze(b, indices, -1), updates)
+        return b.op("ScatterND", data, b.unsqueeze(indices, -1), updates)
     rank, index_rank = ranks(node, 0, 1)
     at = known[0] % rank
     if index_rank != 1:
-        before, after = sizes(b, data, *range(at)), sizes(b, data, *range(at + 1, rank))
+        before, after = b.sizes(data, *range(at)), b.sizes(data, *range(at + 1, rank))
         dims = [before] * bool(at) + [b.constant([-1])] + [after] * (at + 1 < rank)
-        updates = b.op("Reshape", updates, concat(b, 0, *dims))
-    column = reshape(b, indices, -1, *[1] * (rank - 1 - at))
+        updates = b.op("Reshape", updates, b.concat(0, *dims))
+    column = b.reshape(indices, -1, *[1] * (rank - 1 - at))
     places = b.op("Expand", column, b.op("Shape", updates))
     return b.op("ScatterElements", data, places, updates, axis)
 
@@ -117,12 +108,12 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     assert cache is not None and update is not None
     (rank,) = ranks(node, 0)
     axis = node.attributes["axis"] % rank
-    steps = b.op("Range", b.constant(0), size(b, update, axis), b.constant(1))
-    places = reshape(b, steps, -1, *[1] * (rank - 1 - axis))
+    steps = b.op("Range", b.constant(0), b.size(update, axis), b.constant(1))
+    places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))
     if start is not None:
-        places = b.op("Add", places, reshape(b, start, -1, *[1] * (rank - 1)))
+        places = b.op("Add", places, b.reshape(start, -1, *[1] * (rank - 1)))
     if node.attributes["mode"] == "circular":
-        places = b.op("Mod", places, sizes(b, cache, axis))
+        places = b.op("Mod", places, b.sizes(cache, axis))
     places = b.op("Expand", places, b.op("Shape", update))
     return b.op("ScatterElements", cache, places, update, b.constant(axis))
 

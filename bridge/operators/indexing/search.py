@@ -8,25 +8,15 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    positions,
-    ranks,
-    size,
-    transpose,
-    unsqueeze,
-    vector,
-    zeros,
-)
+from bridge.operators.builder_helpers import ranks, required
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
     """How often a condition holds along the last axis."""
     # Counted from the front, engines reduce along it where there are no elements, too.
     last = -1 if holds.rank is None else holds.rank - 1
-    return cast(
-        b, b.op("ReduceSum", cast(b, holds, I64), b.constant([last]), keepdims=False), element
+    return b.cast(
+        b.op("ReduceSum", b.cast(holds, I64), b.constant([last]), keepdims=False), element
     )
 
 
@@ -36,51 +26,48 @@ def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
         return x, y
     elements = (x.element, y.element)
     if not any(e is not None and e.is_float for e in elements):
-        return cast(b, x, I64), cast(b, y, I64)
+        return b.cast(x, I64), b.cast(y, I64)
     wide = F64 if any(e is F64 or (e is not None and e.bits == 64) for e in elements) else F32
-    return cast(b, x, wide), cast(b, y, wide)
+    return b.cast(x, wide), b.cast(y, wide)
 
 
 @legalizes("Bucketize", target="onnx")
 def bucketize_for_onnx(b: Builder, node: Node) -> Value:
     """Bucketize-3: how many bounds are below the value (or not above it)."""
-    x, buckets = node.inputs
-    assert x is not None and buckets is not None
+    x, buckets = required(node, 0, 1)
     x, buckets = _alike(b, x, buckets)
     if buckets.shape == (0,):
         # An axis without elements would not broadcast along one of several.
-        return zeros(b, b.constant(0, node.attributes["output_type"]), b.op("Shape", x))
+        return b.zeros(b.constant(0, node.attributes["output_type"]), b.op("Shape", x))
     beyond = "Greater" if node.attributes["with_right_bound"] else "GreaterOrEqual"
-    return _count(b, b.op(beyond, unsqueeze(b, x, -1), buckets), node.attributes["output_type"])
+    return _count(b, b.op(beyond, b.unsqueeze(x, -1), buckets), node.attributes["output_type"])
 
 
 @legalizes("SearchSorted", target="onnx")
 def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
     """SearchSorted-15: how many of the sequence are below the value (or not above it)."""
-    sequence, values = node.inputs
-    assert sequence is not None and values is not None
+    sequence, values = required(node, 0, 1)
     below = "LessOrEqual" if node.attributes["right_mode"] else "Less"
     if sequence.rank is None:
         raise Refused("the rank of its sequence is not known; declare the graph's input shapes")
     if sequence.rank > 1:
-        sequence = unsqueeze(b, sequence, -2)
-    holds = b.op(below, sequence, unsqueeze(b, values, -1))
+        sequence = b.unsqueeze(sequence, -2)
+    holds = b.op(below, sequence, b.unsqueeze(values, -1))
     return _count(b, holds, node.attributes["output_type"])
 
 
 @legalizes("Roll", target="onnx")
 def roll_for_onnx(b: Builder, node: Node) -> Value:
     """Roll-7: along each axis, element i comes from i - shift."""
-    x, shift, axes = node.inputs
-    assert x is not None and shift is not None and axes is not None
+    x, shift, axes = required(node, 0, 1, 2)
     known = integers(axes)
     if known is None:
         raise Refused("its axes must be constants")
-    shifts = vector(b, as_i64(b, shift))
+    shifts = b.vector(b.as_i64(shift))
     single = shift.rank == 0 or (shift.shape is not None and shift.shape == (1,))
     for index, axis in enumerate(known):
         by = b.op("Gather", shifts, b.constant(0 if single else index), b.constant(0))
-        places = b.op("Mod", b.op("Sub", positions(b, x, axis), by), size(b, x, axis))
+        places = b.op("Mod", b.op("Sub", b.positions(x, axis), by), b.size(x, axis))
         x = b.op("Gather", x, places, b.constant(axis))
     return x if known else b.op("Identity", x)
 
@@ -100,10 +87,10 @@ def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
     if {batch, time} == {0, 1}:
         order = list(range(rank))
     y = b.op(
-        "ReverseSequence", transpose(b, x, *order), lengths,
+        "ReverseSequence", b.transpose(x, *order), lengths,
         batch_axis=order.index(batch), time_axis=order.index(time),
     )  # fmt: skip
-    return transpose(b, y, *(order.index(i) for i in range(rank)))
+    return b.transpose(y, *(order.index(i) for i in range(rank)))
 
 
 @infers("Bucketize")

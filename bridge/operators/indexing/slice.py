@@ -32,7 +32,7 @@ from bridge.neutral.types import (
     low,
 )
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import as_i64, vector
+from bridge.operators.builder_helpers import required
 
 FIRST = -I64_MAX
 """The end of a backward slice down to the first element."""
@@ -92,12 +92,11 @@ def _whole(node: Node, at: int) -> bool:
 
 
 def _scalar_at(b: Builder, node: Node, at: int) -> Value:
-    begin = node.inputs[1]
-    assert begin is not None
+    (begin,) = required(node, 1)
     known = content_of(begin)
     if known is not None and isinstance(known[at], int):
         return b.constant(known[at])
-    return b.op("Gather", as_i64(b, begin), b.constant(at), b.constant(0))
+    return b.op("Gather", b.as_i64(begin), b.constant(at), b.constant(0))
 
 
 def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
@@ -128,7 +127,7 @@ def _at(b: Builder, vector: Value | None, at: list[int]) -> Value | None:
     known = values_of(vector)
     if known is not None:
         return b.constant(known[at], I64)
-    return b.op("Gather", as_i64(b, vector), b.constant(at), b.constant(0))
+    return b.op("Gather", b.as_i64(vector), b.constant(at), b.constant(0))
 
 
 def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
@@ -149,7 +148,7 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
             axes = b.constant(np.flatnonzero(known))
         else:
             axes = b.op("Squeeze", b.op("NonZero", axes), b.constant([0]))
-    axes = vector(b, as_i64(b, axes))
+    axes = b.vector(b.as_i64(axes))
     count = length_of(axes)
     if count == 0:
         return b.op("Identity", x)

@@ -13,7 +13,6 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import cast, scalar
 
 
 @legalizes("Unique", target="ir")
@@ -34,11 +33,11 @@ def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     indices, counts = (node.attributes[name] for name in names)
     if indices is I64 and counts is I64:
         return None
-    axis = None if axis is None else scalar(b, axis)
+    axis = None if axis is None else b.scalar(axis)
     made = b.ops("Unique", 4, node.inputs[0], axis, sorted=node.attributes["sorted"])
     wanted = (None, indices, indices, counts)
     return [
-        value if element is None else cast(b, value, element)
+        value if element is None else b.cast(value, element)
         for value, element in zip(made, wanted, strict=True)
     ]
 

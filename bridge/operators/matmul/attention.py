@@ -12,20 +12,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    expand,
-    positions,
-    reshape,
-    shape,
-    sizes,
-    softmax,
-    swap_last,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 
 MINUS_INFINITY = float("-inf")
 
@@ -51,8 +38,7 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
     """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
     themselves are asked for. The standard's function body is no good here: OpenVINO's ReduceMax
     of -inf alone is no -inf, so that its test for masked rows fails."""
-    query, key, value = (node.input(i) for i in range(3))
-    assert query is not None and key is not None and value is not None
+    query, key, value = required(node, 0, 1, 2)
     attributes = node.attributes
     # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
     heads = query.rank == 3 if query.rank is not None else bool(attributes.get("q_num_heads"))
@@ -66,7 +52,7 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
         value = b.op("Concat", past_value, value, axis=2)
     present = [key, value]
     # Values may be of a type of their own; the result is of that of the queries.
-    key, value = (cast(b, x, query.element) for x in (key, value))
+    key, value = (b.cast(x, query.element) for x in (key, value))
     plain = all(node.input(i) is None for i in range(3, 7)) and (
         attributes["left_window_size"] < 0 and attributes["right_window_size"] < 0
     )
@@ -107,29 +93,29 @@ def attend(
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
     """[batch, length, count * size] as [batch, count, length, size]."""
-    return transpose(b, reshape(b, x, 0, 0, count, -1), 0, 2, 1, 3)
+    return b.transpose(b.reshape(x, 0, 0, count, -1), 0, 2, 1, 3)
 
 
 def joined_heads(b: Builder, x: Value) -> Value:
     """[batch, count, length, size] as [batch, length, count * size]."""
-    return reshape(b, transpose(b, x, 0, 2, 1, 3), 0, 0, -1)
+    return b.reshape(b.transpose(x, 0, 2, 1, 3), 0, 0, -1)
 
 
 def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> Value:
     """How far each key lies ahead of each query, whose first stands at `start` among the keys."""
-    place = unsqueeze(b, positions(b, query, 2), 1)
+    place = b.unsqueeze(b.positions(query, 2), 1)
     if start is not None:
         place = b.op("Add", place, start)
-    return b.op("Sub", positions(b, key, 2), place)
+    return b.op("Sub", b.positions(key, 2), place)
 
 
 def _repeated(b: Builder, x: Value, query: Value) -> Value:
     """Each head of keys or values as often as there are heads of queries for it."""
     if x.shape is not None and query.shape is not None and x.shape[1] == query.shape[1]:
         return x
-    times = b.op("Div", sizes(b, query, 1), sizes(b, x, 1))
-    many = expand(b, unsqueeze(b, x, 2), 1, 1, times, 1, 1)
-    return reshape(b, many, shape(b, 0, sizes(b, query, 1), sizes(b, x, 2), sizes(b, x, 3)))
+    times = b.op("Div", b.sizes(query, 1), b.sizes(x, 1))
+    many = b.expand(b.unsqueeze(x, 2), 1, 1, times, 1, 1)
+    return b.reshape(many, b.shape(0, b.sizes(query, 1), b.sizes(x, 2), b.sizes(x, 3)))
 
 
 def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
@@ -143,13 +129,13 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
         if given.element is BOOL:
             allowed.append(given)
         else:
-            bias = cast(b, given, query.element)
-    keys = positions(b, key, 2)
+            bias = b.cast(given, query.element)
+    keys = b.positions(key, 2)
     if node.attributes["left_window_size"] >= 0:
         may_be_empty = True
     allowed += _frontiers(b, node, query, key)
     if lengths is not None:
-        allowed.append(b.op("Less", keys, unsqueeze(b, as_i64(b, lengths), 1, 2, 3)))
+        allowed.append(b.op("Less", keys, b.unsqueeze(b.as_i64(lengths), 1, 2, 3)))
     together = allowed[0] if allowed else None
     for other in allowed[1:]:
         together = b.op("And", together, other)
@@ -165,10 +151,10 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
         return []
     start = None
     if past is not None:
-        start = sizes(b, past, 2)
+        start = b.sizes(past, 2)
     elif lengths is not None:
-        offset = b.op("Sub", as_i64(b, lengths), sizes(b, query, 2))
-        start = unsqueeze(b, offset, 1, 2, 3)
+        offset = b.op("Sub", b.as_i64(lengths), b.sizes(query, 2))
+        start = b.unsqueeze(offset, 1, 2, 3)
     distance = ahead(b, query, key, start)
     near: list[Value] = []
     if causal:
@@ -187,10 +173,10 @@ def _padded(b: Builder, mask: Value, key: Value) -> Value:
     last = mask.shape[-1]
     if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
         return mask
-    missing = b.op("Sub", sizes(b, key, 2), sizes(b, mask, -1))
+    missing = b.op("Sub", b.sizes(key, 2), b.sizes(mask, -1))
     masked = b.constant(False, BOOL) if mask.element is BOOL else b.like(MINUS_INFINITY, mask)
-    dims = [sizes(b, mask, axis) for axis in range(len(mask.shape) - 1)]
-    return concat(b, -1, mask, expand(b, masked, *dims, missing))
+    dims = [b.sizes(mask, axis) for axis in range(len(mask.shape) - 1)]
+    return b.concat(-1, mask, b.expand(masked, *dims, missing))
 
 
 def _bias(b: Builder, mask: Mask, like: Value) -> Value | None:
@@ -206,8 +192,8 @@ def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
     seen = mask.allowed
     if mask.bias is not None or seen is None:
         seen = b.op("Not", b.op("Equal", bias, b.like(MINUS_INFINITY, bias)))
-    most = b.op("ReduceMax", cast(b, seen, I32), b.constant([-1]), keepdims=True)
-    return cast(b, most, BOOL)
+    most = b.op("ReduceMax", b.cast(seen, I32), b.constant([-1]), keepdims=True)
+    return b.cast(most, BOOL)
 
 
 def _fused(
@@ -252,18 +238,18 @@ def attend_in_parts(
         stages.append(stages[0])
     bias = _bias(b, mask, query)
     stages.append(stages[1] if bias is None else b.op("Add", stages[1], bias))
-    weights = softmax(b, cast(b, stages[2], precision or query.element))
+    weights = b.softmax(b.cast(stages[2], precision or query.element))
     if mask.may_be_empty:
         assert bias is not None
         weights = b.op("Where", _seen(b, mask, bias), weights, b.like(0.0, weights))
-    weights = cast(b, weights, query.element)
+    weights = b.cast(weights, query.element)
     stages.append(weights)
     return b.op("MatMul", weights, value), stages
 
 
 def _default_scale(b: Builder, query: Value) -> Value:
     """One by the root of the size of a head."""
-    root = b.op("Sqrt", cast(b, sizes(b, query, -1), query.element))
+    root = b.op("Sqrt", b.cast(b.sizes(query, -1), query.element))
     return b.op("Div", b.like(1, root), root)
 
 
@@ -284,14 +270,14 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     element, rank = query.element, key.rank
     if element is BF16:
         # Softmax and the products in 32 bits, as OpenVINO has them.
-        query, key, value = (cast(b, x, F32) for x in (query, key, value))
-        mask = mask if mask is None or mask.element is BOOL else cast(b, mask, F32)
-        scale = None if scale is None else cast(b, scale, F32)
+        query, key, value = (b.cast(x, F32) for x in (query, key, value))
+        mask = mask if mask is None or mask.element is BOOL else b.cast(mask, F32)
+        scale = None if scale is None else b.cast(scale, F32)
     if scale is None:
         scale = _default_scale(b, query)
-    scores = b.op("Mul", b.op("MatMul", query, swap_last(b, key, rank)), scale)
+    scores = b.op("Mul", b.op("MatMul", query, b.swap_last(key, rank)), scale)
     if node.attributes["causal"]:
-        later = b.op("Less", unsqueeze(b, positions(b, query, -2), 1), positions(b, key, -2))
+        later = b.op("Less", b.unsqueeze(b.positions(query, -2), 1), b.positions(key, -2))
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
         scores = b.op("Add", scores, b.op("Where", later, minus, zero))
     elif mask is not None and mask.element is BOOL:
@@ -299,7 +285,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
     elif mask is not None:
         scores = b.op("Add", scores, mask)
-    return cast(b, b.op("MatMul", softmax(b, scores), value), element)
+    return b.cast(b.op("MatMul", b.softmax(scores), value), element)
 
 
 def _as_attention(b: Builder, node: Node) -> Value | None:

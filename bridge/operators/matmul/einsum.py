@@ -8,7 +8,6 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import cast, unsqueeze
 
 
 @legalizes("Einsum", target="ir")
@@ -30,8 +29,8 @@ def einsum_to_onnx(b: Builder, node: Node) -> Result:
     element = inputs[0].element
     assert b.target is not None
     if element is BF16 and b.target.opset < 28:
-        wide = [cast(b, x, F32) for x in aligned]
-        return cast(b, b.op("Einsum", *wide, equation=equation), BF16)
+        wide = [b.cast(x, F32) for x in aligned]
+        return b.cast(b.op("Einsum", *wide, equation=equation), BF16)
     return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
 
 
@@ -51,7 +50,7 @@ def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
     most = max(covered.values(), default=0)
     return [
         x if covered.get(i, most) == most
-        else unsqueeze(b, x, *range(starts[i], starts[i] + most - covered[i]))
+        else b.unsqueeze(x, *range(starts[i], starts[i] + most - covered[i]))
         for i, x in enumerate(inputs)
     ]  # fmt: skip
 

@@ -7,26 +7,17 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import BF16, F16, F32, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    cut,
-    positions,
-    sizes,
-    squeeze,
-    swap_last,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import along
 
 
 @legalizes("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
     """Det (11 to 22): the product of the pivots; its sign that of the permutation of rows."""
-    (x,) = node.inputs
-    assert x is not None and x.element is not None
-    matrix = cast(b, x, _computed(x.element))
-    rows = positions(b, matrix, -1)
+    (x,) = required(node, 0)
+    assert x.element is not None
+    matrix = b.cast(x, _computed(x.element))
+    rows = b.positions(matrix, -1)
     unused = _ones(b, matrix)
 
     def step(
@@ -37,31 +28,31 @@ def det_to_ir(b: Builder, node: Node) -> Result:
         index, chosen = _pivot(b, column, unused, fixed[0])
         pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
         row = _row(b, matrix, chosen)
-        earlier = cast(b, b.op("Less", fixed[0], index), unused.element)
+        earlier = b.cast(b.op("Less", fixed[0], index), unused.element)
         skipped = _sum(b, b.op("Mul", unused, earlier), keepdims=False)
         odd = b.op("Mod", skipped, b.like(2, skipped), fmod=True)
         sign = b.op("Sub", b.like(1, odd), b.op("Mul", odd, b.like(2, odd)))
-        det = b.op("Mul", det, b.op("Mul", squeeze(b, pivot, -1), sign))
+        det = b.op("Mul", det, b.op("Mul", b.squeeze(pivot, -1), sign))
         unused = b.op("Sub", unused, chosen)
         factors = b.op("Mul", _divided(b, column, pivot), unused)
         return [b.op("Sub", matrix, _outer(b, factors, row)), unused, det], []
 
     start = b.op("ReduceProd", unused, b.constant([-1]), keepdims=False)
     (_, _, det), _ = along(b, step, [rows], [matrix, unused, start], [rows])
-    return cast(b, det, x.element)
+    return b.cast(det, x.element)
 
 
 @legalizes("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] once the left one is a permuted identity."""
-    (x,) = node.inputs
-    assert x is not None and x.element is not None
+    (x,) = required(node, 0)
+    assert x.element is not None
     if x.rank is None:
         raise Refused("the rank of its input is unknown; declare the shapes of the graph's inputs")
-    matrix = cast(b, x, _computed(x.element))
-    size = sizes(b, matrix, -1)
-    rows = positions(b, matrix, -1)
-    identity = cast(b, b.op("Equal", unsqueeze(b, rows, 1), rows), matrix.element)
+    matrix = b.cast(x, _computed(x.element))
+    size = b.sizes(matrix, -1)
+    rows = b.positions(matrix, -1)
+    identity = b.cast(b.op("Equal", b.unsqueeze(rows, 1), rows), matrix.element)
     identity = b.op("Expand", identity, b.op("Shape", matrix))
     nothing = b.op("Sub", identity, identity)
 
@@ -76,17 +67,17 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
         # The pivot's row becomes `row`; the others lose their multiple of it.
         factors = b.op("Sub", column, chosen)
         matrix = b.op("Sub", matrix, _outer(b, factors, row))
-        place = cast(b, b.op("Equal", fixed[0], parts[0]), unused.element)
+        place = b.cast(b.op("Equal", fixed[0], parts[0]), unused.element)
         order = b.op("Add", order, _outer(b, place, chosen))
         return [matrix, b.op("Sub", unused, chosen), order], []
 
-    states = [concat(b, -1, matrix, identity), _ones(b, matrix), nothing]
+    states = [b.concat(-1, matrix, identity), _ones(b, matrix), nothing]
     (matrix, _, order), _ = along(b, step, [rows], states, [rows])
-    right = cut(b, matrix, -1, size, b.op("Add", size, size))
+    right = b.cut(matrix, -1, size, b.op("Add", size, size))
     inverse = b.op("MatMul", order, right)
     if node.attributes["adjoint"]:
-        inverse = swap_last(b, inverse, x.rank)
-    return cast(b, inverse, x.element)
+        inverse = b.swap_last(inverse, x.rank)
+    return b.cast(inverse, x.element)
 
 
 def _computed(element: Element) -> Element:
@@ -105,11 +96,11 @@ def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value
     magnitude = b.op("Mul", b.op("Abs", column), unused)
     rated = b.op("Sub", magnitude, b.op("Sub", b.like(1, unused), unused))
     index = b.op("ArgMax", rated, axis=-1, keepdims=True)
-    return index, cast(b, b.op("Equal", rows, index), column.element)
+    return index, b.cast(b.op("Equal", rows, index), column.element)
 
 
 def _row(b: Builder, matrix: Value, chosen: Value) -> Value:
-    marked = b.op("Mul", matrix, unsqueeze(b, chosen, -1))
+    marked = b.op("Mul", matrix, b.unsqueeze(chosen, -1))
     return b.op("ReduceSum", marked, b.constant([-2]), keepdims=False)
 
 
@@ -125,7 +116,7 @@ def _divided(b: Builder, x: Value, pivot: Value) -> Value:
 
 def _outer(b: Builder, column: Value, row: Value) -> Value:
     """[..., n, m] products of [..., n] and [..., m]."""
-    return b.op("Mul", unsqueeze(b, column, -1), unsqueeze(b, row, -2))
+    return b.op("Mul", b.unsqueeze(column, -1), b.unsqueeze(row, -2))
 
 
 @infers("Inverse")

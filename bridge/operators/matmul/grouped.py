@@ -7,19 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    concat,
-    cut,
-    given,
-    positions,
-    ranks,
-    scalar,
-    sizes,
-    split,
-    unsqueeze,
-    zeros,
-)
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.loops import along
 from bridge.operators.matmul.matmul import product, swapped
 
@@ -29,7 +17,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     """GroupedMatMul-17: products of matrices whose second ones are transposed (as OpenVINO 2026.4
     has them). Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of
     them that have rows."""
-    x, weights = given(node, 0, 1)
+    x, weights = required(node, 0, 1)
     found = tuple(ranks(node, 0, 1))
     if found == (3, 3):
         return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
@@ -39,26 +27,26 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     def step(
         b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
     ) -> tuple[list[Value], list[Value]]:
-        number, start, end = split(b, parts[0], 0, 1, 1, 1)
+        number, start, end = b.split(parts[0], 0, 1, 1, 1)
         x, weights = fixed
-        matrix = b.op("Gather", weights, scalar(b, number), b.constant(0))
-        rows = cut(b, x, 0, start, end)
+        matrix = b.op("Gather", weights, b.scalar(number), b.constant(0))
+        rows = b.cut(x, 0, start, end)
         result = b.op("MatMul", rows, matrix, transpose_a=False, transpose_b=True)
-        place = b.op("Range", scalar(b, start), scalar(b, end), b.constant(1))
-        return [b.op("ScatterND", states[0], unsqueeze(b, place, 1), result)], []
+        place = b.op("Range", b.scalar(start), b.scalar(end), b.constant(1))
+        return [b.op("ScatterND", states[0], b.unsqueeze(place, 1), result)], []
 
-    (offsets,) = given(node, 2)
-    groups = _groups_with_rows(b, as_i64(b, offsets))
-    start = zeros(b, x, sizes(b, x, 0), sizes(b, weights, 1))
+    (offsets,) = required(node, 2)
+    groups = _groups_with_rows(b, b.as_i64(offsets))
+    start = b.zeros(x, b.sizes(x, 0), b.sizes(weights, 1))
     (result,), _ = along(b, step, [groups], [start], [x, weights])
     return result
 
 
 def _groups_with_rows(b: Builder, offsets: Value) -> Value:
     """The number of each group that has rows, its first row and the end of its rows, [n, 3]."""
-    starts = concat(b, 0, b.constant([0]), cut(b, offsets, 0, 0, -1))
-    columns = (unsqueeze(b, v, 1) for v in (positions(b, offsets, 0), starts, offsets))
-    return b.op("Compress", concat(b, 1, *columns), b.op("Less", starts, offsets), axis=0)
+    starts = b.concat(0, b.constant([0]), b.cut(offsets, 0, 0, -1))
+    columns = (b.unsqueeze(v, 1) for v in (b.positions(offsets, 0), starts, offsets))
+    return b.op("Compress", b.concat(1, *columns), b.op("Less", starts, offsets), axis=0)
 
 
 @infers("GroupedMatMul")

@@ -8,7 +8,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, swap_last, unsqueeze
+from bridge.operators.builder_helpers import required
 
 GEMM = (F32, F16, F64, BF16)
 
@@ -21,8 +21,7 @@ def transposing_matmul_to_onnx(b: Builder, node: Node) -> Result:
     transpose_a, transpose_b = flags["transpose_a"], flags["transpose_b"]
     if not transpose_a and not transpose_b:
         return None
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     if x.rank == 2 and y.rank == 2 and x.element in GEMM:
         return b.op("Gemm", x, y, transA=transpose_a, transB=transpose_b)
     left = _transposed(b, x) if transpose_a else x
@@ -33,7 +32,7 @@ def transposing_matmul_to_onnx(b: Builder, node: Node) -> Result:
 def _transposed(b: Builder, x: Value) -> Value:
     if x.rank is None:
         raise Refused("it transposes an operand of unknown rank; give the model's inputs shapes")
-    return x if x.rank < 2 else swap_last(b, x, x.rank)
+    return x if x.rank < 2 else b.swap_last(x, x.rank)
 
 
 @legalizes("MatMulInteger", target="ir")
@@ -42,12 +41,12 @@ def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
     points has one per row of A, or one per column of B."""
     a, c, a_zero, c_zero = (node.input(i) for i in range(4))
     assert a is not None and c is not None
-    left, right = cast(b, a, I32), cast(b, c, I32)
+    left, right = b.cast(a, I32), b.cast(c, I32)
     if a_zero is not None:
-        zero = unsqueeze(b, a_zero, 1) if a_zero.rank == 1 else a_zero
-        left = b.op("Sub", left, cast(b, zero, I32))
+        zero = b.unsqueeze(a_zero, 1) if a_zero.rank == 1 else a_zero
+        left = b.op("Sub", left, b.cast(zero, I32))
     if c_zero is not None:
-        right = b.op("Sub", right, cast(b, c_zero, I32))
+        right = b.op("Sub", right, b.cast(c_zero, I32))
     return b.op("MatMul", left, right)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import concat, given, split, unsqueeze
+from bridge.operators.builder_helpers import required
 from bridge.operators.matmul.attention import by_heads, joined_heads
 
 
@@ -13,7 +13,7 @@ from bridge.operators.matmul.attention import by_heads, joined_heads
 def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
     """RotaryEmbedding-23 in the form of which OpenVINO makes RoPE; interleaved pairs, and heads of
     unknown size, as the standard's function body has them."""
-    x, cos, sin = given(node, 0, 1, 2)
+    x, cos, sin = required(node, 0, 1, 2)
     places, attributes, by_size = node.input(3), node.attributes, x.rank == 3
     if attributes["interleaved"] or x.rank not in (3, 4):
         return None
@@ -24,18 +24,17 @@ def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
     if places is not None:
         cos, sin = (b.op("Gather", table, places, b.constant(0)) for table in (cos, sin))
     width = attributes["rotary_embedding_dim"] or size
-    parts = split(b, heads, 3, *([width] if width == size else [width, size - width]))
-    y = concat(b, 3, _turned(b, parts[0], width // 2, cos, sin), *parts[1:])
+    parts = b.split(heads, 3, *([width] if width == size else [width, size - width]))
+    y = b.concat(3, _turned(b, parts[0], width // 2, cos, sin), *parts[1:])
     return joined_heads(b, y) if by_size else y
 
 
 def _turned(b: Builder, x: Value, half: int, cos: Value, sin: Value) -> Value:
     """[batch, heads, length, size], turned by angles [batch, length, half]."""
-    cos, sin = (unsqueeze(b, table, 1) for table in (cos, sin))
-    first, second = split(b, x, 3, half, half)
+    cos, sin = (b.unsqueeze(table, 1) for table in (cos, sin))
+    first, second = b.split(x, 3, half, half)
     away = b.op("Mul", b.op("Mul", second, sin), b.like(-1.0, x))
-    return concat(
-        b, 3,
+    return b.concat(3,
         b.op("Add", b.op("Mul", first, cos), away),
         b.op("Add", b.op("Mul", second, cos), b.op("Mul", first, sin)),
     )  # fmt: skip

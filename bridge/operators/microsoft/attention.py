@@ -10,22 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    concat,
-    cut,
-    expand,
-    given,
-    positions,
-    ranks,
-    reshape,
-    shape,
-    sizes,
-    split,
-    transpose,
-    unsqueeze,
-    zeros,
-)
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.matmul.attention import (
     MINUS_INFINITY,
     Mask,
@@ -66,7 +51,7 @@ def _require_absent(node: Node, **inputs: int) -> None:
 def attention(b: Builder, node: Node) -> Result:
     """Attention within one sequence, of which one matrix makes queries, keys and values."""
     _require_default(node, "do_rotary", "past_present_share_buffer")
-    data, weights = given(node, 0, 1)
+    data, weights = required(node, 0, 1)
     bias, past = node.input(2), node.input(4)
     projected = b.op("MatMul", data, weights)
     if bias is not None:
@@ -75,24 +60,24 @@ def attention(b: Builder, node: Node) -> Result:
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
     else:
-        parts = split(b, projected, 2, *widths)
+        parts = b.split(projected, 2, *widths)
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
     if past is not None:
         key, value = (
-            concat(b, 2, b.op("Gather", past, b.constant(i), b.constant(0)), new)
+            b.concat(2, b.op("Gather", past, b.constant(i), b.constant(0)), new)
             for i, new in enumerate((key, value))
         )
     mask = _mask(b, node, query, key, node.input(3), node.input(5))
     y = joined_heads(b, attend(b, query, key, value, mask, _scale(node)))
     if len(node.outputs) == 1:
         return y
-    return [y, concat(b, 0, unsqueeze(b, key, 0), unsqueeze(b, value, 0))]
+    return [y, b.concat(0, b.unsqueeze(key, 0), b.unsqueeze(value, 0))]
 
 
 @legalizes("com.microsoft::QAttention", target="ir")
 def qattention(b: Builder, node: Node) -> Result:
     """com.microsoft::QAttention (1): Attention of quantised data and weights."""
-    data, weights, bias, data_scale, weights_scale = given(node, 0, 1, 2, 3, 4)
+    data, weights, bias, data_scale, weights_scale = required(node, 0, 1, 2, 3, 4)
     x = b.op("DequantizeLinear", data, data_scale, node.input(6))
     w = b.op("DequantizeLinear", weights, weights_scale, node.input(7), axis=1)
     inputs = (x, w, bias, node.input(5), node.input(8))
@@ -108,7 +93,7 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
     query, key, value = _projected(b, node, heads)
     past_key, past_value = node.input(6), node.input(7)
     if past_key is not None and past_value is not None:
-        key, value = concat(b, 2, past_key, key), concat(b, 2, past_value, value)
+        key, value = b.concat(2, past_key, key), b.concat(2, past_value, value)
     mask = _mask(b, node, query, key, node.input(4), node.input(5))
     scores = None
     if len(node.outputs) < 4:
@@ -121,7 +106,7 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
 
 def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
     """Queries, keys and values by heads, from separate or packed inputs, with their biases."""
-    (query,) = given(node, 0)
+    (query,) = required(node, 0)
     key, value, bias = (node.input(i) for i in range(1, 4))
     (rank,) = ranks(node, 0)
     if key is None:
@@ -148,14 +133,14 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
             biased.append(x)
             continue
         start = index * heads * size
-        own = cut(b, bias, 0, start, start + heads * size if index < 2 else I64_MAX)
-        biased.append(b.op("Add", x, reshape(b, own, heads, 1, -1)))
+        own = b.cut(bias, 0, start, start + heads * size if index < 2 else I64_MAX)
+        biased.append(b.op("Add", x, b.reshape(own, heads, 1, -1)))
     return biased
 
 
 def _unpacked(b: Builder, x: Value, count: int) -> list[Value]:
     """[batch, length, heads, count, size] as `count` times [batch, heads, length, size]."""
-    parts = split(b, transpose(b, x, 3, 0, 2, 1, 4), 0, *(1,) * count)
+    parts = b.split(b.transpose(x, 3, 0, 2, 1, 4), 0, *(1,) * count)
     return [b.op("Squeeze", part, b.constant([0])) for part in parts]
 
 
@@ -171,7 +156,7 @@ def _mask(
         bias = padding if bias is None else b.op("Add", padding, bias)
     allowed = None
     if node.attributes.get("unidirectional", 0):
-        past = b.op("Sub", sizes(b, key, 2), sizes(b, query, 2))
+        past = b.op("Sub", b.sizes(key, 2), b.sizes(query, 2))
         allowed = b.op("LessOrEqual", ahead(b, query, key, past), b.constant(0))
     return Mask(bias, allowed, False)
 
@@ -181,14 +166,14 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
     padding on the right begins and, after these, where padding on the left ends."""
     if mask.rank in (2, 3):
         kept = b.op("Greater", mask, b.like(0, mask))
-        return unsqueeze(b, kept, 1, 2) if mask.rank == 2 else unsqueeze(b, kept, 1)
+        return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
-    batch, keys = sizes(b, query, 0), positions(b, key, 2)
+    batch, keys = b.sizes(query, 0), b.positions(key, 2)
     # Without padding on the left it ends at 0.
-    ends = concat(b, 0, as_i64(b, mask), zeros(b, keys, batch))
+    ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
-        unsqueeze(b, cut(b, ends, 0, start, end), 1, 2, 3)
+        b.unsqueeze(b.cut(ends, 0, start, end), 1, 2, 3)
         for start, end in ((0, batch), (batch, b.op("Mul", batch, b.constant([2]))))
     )
     return b.op("And", b.op("Less", keys, right), b.op("GreaterOrEqual", keys, left))
@@ -205,24 +190,24 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     _require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
     _require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
-    query, seqlens, total = given(node, 0, 5, 6)
+    query, seqlens, total = required(node, 0, 5, 6)
     past_key, past_value = node.input(3), node.input(4)
     query, key, value = _grouped(b, node, query)
-    lengths = reshape(b, b.op("Add", as_i64(b, seqlens), b.constant(1)), -1, 1)
+    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), b.constant(1)), -1, 1)
     start = None
     if past_key is not None:
-        start = b.op("Max", b.op("Sub", lengths, sizes(b, query, 2)), b.constant(0))
+        start = b.op("Max", b.op("Sub", lengths, b.sizes(query, 2)), b.constant(0))
     if attributes.get("do_rotary", 0):
         query, key = _rotated_pair(b, node, query, key, start)
     present = [key, value]
     if past_key is not None and past_value is not None and start is not None:
-        start, whole = unsqueeze(b, start, 2, 3), reshape(b, as_i64(b, total), 1)
-        places = b.op("Add", start, unsqueeze(b, positions(b, query, 2), 1))
+        start, whole = b.unsqueeze(start, 2, 3), b.reshape(b.as_i64(total), 1)
+        places = b.op("Add", start, b.unsqueeze(b.positions(query, 2), 1))
         present = [
             _written(b, past, new, places, whole)
             for past, new in ((past_key, key), (past_value, value))
         ]
-        key, value = (cut(b, x, 2, 0, whole) for x in present)
+        key, value = (b.cut(x, 2, 0, whole) for x in present)
     if attributes.get("causal", 1):
         distance = ahead(b, query, key, start)
         allowed = b.op("LessOrEqual", distance, b.constant(0))
@@ -231,7 +216,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
             near = b.op("Greater", distance, b.constant(-window))
             allowed = b.op("And", allowed, near)
     else:
-        allowed = b.op("Less", positions(b, key, 2), unsqueeze(b, lengths, 2, 3))
+        allowed = b.op("Less", b.positions(key, 2), b.unsqueeze(lengths, 2, 3))
     mask = Mask(node.input(10), allowed, False)
     sink = node.input(11)
     if sink is None and attributes.get("smooth_softmax", -1) > 0:
@@ -248,16 +233,16 @@ def _grouped(b: Builder, node: Node, query: Value) -> list[Value]:
     key, value = node.input(1), node.input(2)
     if key is None or value is None:
         together = by_heads(b, query, heads + 2 * groups)
-        return split(b, together, 1, heads, groups, groups)
+        return b.split(together, 1, heads, groups, groups)
     return [by_heads(b, query, heads), by_heads(b, key, groups), by_heads(b, value, groups)]
 
 
 def _written(b: Builder, past: Value, new: Value, places: Value, total: Value) -> Value:
     """The cache, grown to `total` where it is shorter, with `new` at `places`."""
-    missing = b.op("Max", b.op("Sub", total, sizes(b, past, 2)), b.constant(0))
-    room = zeros(b, past, sizes(b, past, 0), sizes(b, past, 1), missing, sizes(b, past, 3))
+    missing = b.op("Max", b.op("Sub", total, b.sizes(past, 2)), b.constant(0))
+    room = b.zeros(past, b.sizes(past, 0), b.sizes(past, 1), missing, b.sizes(past, 3))
     where = b.op("Expand", places, b.op("Shape", new))
-    return b.op("ScatterElements", concat(b, 2, past, room), where, new, b.constant(2))
+    return b.op("ScatterElements", b.concat(2, past, room), where, new, b.constant(2))
 
 
 def _with_sink(
@@ -265,15 +250,15 @@ def _with_sink(
 ) -> tuple[Value, Value, Mask]:
     """One more key, which has the score of the head's sink and the value 0: it takes its part of
     the softmax and gives nothing."""
-    empty = [cut(b, b.op("Mul", x, b.like(0, x)), 2, 0, 1) for x in (key, value)]
+    empty = [b.cut(b.op("Mul", x, b.like(0, x)), 2, 0, 1) for x in (key, value)]
     bias = b.like(0.0, query) if mask.bias is None else mask.bias
     masked = b.op("Where", mask.allowed, bias, b.like(MINUS_INFINITY, query))
-    scores = expand(b, masked, shape(b, sizes(b, query, 0, 1, 2), 1))
-    column = expand(b, reshape(b, sink, -1, 1, 1), shape(b, sizes(b, query, 0, 1, 2), 1))
+    scores = b.expand(masked, b.shape(b.sizes(query, 0, 1, 2), 1))
+    column = b.expand(b.reshape(sink, -1, 1, 1), b.shape(b.sizes(query, 0, 1, 2), 1))
     return (
-        concat(b, 2, key, empty[0]),
-        concat(b, 2, value, empty[1]),
-        Mask(concat(b, 3, scores, column), None, False),
+        b.concat(2, key, empty[0]),
+        b.concat(2, value, empty[1]),
+        Mask(b.concat(3, scores, column), None, False),
     )
 
 
@@ -284,13 +269,13 @@ def _rotated_pair(
     b: Builder, node: Node, query: Value, key: Value, start: Value | None
 ) -> list[Value]:
     """Queries and keys, turned by their places."""
-    cos, sin = given(node, 7, 8)
+    cos, sin = required(node, 7, 8)
     places = node.input(9)
     if places is None:
-        places = unsqueeze(b, positions(b, query, 2), 0)
+        places = b.unsqueeze(b.positions(query, 2), 0)
         if start is not None:
             places = b.op("Add", places, start)
-        places = expand(b, places, sizes(b, query, 0), sizes(b, query, 2))
+        places = b.expand(places, b.sizes(query, 0), b.sizes(query, 2))
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     return [_rotated(b, x, places, cos, sin, interleaved) for x in (query, key)]
 
@@ -313,7 +298,7 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
     """com.microsoft::RotaryEmbedding (1): ONNX's, whose places may be given by the first alone, and
     heads by the caches."""
     _require_default(node, "is_packed_batching")
-    x, places, cos, sin = given(node, 0, 1, 2, 3)
+    x, places, cos, sin = required(node, 0, 1, 2, 3)
     attributes = node.attributes
     rank, places_rank = ranks(node, 0, 1)
     heads = attributes.get("num_heads", 0)
@@ -324,9 +309,9 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
             width = cos.dims[1] if ranks(node, 2) else None
             if not isinstance(width, int):
                 raise Refused("it says neither how many heads there are nor how wide they are")
-            x = transpose(b, reshape(b, x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
+            x = b.transpose(b.reshape(x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
     if places_rank == 1:
-        row = b.op("Add", places, positions(b, x, 2))
-        places = expand(b, row, sizes(b, x, 0), sizes(b, x, 2))
+        row = b.op("Add", places, b.positions(x, 2))
+        places = b.expand(row, b.sizes(x, 0), b.sizes(x, 2))
     y = _rotated(b, x, places, cos, sin, bool(attributes.get("interleaved", 0)))
     return joined_heads(b, y) if rank == 3 else y

@@ -6,15 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    cast,
-    channels_first,
-    channels_last,
-    given,
-    ranks,
-    softmax,
-    transpose,
-)
+from bridge.operators.builder_helpers import ranks, required
 
 # Activations ------------------------------------------------------------------------------------
 
@@ -34,24 +26,24 @@ def fast_gelu(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::QuickGelu", target="ir")
 def quick_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::QuickGelu (1): x * sigmoid(alpha * x), ONNX's Swish."""
-    (x,) = given(node, 0)
+    (x,) = required(node, 0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
 
 
 @legalizes("com.microsoft::ScaledSiLU", target="ir")
 def scaled_silu(b: Builder, node: Node) -> Result:
     """com.microsoft::ScaledSiLU (1): z * sigmoid(z) of the product with a scale."""
-    (x,) = given(node, 0)
+    (x,) = required(node, 0)
     scale = node.input(1)
     factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
-    z = b.op("Mul", x, cast(b, factor, x.element))
+    z = b.op("Mul", x, b.cast(factor, x.element))
     return b.op("Mul", z, b.op("Sigmoid", z))
 
 
 @legalizes("com.microsoft::GatedAdd", target="ir")
 def gated_add(b: Builder, node: Node) -> Result:
     """com.microsoft::GatedAdd (1): X + Y * gate."""
-    x, y, gate = given(node, 0, 1, 2)
+    x, y, gate = required(node, 0, 1, 2)
     return b.op("Add", x, b.op("Mul", y, gate))
 
 
@@ -76,11 +68,11 @@ def bias_softmax(b: Builder, node: Node) -> Result:
     axis = node.attributes.get("axis", 1)
     if axis not in (-1, ranks(node, 0)[0] - 1):
         raise Refused("it is supported along the last axis only")
-    return softmax(b, _biased(b, node))
+    return b.softmax(_biased(b, node))
 
 
 def _biased(b: Builder, node: Node) -> Value:
-    (x,) = given(node, 0)
+    (x,) = required(node, 0)
     bias = node.input(1)
     return x if bias is None else b.op("Add", x, bias)
 
@@ -112,11 +104,11 @@ def fused_matmul(b: Builder, node: Node) -> Result:
     product; transBatch moves the first axis behind the batch, before trans exchanges the last
     two."""
     attributes = node.attributes
-    sides = given(node, 0, 1)
+    sides = required(node, 0, 1)
     for i, name in enumerate(("transBatchA", "transBatchB")):
         if attributes.get(name, 0):
             (rank,) = ranks(node, i)
-            sides[i] = transpose(b, sides[i], *range(1, rank - 1), 0, rank - 1)
+            sides[i] = b.transpose(sides[i], *range(1, rank - 1), 0, rank - 1)
     flags = {f"transpose_{x}": bool(attributes.get(f"trans{x.upper()}", 0)) for x in "ab"}
     y = b.op("MatMul", *sides, **flags)
     alpha = attributes.get("alpha", 1.0)
@@ -138,7 +130,7 @@ def fused_gemm(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::GemmFastGelu", target="ir")
 def gemm_fast_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::GemmFastGelu (1): a matrix product, a bias, and Gelu by tanh."""
-    left, right = given(node, 0, 1)
+    left, right = required(node, 0, 1)
     y, bias = b.op("MatMul", left, right), node.input(2)
     return b.op("Gelu", y if bias is None else b.op("Add", y, bias), approximate="tanh")
 
@@ -157,16 +149,16 @@ _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 def fused_conv(b: Builder, node: Node) -> Result:
     """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
     result have their channels last."""
-    data, weights = given(node, 0, 1)
+    data, weights = required(node, 0, 1)
     added = node.input(3)
     attributes = node.attributes
     last = node.op.endswith("NhwcFusedConv")
     if last:
-        data = channels_first(b, data, ranks(node, 0)[0])
+        data = b.channels_first(data, ranks(node, 0)[0])
     settings = {name: attributes[name] for name in _CONV if name in attributes}
     y = b.op("Conv", data, weights, node.input(2), **settings)
     if last:
-        y = channels_last(b, y, ranks(node, 0)[0])
+        y = b.channels_last(y, ranks(node, 0)[0])
     if added is not None:
         y = b.op("Add", y, added)
     parameters = attributes.get("activation_params", ())

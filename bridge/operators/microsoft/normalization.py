@@ -7,17 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import F32, I32
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import (
-    cast,
-    channels_first,
-    channels_last,
-    given,
-    positions,
-    ranks,
-    reshape,
-    sizes,
-    zeros,
-)
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square, settings_of
 
 
@@ -25,12 +15,12 @@ from bridge.operators.nn.normalization import axes_from, root_mean_square, setti
 def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
     """onnxruntime's SimplifiedLayerNormalization-1 is RMSNormalization, with the inverse of the
     root as an optional output."""
-    data, scale = given(node, 0, 1)
+    data, scale = required(node, 0, 1)
     settings = settings_of(node)
     normal = b.node("RMSNormalization", [data, scale], attributes=settings)
     if len(node.outputs) == 1:
         return normal.outputs[0]
-    wide = cast(b, data, settings["stash_type"])
+    wide = b.cast(data, settings["stash_type"])
     root = root_mean_square(b, wide, axes_from(normal), settings["epsilon"])
     return [normal.outputs[0], b.op("Reciprocal", root)]
 
@@ -46,7 +36,7 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
     if any(value.names for value in node.outputs[1:3]):
         raise Refused("its outputs of mean and deviation are for training; export for inference")
     simplified = node.op.endswith("SimplifiedLayerNormalization")
-    data, skip, scale = given(node, 0, 1, 2)
+    data, skip, scale = required(node, 0, 1, 2)
     shift, bias = (None, node.input(3)) if simplified else (node.input(3), node.input(4))
     total = b.op("Add", data, skip)
     if bias is not None:
@@ -63,21 +53,21 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
 def embed_layer_normalization(b: Builder, node: Node) -> Result:
     """com.microsoft::EmbedLayerNormalization (1): the normalised sum of a word's, a position's and
     a segment's embedding; the mask's index is how many ones it has in each row."""
-    words, word_table, position_table, scale, shift = given(node, 0, 2, 3, 5, 6)
+    words, word_table, position_table, scale, shift = required(node, 0, 2, 3, 5, 6)
     segments, segment_table = node.input(1), node.input(4)
     mask, places = node.input(7), node.input(8)
     axis = b.constant(0)
     total = b.op("Gather", word_table, words, axis)
-    where = positions(b, words, 1) if places is None else places
+    where = b.positions(words, 1) if places is None else places
     total = b.op("Add", total, b.op("Gather", position_table, where, axis))
     if segments is not None and segment_table is not None:
         total = b.op("Add", total, b.op("Gather", segment_table, segments, axis))
     epsilon = node.attributes.get("epsilon", 1e-12)
     y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
     if mask is None:
-        index = zeros(b, b.constant(0, I32), sizes(b, words, 0))
+        index = b.zeros(b.constant(0, I32), b.sizes(words, 0))
     else:
-        ones = cast(b, b.op("Equal", mask, b.like(1, mask)), I32)
+        ones = b.cast(b.op("Equal", mask, b.like(1, mask)), I32)
         index = b.op("ReduceSum", ones, b.constant([1]), keepdims=False)
     return [y, index, total][: len(node.outputs)]
 
@@ -102,25 +92,25 @@ def qembed_layer_normalization(b: Builder, node: Node) -> Result:
 def gated_rms_norm(b: Builder, node: Node) -> Result:
     """com.microsoft::GatedRMSNorm (1): RMSNormalization of groups along the last axis, each as long
     as the scale, times an activation of a gate; in f32."""
-    data, scale, gate = given(node, 0, 1, 2)
-    wide = [cast(b, value, F32) for value in (data, scale, gate)]
+    data, scale, gate = required(node, 0, 1, 2)
+    wide = [b.cast(value, F32) for value in (data, scale, gate)]
     if scale.shape is None or not isinstance(scale.shape[0], int):
         raise Refused("the size of its scale is not known")
     (rank,) = ranks(node, 0)
-    groups = reshape(b, wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
+    groups = b.reshape(wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
     epsilon = node.attributes.get("epsilon", 1e-6)
     normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
     y = b.op("Reshape", normal, b.op("Shape", data))
     opened = b.op("Sigmoid", wide[2])
     if node.attributes.get("activation", "silu") != "sigmoid":
         opened = b.op("Mul", wide[2], opened)
-    return cast(b, b.op("Mul", y, opened), data.element)
+    return b.cast(b.op("Mul", y, opened), data.element)
 
 
 @legalizes("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
 def group_norm(b: Builder, node: Node) -> Result:
     """GroupNormalization, with the channels last by default, of a sum, and with SiLU after it."""
-    data, scale, shift = given(node, 0, 1, 2)
+    data, scale, shift = required(node, 0, 1, 2)
     attributes = node.attributes
     (rank,) = ranks(node, 0)
     skip, bias = node.input(3), node.input(4)
@@ -129,17 +119,17 @@ def group_norm(b: Builder, node: Node) -> Result:
         if skip.rank is None:
             raise Refused("the rank of its skip is not known; declare the graph's input shapes")
         if skip.rank == 2:
-            skip = reshape(b, skip, 0, *(1,) * (rank - 2), -1)
+            skip = b.reshape(skip, 0, *(1,) * (rank - 2), -1)
         data = b.op("Add", data, skip)
     if bias is not None:
         data = b.op("Add", data, bias)
-    x = channels_first(b, data, rank) if last else data
-    wide = [cast(b, value, F32) for value in (x, scale, shift)]
+    x = b.channels_first(data, rank) if last else data
+    wide = [b.cast(value, F32) for value in (x, scale, shift)]
     y = b.op(
         "GroupNormalization", *wide, num_groups=attributes["groups"],
         epsilon=attributes.get("epsilon", 1e-5),
     )  # fmt: skip
     if attributes["activation"]:
         y = b.op("Swish", y)
-    y = cast(b, channels_last(b, y, rank) if last else y, data.element)
+    y = b.cast(b.channels_last(y, rank) if last else y, data.element)
     return [y, data][: len(node.outputs)]

@@ -16,16 +16,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_bits,
-    cast,
-    channels_first,
-    channels_last,
-    cut,
-    given,
-    ranks,
-    reshape,
-)
+from bridge.operators.builder_helpers import ranks, required
 
 _BY_BITS = {2: U2, 4: U4, 8: U8}
 
@@ -73,19 +64,19 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
     if not attributes.pop("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
     (rank,) = ranks(node, 0)
-    (data,) = given(node, 0)
-    first = channels_first(b, data, rank)
-    return channels_last(b, b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
+    (data,) = required(node, 0)
+    first = b.channels_first(data, rank)
+    return b.channels_last(b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
 
 
 @legalizes("com.microsoft::NhwcMaxPool", target="ir")
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """com.microsoft::NhwcMaxPool (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
-    (data,) = given(node, 0)
+    (data,) = required(node, 0)
     attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
-    y = b.op("MaxPool", channels_first(b, data, rank), **attributes)
-    return channels_last(b, y, rank)
+    y = b.op("MaxPool", b.channels_first(data, rank), **attributes)
+    return b.channels_last(y, rank)
 
 
 @legalizes("com.microsoft::QLinearConcat", target="ir")
@@ -142,7 +133,7 @@ def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
     if not attributes.pop("channels_last", 0):
         return b.op("AveragePool", x, **attributes)
     rank = ranks(node, 0)[0]
-    return channels_last(b, b.op("AveragePool", channels_first(b, x, rank), **attributes), rank)
+    return b.channels_last(b.op("AveragePool", b.channels_first(x, rank), **attributes), rank)
 
 
 def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
@@ -160,7 +151,7 @@ def qgemm(b: Builder, node: Node) -> Result:
     y = b.op("Gemm", _opened(b, node.inputs[:3]), right, None, alpha=alpha, **flags)
     if bias is not None:
         unit = b.op("Mul", b.op("Mul", a_scale, b_scale), b.constant(alpha))
-        y = b.op("Add", y, b.op("Mul", cast(b, bias, F32), unit))
+        y = b.op("Add", y, b.op("Mul", b.cast(bias, F32), unit))
     if node.input(7) is None:
         return y
     return b.op("QuantizeLinear", y, node.input(7), node.input(8))
@@ -197,7 +188,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
         raise Refused("it needs constant weights of 2, 4 or 8 bits and no g_idx")
     columns, length = attributes["N"], attributes["K"]
     blocks = -(-length // size)
-    integers = as_bits(b, packed, element, columns, blocks * size)
+    integers = b.as_bits(packed, element, columns, blocks * size)
     b.room(columns, blocks)
     if zeros is None:
         values = np.full((columns, blocks), 1 << bits - 1)
@@ -207,13 +198,13 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
         raise Refused("its zero points are no whole numbers")
     names = [] if zeros is None else list(zeros.names)
     zero_point = b.tensor(Tensor.of(values.astype(element.dtype)), names)
-    grid = reshape(b, cast(b, scales, F32), columns, blocks)
+    grid = b.reshape(b.cast(scales, F32), columns, blocks)
     right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
     if blocks * size != length:
-        right = cut(b, right, 1, 0, length)
-    y = b.op("MatMul", cast(b, data, F32), right, transpose_b=True)
+        right = b.cut(right, 1, 0, length)
+    y = b.op("MatMul", b.cast(data, F32), right, transpose_b=True)
     bias = node.input(5)
-    return cast(b, _with_bias(b, y, None if bias is None else cast(b, bias, F32)), data.element)
+    return b.cast(_with_bias(b, y, None if bias is None else b.cast(bias, F32)), data.element)
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
@@ -230,31 +221,31 @@ _NF4 = (
 def matmul_bnb4(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulBnb4 (1): a product with the transpose of a matrix [N, K] of places in a
     table of 16 levels, the higher 4 bits of a byte first, in blocks over the whole matrix."""
-    data, packed, scales = given(node, 0, 1, 2)
+    data, packed, scales = required(node, 0, 1, 2)
     known, attributes = values_of(packed), node.attributes
     if known is None or not attributes.get("transB", 1):
         raise Refused("it needs constant weights, transposed")
     columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
     swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
-    places = as_bits(b, b.tensor(swapped), U4, swapped.size * 2)
+    places = b.as_bits(b.tensor(swapped), U4, swapped.size * 2)
     levels = _NF4 if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
-    whole = b.op("Gather", b.constant(list(levels), F32), cast(b, places, I32), b.constant(0))
+    whole = b.op("Gather", b.constant(list(levels), F32), b.cast(places, I32), b.constant(0))
     blocks = -(-columns * length // size)
-    rows = reshape(b, scales, -1, 1)
+    rows = b.reshape(scales, -1, 1)
     if blocks * size != columns * length:
         filled = b.constant([0, blocks * size - columns * length])
         whole = b.op("Pad", whole, filled)
-    scaled = b.op("Mul", reshape(b, whole, blocks, size), cast(b, rows, F32))
-    right = cut(b, reshape(b, scaled, -1), 0, 0, columns * length)
-    y = b.op("MatMul", cast(b, data, F32), reshape(b, right, columns, length), transpose_b=True)
-    return cast(b, y, data.element)
+    scaled = b.op("Mul", b.reshape(whole, blocks, size), b.cast(rows, F32))
+    right = b.cut(b.reshape(scaled, -1), 0, 0, columns * length)
+    y = b.op("MatMul", b.cast(data, F32), b.reshape(right, columns, length), transpose_b=True)
+    return b.cast(y, data.element)
 
 
 @legalizes("com.microsoft::GatherBlockQuantized", target="ir")
 def gather_block_quantized(b: Builder, node: Node) -> Result:
     """com.microsoft::GatherBlockQuantized (1): some slices of a tensor of integers in blocks; bytes
     hold 2, 4 or 8 bits along the last axis, the first of them lowest."""
-    data, indices, scales = given(node, 0, 1, 2)
+    data, indices, scales = required(node, 0, 1, 2)
     zeros, attributes = node.input(3), node.attributes
     weights, size = data.constant, attributes.get("block_size", 128)
     if weights is None or not weights.element.is_integer:
@@ -266,13 +257,13 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         if element is None:
             raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
         *outer, last = weights.shape
-        data = as_bits(b, data, element, *outer, last * 8 // bits)
+        data = b.as_bits(data, element, *outer, last * 8 // bits)
         if zeros is None:
             grid = scales.shape
             zeros = b.filled(1 << bits - 1, grid or (), element)
         elif zeros.constant is not None:
             *outer, last = zeros.constant.shape
-            zeros = as_bits(b, zeros, element, *outer, last * 8 // bits)
+            zeros = b.as_bits(zeros, element, *outer, last * 8 // bits)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
     return b.op("Gather", values, indices, b.constant(attributes.get("gather_axis", 0)))
 

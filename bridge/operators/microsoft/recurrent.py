@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, given, transpose, unsqueeze, zeros
+from bridge.operators.builder_helpers import required
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, to_loop
 
@@ -18,14 +18,14 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     state of all batches anew in each step. Backwards over sequences that differ in length
     onnxruntime begins with the last element of each, and this with the longest, so that rounding
     differs."""
-    x, w, r = given(node, 0, 1, 2)
+    x, w, r = required(node, 0, 1, 2)
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
     total = summed_bias(b, layer, 4, bias, x)
     if peepholes is None:
-        peepholes = zeros(b, x, len(layer.directions), 3 * layer.hidden)
-    w = transpose(b, _opened(b, w, node.input(8), node.input(9)), 0, 2, 1)
-    r = transpose(b, _opened(b, r, node.input(10), node.input(11)), 0, 2, 1)
+        peepholes = b.zeros(x, len(layer.directions), 3 * layer.hidden)
+    w = b.transpose(_opened(b, w, node.input(8), node.input(9)), 0, 2, 1)
+    r = b.transpose(_opened(b, r, node.input(10), node.input(11)), 0, 2, 1)
     coupled = bool(node.attributes.get("input_forget", 0))
 
     def step(
@@ -43,10 +43,10 @@ def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value |
     if scale is None or scale.rank not in (1, 2):
         raise Refused("its weights need scales of a known rank")
     axes = (1,) if scale.rank == 2 else (1, 2)
-    values = cast(b, weights, F32)
+    values = b.cast(weights, F32)
     if zero_point is not None:
-        values = b.op("Sub", values, unsqueeze(b, cast(b, zero_point, F32), *axes))
-    return b.op("Mul", values, unsqueeze(b, scale, *axes))
+        values = b.op("Sub", values, b.unsqueeze(b.cast(zero_point, F32), *axes))
+    return b.op("Mul", values, b.unsqueeze(scale, *axes))
 
 
 def _rounded(b: Builder, x: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import given, scalar, vector
+from bridge.operators.builder_helpers import required
 
 
 @legalizes(
@@ -54,10 +54,10 @@ def trilu(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::Range", target="ir")
 def range_(b: Builder, node: Node) -> Result:
     """com.microsoft::Range (1): the bounds may be vectors of one element, and the step absent."""
-    start, limit = given(node, 0, 1)
+    start, limit = required(node, 0, 1)
     delta = node.input(2)
-    step = b.like(1, start) if delta is None else scalar(b, delta)
-    return b.op("Range", scalar(b, start), scalar(b, limit), step)
+    step = b.like(1, start) if delta is None else b.scalar(delta)
+    return b.op("Range", b.scalar(start), b.scalar(limit), step)
 
 
 @legalizes("com.microsoft::Unique", target="ir")
@@ -70,17 +70,17 @@ def unique(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::ExpandDims", target="ir")
 def expand_dims(b: Builder, node: Node) -> Result:
     """com.microsoft::ExpandDims (1): Unsqueeze with one axis."""
-    data, axis = given(node, 0, 1)
-    return b.op("Unsqueeze", data, vector(b, axis))
+    data, axis = required(node, 0, 1)
+    return b.op("Unsqueeze", data, b.vector(axis))
 
 
 @legalizes("com.microsoft::Pad", target="ir")
 def pad(b: Builder, node: Node) -> Result:
     """The pads may be a matrix of one row, the value a vector of one element."""
-    data, pads = given(node, 0, 1)
+    data, pads = required(node, 0, 1)
     value = node.input(2)
-    fill = None if value is None else scalar(b, value)
-    return b.op("Pad", data, vector(b, pads), fill, mode=node.attributes.get("mode", "constant"))
+    fill = None if value is None else b.scalar(value)
+    return b.op("Pad", data, b.vector(pads), fill, mode=node.attributes.get("mode", "constant"))
 
 
 @legalizes("com.microsoft::GridSample", target="ir")
@@ -100,7 +100,7 @@ def grid_sample(b: Builder, node: Node) -> Result:
 def cdist(b: Builder, node: Node) -> Result:
     """com.microsoft::CDist (1): distances between the rows of two matrices: |x - y|^2 = |x|^2 +
     |y|^2 - 2 x y."""
-    left, right = given(node, 0, 1)
+    left, right = required(node, 0, 1)
     metric = node.attributes.get("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise Refused(f"the metric {metric} is not supported, euclidean and sqeuclidean are")

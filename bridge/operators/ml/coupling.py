@@ -11,7 +11,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.types import BOOL, I32, TensorType
-from bridge.operators.builder_helpers import cast, concat, cut, expand, sizes, transpose, unsqueeze
 
 LEAST = 1e-7
 """How near to 0 and 1 the probability of a pair may come."""
@@ -30,7 +29,7 @@ def class_probabilities(
     first = b.op("Clip", first, b.like(LEAST, scores), b.like(1 - LEAST, scores))
     second = b.op("Sub", b.like(1, scores), first)
     pairs = _pairs(b, first, second, classes)
-    start = expand(b, b.like(np.full((1, classes), 1 / classes), scores), sizes(b, scores, 0), 1)
+    start = b.expand(b.like(np.full((1, classes), 1 / classes), scores), b.sizes(scores, 0), 1)
     return _coupled(b, _quadratic(b, pairs, classes), start, classes)
 
 
@@ -42,15 +41,15 @@ def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
     above = np.triu_indices(classes, 1)
     places[above] = np.arange(count)
     places.T[above] = np.arange(count) + count
-    nothing = b.op("Mul", cut(b, first, 1, 0, 1), b.like(0, first))
-    every = concat(b, 1, first, second, nothing)
+    nothing = b.op("Mul", b.cut(first, 1, 0, 1), b.like(0, first))
+    every = b.concat(1, first, second, nothing)
     return b.op("Gather", every, b.constant(places), b.constant(1))
 
 
 def _quadratic(b: Builder, pairs: Value, classes: int) -> Value:
     """The matrix Q [rows, classes, classes] of which p'Qp is to be least: the sum of all squares
     against a class on the diagonal, the products of both directions, negative, beside it."""
-    other = transpose(b, pairs, 0, 2, 1)
+    other = b.transpose(pairs, 0, 2, 1)
     squares = b.op("ReduceSum", b.op("Mul", other, other), b.constant([2]), keepdims=True)
     products = b.op("Neg", b.op("Mul", other, pairs))
     return b.op("Where", b.constant(np.eye(classes, dtype=bool)), squares, products)
@@ -70,9 +69,9 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
     worst = inner.op("ReduceMax", error, inner.constant([1]), keepdims=True)
     near = inner.op("Less", worst, inner.like(0.005 / classes, worst))
     p = _step(inner, inside, state, product, total, classes)
-    far = cast(inner, inner.op("Not", near), I32)
+    far = inner.cast(inner.op("Not", near), I32)
     any_far = inner.op("ReduceMax", far, inner.constant([0, 1]), keepdims=False)
-    graph.outputs = [cast(inner, any_far, BOOL), inner.op("Where", near, state, p)]
+    graph.outputs = [inner.cast(any_far, BOOL), inner.op("Where", near, state, p)]
     graph.outputs[0].type = TensorType(BOOL, ())
     count = b.constant(max(MOST_ITERATIONS, classes))
     body = Body(graph, [Carried(2, 1), Invariant(3)], [Condition(), Yield(0)])
@@ -82,7 +81,7 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
 def _product(b: Builder, matrix: Value, p: Value) -> Value:
     """Qp [rows, classes]."""
     return b.op(
-        "ReduceSum", b.op("Mul", matrix, unsqueeze(b, p, 1)), b.constant([2]), keepdims=False
+        "ReduceSum", b.op("Mul", matrix, b.unsqueeze(p, 1)), b.constant([2]), keepdims=False
     )
 
 
@@ -92,7 +91,7 @@ def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, cla
     one = b.like(1, p)
     for t in range(classes):
         line = b.op("Gather", matrix, b.constant(t), b.constant(1))
-        own, here = cut(b, line, 1, t, t + 1), cut(b, product, 1, t, t + 1)
+        own, here = b.cut(line, 1, t, t + 1), b.cut(product, 1, t, t + 1)
         more = b.op("Div", b.op("Sub", total, here), own)
         scale = b.op("Add", one, more)
         unit = b.like(np.eye(classes)[[t]], p)

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, concat, cut, reshape, unsqueeze
+from bridge.operators.builder_helpers import required
 from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
@@ -20,17 +20,15 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 @legalizes("ai.onnx.ml::Binarizer", target="ir")
 def binarizer(b: Builder, node: Node) -> Result:
     """Binarizer-1: 1 above the threshold, else 0."""
-    (x,) = node.inputs
-    assert x is not None
-    return cast(b, b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
+    (x,) = required(node, 0)
+    return b.cast(b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
 
 
 @legalizes("ai.onnx.ml::Scaler", target="ir")
 def scaler(b: Builder, node: Node) -> Result:
     """Scaler-1: (x - offset) * scale, as f32."""
-    (x,) = node.inputs
-    assert x is not None
-    result = cast(b, x, F32)
+    (x,) = required(node, 0)
+    result = b.cast(x, F32)
     for op, name in (("Sub", "offset"), ("Mul", "scale")):
         values = numbers(node, name)
         if values is not None:
@@ -48,9 +46,8 @@ def infer_scaled(node: Node) -> list[Type]:
 def normalizer(b: Builder, node: Node) -> Result:
     """Normalizer-1: every row divided by its largest element, its sum of magnitudes, or its
     length."""
-    (x,) = node.inputs
-    assert x is not None
-    x = cast(b, x, F32)
+    (x,) = required(node, 0)
+    x = b.cast(x, F32)
     axes = b.constant([-1])
     norm = node.attributes["norm"]
     if norm == "MAX":
@@ -67,8 +64,8 @@ def normalizer(b: Builder, node: Node) -> Result:
 def imputer(b: Builder, node: Node) -> Result:
     """Imputer-1: the replaced value's places take the imputed one, of the column where there are
     several."""
-    (x,) = node.inputs
-    assert x is not None and x.element is not None
+    (x,) = required(node, 0)
+    assert x.element is not None
     kind = "float" if x.element.is_float else "int64"
     imputed = numbers(node, f"imputed_value_{kind}s")
     if imputed is None:
@@ -86,13 +83,12 @@ infers("ai.onnx.ml::Imputer")(same)
 def array_feature_extractor(b: Builder, node: Node) -> Result:
     """ArrayFeatureExtractor-1: the features at the given places of the last axis; a vector
     becomes a row."""
-    x, y = node.inputs
-    assert x is not None and y is not None
+    x, y = required(node, 0, 1)
     if x.element is STRING:
         raise Refused(STRINGS)
     if x.rank == 1:
-        x = unsqueeze(b, x, 0)
-    return b.op("Gather", x, reshape(b, y, -1), b.constant(-1))
+        x = b.unsqueeze(x, 0)
+    return b.op("Gather", x, b.reshape(y, -1), b.constant(-1))
 
 
 @legalizes("ai.onnx.ml::FeatureVectorizer", target="ir")
@@ -103,15 +99,15 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
     parts: list[Value] = []
     for x, width in zip(node.inputs, widths, strict=True):
         assert x is not None
-        rows = cast(b, x, F32)
+        rows = b.cast(x, F32)
         if x.rank is not None and x.rank != 2:
-            rows = reshape(b, rows, 1 if x.rank == 1 else 0, -1)
+            rows = b.reshape(rows, 1 if x.rank == 1 else 0, -1)
         if width is not None:
             if rows.shape is None or len(rows.shape) != 2 or low(rows.shape[1]) < width:
                 rows = b.op("Pad", rows, b.constant([0, 0, 0, width]))
-            rows = cut(b, rows, 1, 0, width)
+            rows = b.cut(rows, 1, 0, width)
         parts.append(rows)
-    return concat(b, 1, *parts)
+    return b.concat(1, *parts)
 
 
 @infers("ai.onnx.ml::FeatureVectorizer")
@@ -124,29 +120,27 @@ def infer_feature_vectorizer(node: Node) -> list[Type]:
 @legalizes("ai.onnx.ml::OneHotEncoder", target="ir")
 def one_hot_encoder(b: Builder, node: Node) -> Result:
     """OneHotEncoder-1: a new last axis with a 1 at the category's place."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     categories = numbers(node, "cats_int64s")
     if categories is None or x.element is STRING:
         raise Refused(STRINGS)
-    same = b.op("Equal", unsqueeze(b, cast(b, x, I64), -1), b.constant(categories))
-    return cast(b, same, F32)
+    same = b.op("Equal", b.unsqueeze(b.cast(x, I64), -1), b.constant(categories))
+    return b.cast(same, F32)
 
 
 @legalizes("ai.onnx.ml::LabelEncoder", target="ir")
 def label_encoder(b: Builder, node: Node) -> Result:
     """LabelEncoder (1 to 4): the value beside the key that equals the element, the default where
     there is none."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     keys, values, default = mapping(node)
     if x.element is STRING or keys is None or values is None:
         raise Refused(STRINGS)
-    element = unsqueeze(b, x, -1)
+    element = b.unsqueeze(x, -1)
     same = b.op("Equal", element, b.like(keys, x))
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         same = b.op("Or", same, b.op("And", b.op("IsNaN", element), b.constant(np.isnan(keys))))
-    hits = cast(b, same, I32)
+    hits = b.cast(same, I32)
     # Counted from the front, engines reduce along it where there are no elements, too.
     last = -1 if x.rank is None else x.rank
     known = b.op("ReduceMax", hits, b.constant([last]), keepdims=False)

@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, concat
+from bridge.operators.builder_helpers import required
 from bridge.operators.ml.coupling import class_probabilities
 from bridge.operators.ml.scores import (
     as_float,
@@ -27,10 +27,9 @@ from bridge.operators.ml.scores import (
 @legalizes("ai.onnx.ml::LinearRegressor", target="ir")
 def linear_regressor(b: Builder, node: Node) -> Result:
     """LinearRegressor-1: x * coefficients' + intercepts."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     scores = _scores(b, node, as_float(b, x), node.attributes["targets"])
-    return cast(b, transformed(b, scores, node.attributes["post_transform"]), F32)
+    return b.cast(transformed(b, scores, node.attributes["post_transform"]), F32)
 
 
 @infers("ai.onnx.ml::LinearRegressor")
@@ -43,20 +42,19 @@ def infer_linear_regressor(node: Node) -> list[Type]:
 def linear_classifier(b: Builder, node: Node) -> Result:
     """LinearClassifier-1: labels and scores; a single row of coefficients decides between two
     labels."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
     rows = len(intercepts) if intercepts else max(len(labels), 1)
     features = x.shape[-1] if x.shape else None
     if not intercepts and isinstance(features, int):
         rows = len(node.attributes["coefficients"]) // features
-    scores = cast(b, _scores(b, node, as_float(b, x), rows), F32)
+    scores = b.cast(_scores(b, node, as_float(b, x), rows), F32)
     name = node.attributes["post_transform"]
     if rows > 1:
         return [chosen(b, scores, labels), transformed(b, scores, name)]
     if len(labels) == 2:
-        pair = concat(b, 1, b.op("Neg", scores), scores)
+        pair = b.concat(1, b.op("Neg", scores), scores)
         return [chosen(b, pair, labels), transformed(b, pair, name)]
     positive = int(labels[0]) if len(labels) else 1
     return [positive_or_not(b, scores, 0.0, (0, positive)), transformed(b, scores, name)]
@@ -73,10 +71,9 @@ def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
 def svm_regressor(b: Builder, node: Node) -> Result:
     """SVMRegressor-1: the sum of kernels with the support vectors, weighted; the sign of it for
     `one_class`."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     attributes = node.attributes
-    x = cast(b, x, F32)
+    x = b.cast(x, F32)
     coefficients = numbers(node, "coefficients").reshape(1, -1)
     count = attributes["n_supports"]
     values = x
@@ -122,12 +119,11 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
 def svm_classifier(b: Builder, node: Node) -> Result:
     """SVMClassifier-1: the winner of the one-against-one machines with their scores or the
     probabilities of all classes, or the scores of linear ones."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     per_class = attributes.get("vectors_per_class")
-    x = cast(b, x, F32)
+    x = b.cast(x, F32)
     rho = numbers(node, "rho")
     name = attributes["post_transform"]
     if not per_class:
@@ -140,7 +136,7 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
     scores = b.op("MatMul", kernels, b.constant(duels, F32), transpose_b=True)
     scores = b.op("Add", scores, b.constant(rho, F32))
-    won = cast(b, b.op("Greater", scores, b.constant(0.0)), F32)
+    won = b.cast(b.op("Greater", scores, b.constant(0.0)), F32)
     lost = b.op("Sub", b.constant(1.0), won)
     votes = b.op(
         "Add",

@@ -12,7 +12,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import ANY, BOOL, F32, Dim
 from bridge.operators import Refused
-from bridge.operators.builder_helpers import cast, concat, softmax, squeeze
 
 
 def transformed(b: Builder, scores: Value, name: str) -> Value:
@@ -23,7 +22,7 @@ def transformed(b: Builder, scores: Value, name: str) -> Value:
         case "LOGISTIC":
             return b.op("Sigmoid", scores)
         case "SOFTMAX":
-            return softmax(b, scores, 1)
+            return b.softmax(scores, 1)
         case "SOFTMAX_ZERO":
             return _softmax_zero(b, scores)
         case "PROBIT":
@@ -58,7 +57,7 @@ def _probit(b: Builder, scores: Value) -> Value:
 
 def as_float(b: Builder, x: Value) -> Value:
     """Features as f32, unless they are floats already."""
-    return x if x.element is not None and x.element.is_float else cast(b, x, F32)
+    return x if x.element is not None and x.element.is_float else b.cast(x, F32)
 
 
 def labels_of(node: Node, ints: str, strings: str) -> np.ndarray:
@@ -84,10 +83,10 @@ def positive_or_not(
     """One of two labels [rows] by a single score [rows, 1]."""
     over = b.op(
         "GreaterOrEqual" if inclusive else "Greater",
-        squeeze(b, scores, 1),
+        b.squeeze(scores, 1),
         b.like(threshold, scores),
     )
-    return b.op("Where", cast(b, over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
+    return b.op("Where", b.cast(over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
 
 
 def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
@@ -96,9 +95,9 @@ def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> 
     if name == "PROBIT":
         return transformed(b, score, name)
     if name == "LOGISTIC":
-        return transformed(b, concat(b, 1, b.op("Neg", score), score), name)
+        return transformed(b, b.concat(1, b.op("Neg", score), score), name)
     other = b.op("Sub", b.like(1, score), score) if complement else b.op("Neg", score)
-    return concat(b, 1, other, score)
+    return b.concat(1, other, score)
 
 
 def numbers(node: Node, name: str) -> Any:

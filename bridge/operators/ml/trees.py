@@ -13,7 +13,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, expand, reshape, sizes, unsqueeze
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import along
 from bridge.operators.ml.scores import (
     as_float,
@@ -169,7 +169,7 @@ def _newer_forest(node: Node) -> Forest:
 
 def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
     """The leaf [rows, trees] that each row reaches in each tree."""
-    start = expand(b, unsqueeze(b, b.constant(forest.roots.astype(np.int64)), 0), sizes(b, x, 0), 1)
+    start = b.expand(b.unsqueeze(b.constant(forest.roots.astype(np.int64)), 0), b.sizes(x, 0), 1)
     depth = forest.depth()
     if depth == 0:
         return start
@@ -222,8 +222,8 @@ def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value
     table = np.full((len(forest.modes), width), np.nan)
     for index, members in forest.members.items():
         table[index, : len(members)] = members
-    same = b.op("Equal", unsqueeze(b, value, 2), of_node(table, value.element))
-    hits = b.op("ReduceMax", cast(b, same, F32), b.constant([2]), keepdims=False)
+    same = b.op("Equal", b.unsqueeze(value, 2), of_node(table, value.element))
+    hits = b.op("ReduceMax", b.cast(same, F32), b.constant([2]), keepdims=False)
     return b.op("Greater", hits, b.constant(0.0))
 
 
@@ -242,14 +242,13 @@ def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
 def _features(b: Builder, x: Value) -> Value:
     """Rows of features; a vector is one row."""
     x = as_float(b, x)
-    return reshape(b, x, 1, -1) if x.rank == 1 else x
+    return b.reshape(x, 1, -1) if x.rank == 1 else x
 
 
 @legalizes("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
 def regressor(b: Builder, node: Node) -> Result:
     """TreeEnsembleRegressor (1 to 5): the aggregated weights, plus the base values."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     attributes = node.attributes
     targets = attributes.get("n_targets") or max(attributes["target_ids"]) + 1
     forest = _forest(node, "target", targets)
@@ -257,7 +256,7 @@ def regressor(b: Builder, node: Node) -> Result:
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         scores = b.op("Add", scores, b.like(base, scores))
-    return cast(b, transformed(b, scores, attributes["post_transform"]), F32)
+    return b.cast(transformed(b, scores, attributes["post_transform"]), F32)
 
 
 @infers("ai.onnx.ml::TreeEnsembleRegressor")
@@ -270,20 +269,18 @@ def infer_regressor(node: Node) -> list[Type]:
 @legalizes("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """TreeEnsemble-5: the aggregated weights."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     how = AGGREGATES[node.attributes["aggregate_function"]]
     scores = _aggregated(b, _newer_forest(node), _features(b, x), how)
     result = transformed(b, scores, TRANSFORMS[node.attributes["post_transform"]])
-    return cast(b, result, F64 if x.element is F64 else x.element or F32)
+    return b.cast(result, F64 if x.element is F64 else x.element or F32)
 
 
 @legalizes("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
 def classifier(b: Builder, node: Node) -> Result:
     """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
     one decides between two labels."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")
     ids = attributes["class_ids"]
@@ -291,7 +288,7 @@ def classifier(b: Builder, node: Node) -> Result:
     single = len(set(ids)) == 1 and len(labels) <= 2
     if single:
         forest.weights = forest.weights[:, [ids[0]]]
-    scores = cast(b, _aggregated(b, forest, _features(b, x), "SUM"), F32)
+    scores = b.cast(_aggregated(b, forest, _features(b, x), "SUM"), F32)
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         base = base[-1:] if single else base

@@ -15,18 +15,7 @@ from bridge.neutral.types import (
     is_static,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    positions,
-    ranks,
-    scalar,
-    size,
-    squeeze,
-    take,
-    transpose,
-    unsqueeze,
-)
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.nn.shapes import sizes_in
 
 
@@ -45,44 +34,42 @@ def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, .
 def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
     """Which positions (columns) along `axis` each window (row) covers: window i from
     floor(i * size / count) up to ceil((i + 1) * size / count)."""
-    length, one = size(b, data, axis), b.constant(1)
+    length, one = b.size(data, axis), b.constant(1)
     window = b.op("Range", b.constant(0), count, one)
     start = b.op("Div", b.op("Mul", window, length), count)
     reach = b.op("Mul", b.op("Add", window, one), length)
     end = b.op("Div", b.op("Add", reach, b.op("Sub", count, one)), count)
-    place = positions(b, data, axis)
-    after = b.op("GreaterOrEqual", place, unsqueeze(b, start, 1))
-    return b.op("And", after, b.op("Less", place, unsqueeze(b, end, 1)))
+    place = b.positions(data, axis)
+    after = b.op("GreaterOrEqual", place, b.unsqueeze(start, 1))
+    return b.op("And", after, b.op("Less", place, b.unsqueeze(end, 1)))
 
 
 @legalizes("AdaptiveAvgPool", target="onnx")
 def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveAvgPool-8: over uneven windows a product with a matrix for each axis."""
-    data, output = node.inputs
-    assert data is not None and output is not None
+    data, output = required(node, 0, 1)
     outputs, rank = integers(output), ranks(node, 0)[0]
     if outputs is not None and all(count == 1 for count in outputs):
         return b.op("ReduceMean", data, b.constant(list(range(2, rank))), keepdims=True)
     window = _whole_windows(data, outputs)
     if window is not None:
         return b.op("AveragePool", data, kernel_shape=window, strides=window)
-    element, y = data.element, cast(b, data, F32)
+    element, y = data.element, b.cast(data, F32)
     for axis in range(2, rank):
-        covered = _membership(b, data, axis, scalar(b, take(b, as_i64(b, output), 0, axis - 2)))
-        weights = cast(b, covered, F32)
+        covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
+        weights = b.cast(covered, F32)
         weights = b.op("Div", weights, b.op("ReduceSum", weights, b.constant([1]), keepdims=True))
         order = [i for i in range(rank) if i != axis]
-        y = b.op("MatMul", transpose(b, y, *order, axis), transpose(b, weights, 1, 0))
-        y = transpose(b, y, *range(axis), rank - 1, *range(axis, rank - 1))
-    return cast(b, y, element)
+        y = b.op("MatMul", b.transpose(y, *order, axis), b.transpose(weights, 1, 0))
+        y = b.transpose(y, *range(axis), rank - 1, *range(axis, rank - 1))
+    return b.cast(y, element)
 
 
 @legalizes("AdaptiveMaxPool", target="onnx")
 def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveMaxPool-8: indices count within one channel. Over uneven windows the maxima of one
     axis after the other, each among the windows in a new axis."""
-    data, output = node.inputs
-    assert data is not None and output is not None
+    data, output = required(node, 0, 1)
     outputs, rank = integers(output), ranks(node, 0)[0]
     index_element = node.attributes["index_element_type"]
     window = _whole_windows(data, outputs)
@@ -94,16 +81,16 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     y, indices = data, b.op("Expand", b.constant(0), b.op("Shape", data))
     stride = b.constant(1)
     for axis in reversed(range(2, rank)):
-        covered = _membership(b, data, axis, scalar(b, take(b, as_i64(b, output), 0, axis - 2)))
-        covered = unsqueeze(b, covered, *range(2, rank - axis + 1)) if axis + 1 < rank else covered
-        masked = b.op("Where", covered, unsqueeze(b, y, axis), b.like(float("-inf"), data))
+        covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
+        covered = b.unsqueeze(covered, *range(2, rank - axis + 1)) if axis + 1 < rank else covered
+        masked = b.op("Where", covered, b.unsqueeze(y, axis), b.like(float("-inf"), data))
         y = b.op("ReduceMax", masked, b.constant([axis + 1]), keepdims=False)
         best = b.op("ArgMax", masked, axis=axis + 1, keepdims=True)
-        wide = b.op("Expand", unsqueeze(b, indices, axis), b.op("Shape", masked))
-        inner = squeeze(b, b.op("GatherElements", wide, best, axis=axis + 1), axis + 1)
-        indices = b.op("Add", inner, b.op("Mul", squeeze(b, best, axis + 1), stride))
-        stride = b.op("Mul", stride, size(b, data, axis))
-    return y, cast(b, indices, index_element)
+        wide = b.op("Expand", b.unsqueeze(indices, axis), b.op("Shape", masked))
+        inner = b.squeeze(b.op("GatherElements", wide, best, axis=axis + 1), axis + 1)
+        indices = b.op("Add", inner, b.op("Mul", b.squeeze(best, axis + 1), stride))
+        stride = b.op("Mul", stride, b.size(data, axis))
+    return y, b.cast(indices, index_element)
 
 
 @infers("AdaptiveAvgPool", "AdaptiveMaxPool")

@@ -16,7 +16,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast
+from bridge.operators.builder_helpers import required
 from bridge.operators.nn.shapes import pooled, pooling
 from bridge.operators.nn.windows import (
     average_of_full_windows,
@@ -38,8 +38,7 @@ from bridge.operators.nn.windows import (
 def average_pool_to_ir(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 25) as AvgPool-14: rounding up is "ceil_torch", and counts no padding that
     it adds."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     attributes, include = window_of(node), node.attributes["count_include_pad"]
     explicit = attributes["auto_pad"] == "NOTSET"
     up = node.attributes["ceil_mode"] and explicit
@@ -84,8 +83,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AvgPool-1 and AvgPool-14 as AveragePool: `exclude_pad` turned round, three ways of rounding
     in two."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     attributes, rounding = window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
     data, element = computable(b, data)
@@ -94,7 +92,7 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
             y = average_of_full_windows(b, data, attributes, "AveragePool")
             if rounding == "ceil_torch":
                 y = without_late_windows(b, y, data, attributes)
-            return cast(b, y, element)
+            return b.cast(y, element)
         if rounding == "ceil" and not same_either_way(data, attributes):
             advice = "; give the input a static shape"
             raise Refused(
@@ -103,12 +101,12 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
             )
         exact = rounded_down(b, data, attributes)
         if exact:
-            return cast(b, b.op("AveragePool", data, **lean(exact)), element)
+            return b.cast(b.op("AveragePool", data, **lean(exact)), element)
     y = b.op(
         "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
         ceil_mode=rounding != "floor",
     )  # fmt: skip
-    return cast(b, y, element)
+    return b.cast(y, element)
 
 
 @infers("AveragePool", "AvgPool", "LpPool")

@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import U1
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, element_type, given
+from bridge.operators.builder_helpers import element_type, required
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.windows import padded
 
@@ -18,7 +18,7 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """BinaryConvolution-1: a Conv of numbers of which 0 stands for -1. A `pad_value` of 0 pads with
     nothing. The bits of a byte of its filters are in the order in which OpenVINO runs them and the
     Model Optimizer wrote them: the first is the lowest, unlike in any other constant."""
-    data, filters = given(node, 0, 1)
+    data, filters = required(node, 0, 1)
     bits = filters.constant
     if bits is None or bits.element is not U1:
         raise Refused("its filters must be a constant of type u1")
@@ -33,6 +33,6 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     if fill and any(pads):
         data, pads = padded(b, data, pads, 1.0 if fill == 1 else -1.0), (0,) * len(pads)
     return b.op(
-        "Conv", data, cast(b, signs, element), auto_pad="NOTSET", pads=pads,
+        "Conv", data, b.cast(signs, element), auto_pad="NOTSET", pads=pads,
         strides=attributes["strides"], dilations=attributes["dilations"],
     )  # fmt: skip

@@ -27,7 +27,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, positions, reshape, sizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.nn.shapes import convolved, window, window_faults
 
 
@@ -57,10 +57,10 @@ def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
 
 def split_groups(b: Builder, filters: Value, group: int, rank: int) -> Value:
     """Filters with their first dimension split into (group, rest)."""
-    rest = [sizes(b, filters, i) for i in range(1, rank)]
+    rest = [b.sizes(filters, i) for i in range(1, rank)]
     known = [integers(size) for size in rest]
     dims = [k[0] if k else size for k, size in zip(known, rest, strict=True)]
-    return reshape(b, filters, group, -1, *dims)
+    return b.reshape(filters, group, -1, *dims)
 
 
 def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
@@ -68,14 +68,14 @@ def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
     shape: Sequence[Dim] | None = filters.shape
     if shape is None or not isinstance(shape[0], int):
         raise Refused("the number of groups is not known; give the filters a static shape")
-    rest = [sizes(b, filters, i) for i in range(2, len(shape))]
+    rest = [b.sizes(filters, i) for i in range(2, len(shape))]
     dims = [d if isinstance(d, int) else s for d, s in zip(shape[2:], rest, strict=True)]
-    return reshape(b, filters, -1, *dims), shape[0]
+    return b.reshape(filters, -1, *dims), shape[0]
 
 
 def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
     """`y` plus a vector along its channels; `rank` counts spatial dimensions."""
-    return y if bias is None else b.op("Add", y, reshape(b, bias, 1, -1, *(1,) * rank))
+    return y if bias is None else b.op("Add", y, b.reshape(bias, 1, -1, *(1,) * rank))
 
 
 @legalizes("Conv", target="ir")
@@ -101,8 +101,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 def conv_to_onnx(b: Builder, node: Node) -> Result:
     """Conv (1 to 22): onnxruntime takes no dilations beside auto_pad."""
     attributes = dict(node.attributes)
-    data, filters = node.inputs[:2]
-    assert data is not None and filters is not None
+    data, filters = required(node, 0, 1)
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
         full = full_attributes(node, spatial_rank(node, filters))
         if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
@@ -114,8 +113,8 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     element = data.element
     if element is None or element.is_float:
         return None
-    wide = [None if v is None else cast(b, v, F32) for v in node.inputs]
-    return cast(b, b.op("Conv", *wide, **attributes), element)
+    wide = [None if v is None else b.cast(v, F32) for v in node.inputs]
+    return b.cast(b.op("Conv", *wide, **attributes), element)
 
 
 @legalizes("GroupConvolution", target="onnx")
@@ -201,7 +200,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         return b.op("ConvTranspose", data, filters, **attributes)
     begins = attributes.pop("pads")[:rank]
     y = b.op("ConvTranspose", data, filters, **attributes)
-    excess = b.op("Sub", sizes(b, y, *range(2, rank + 2)), output)
+    excess = b.op("Sub", b.sizes(y, *range(2, rank + 2)), output)
     if auto_pad.startswith("SAME"):
         half = b.op("Div", b.op("Max", excess, b.constant([0])), b.constant([2]))
         begin = half if auto_pad == "SAME_LOWER" else b.op("Sub", excess, half)
@@ -230,8 +229,7 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
 def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """DeformableConvolution-1 and -8 as DeformConv; without bilinear padding its offsets are
     clamped."""
-    data, offset, filters = node.inputs[:3]
-    assert data is not None and offset is not None and filters is not None
+    data, offset, filters = required(node, 0, 1, 2)
     attributes = full_attributes(node, spatial_rank(node, filters))
     attributes = explicitly_padded(data, filters.shape[2:] if filters.shape else (), attributes)
     del attributes["auto_pad"]
@@ -262,10 +260,10 @@ def _clamped_offsets(
     place = channels(np.tile(taps.reshape(-1), groups))
     limits = []
     for axis, stride in enumerate(attributes["strides"]):
-        steps = b.op("Mul", positions(b, offset, axis + 2), b.constant(stride))
-        steps = reshape(b, cast(b, steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
+        steps = b.op("Mul", b.positions(offset, axis + 2), b.constant(stride))
+        steps = b.reshape(b.cast(steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
         place = b.op("Add", place, b.op("Mul", channels(axis_of == axis), steps))
-        size = cast(b, sizes(b, data, axis + 2), offset.element)
+        size = b.cast(b.sizes(data, axis + 2), offset.element)
         limits.append(b.op("Mul", channels(axis_of == axis), size))
     limit = b.op("Add", *limits)
     sampled = b.op("Add", offset, place)

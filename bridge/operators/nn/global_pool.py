@@ -10,7 +10,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import ranks
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.nn.lp_pool import power_of, root_of
 
 
@@ -18,8 +18,7 @@ from bridge.operators.nn.lp_pool import power_of, root_of
 def global_pool_to_ir(b: Builder, node: Node) -> Result:
     """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks: reductions over the
     space."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     axes = b.constant(list(range(2, ranks(node, 0)[0])))
     if node.op == "GlobalLpPool":
         p = node.attributes["p"]

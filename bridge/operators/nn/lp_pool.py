@@ -7,6 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, legalizes, reads
+from bridge.operators.builder_helpers import required
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     lean,
@@ -65,8 +66,7 @@ def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 
 
 def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     attributes, p = window_of(node), node.attributes["p"]
     mean = power_of(b, data, p)
     if node.attributes["ceil_mode"] and attributes["auto_pad"] == "NOTSET":

@@ -17,7 +17,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, ranks, sizes
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.nn.shapes import pooled, pooling
 from bridge.operators.nn.windows import (
     computable,
@@ -36,8 +36,7 @@ from bridge.operators.nn.windows import (
 @legalizes("MaxPool", target="ir")
 def max_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxPool-1 has one output and no dilations, later versions always have both."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     attributes, order = window_of(node), node.attributes["storage_order"]
     explicit = attributes["auto_pad"] == "NOTSET"
     if explicit and node.attributes["rounding_type"] != "floor":
@@ -64,17 +63,17 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
 def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
     """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
     spatial = range(2, rank)
-    plane = b.op("ReduceProd", sizes(b, data, *spatial), b.constant([0]))
+    plane = b.op("ReduceProd", b.sizes(data, *spatial), b.constant([0]))
     rest = b.op("Mod", indices, plane)
     result = b.op("Sub", indices, rest)
     parts: list[Value] = []
     for axis in reversed(spatial):
-        size = sizes(b, data, axis)
+        size = b.sizes(data, axis)
         parts.insert(0, b.op("Mod", rest, size))
         rest = b.op("Div", rest, size)
     stride: Value | None = None
     for axis, part in zip(spatial, parts, strict=True):
-        size = sizes(b, data, axis)
+        size = b.sizes(data, axis)
         result = b.op("Add", result, part if stride is None else b.op("Mul", part, stride))
         stride = size if stride is None else b.op("Mul", stride, size)
     return result
@@ -83,8 +82,7 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 @legalizes("MaxPool", target="onnx")
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """MaxPool-1, -8 and -14: ONNX rounds in fewer ways and counts through the whole tensor."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     attributes, rounding = window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
     explicit = attributes["auto_pad"] == "NOTSET"
@@ -116,13 +114,13 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         pooled = padded(b, pooled, room, lowest)
         plain |= {"pads": (0,) * len(room), "rounding_type": "floor"}
     if len(node.outputs) == 1:
-        return cast(b, b.op("MaxPool", pooled, **plain), element)
+        return b.cast(b.op("MaxPool", pooled, **plain), element)
     y, indices = b.ops("MaxPool", 2, pooled, **plain)
     rank = len(attributes["kernel_shape"]) + 2
     if axis % rank:
-        counted = sizes(b, data, *range(axis % rank, rank))
+        counted = b.sizes(data, *range(axis % rank, rank))
         indices = b.op("Mod", indices, b.op("ReduceProd", counted, b.constant([0])))
-    return cast(b, y, element), cast(b, indices, index_element)
+    return b.cast(y, element), b.cast(indices, index_element)
 
 
 @infers("MaxPool")

@@ -14,7 +14,6 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import as_i64, concat, sizes
 from bridge.operators.nn.shapes import pooling, sizes_in, window_faults
 from bridge.operators.nn.windows import window_of
 
@@ -30,10 +29,10 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     rank = len(kernel)
     strides = np.array(attributes["strides"])
     removed = np.array(pads[:rank]) + pads[rank:]
-    before = sizes(b, data, *range(2, rank + 2))
+    before = b.sizes(data, *range(2, rank + 2))
     grown = b.op("Mul", before, b.constant(strides))
     after = b.op("Add", grown, b.constant(kernel - strides - removed))
-    shape = concat(b, 0, sizes(b, data, 0, 1), after)
+    shape = b.concat(0, b.sizes(data, 0, 1), after)
     flat = b.constant([-1])
     empty = b.op("Expand", b.like(0.0, data), b.op("ReduceProd", shape, b.constant([0])))
     y = b.op(
@@ -43,8 +42,8 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     y = b.op("Reshape", y, shape)
     if output is None:
         return y
-    missing = b.op("Sub", as_i64(b, output), shape)
-    return b.op("Pad", y, concat(b, 0, b.constant([0] * (rank + 2)), missing), mode="constant")
+    missing = b.op("Sub", b.as_i64(output), shape)
+    return b.op("Pad", y, b.concat(0, b.constant([0] * (rank + 2)), missing), mode="constant")
 
 
 @infers("MaxUnpool")

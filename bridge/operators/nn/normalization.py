@@ -22,13 +22,13 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, expand, given, ranks, reshape, size
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.vocabulary import operator
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
-    return reshape(b, vector, 1, -1, *(1,) * (rank - 2))
+    return b.reshape(vector, 1, -1, *(1,) * (rank - 2))
 
 
 @reads("BatchNormalization", format="onnx", until=13)
@@ -58,8 +58,8 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     if not plain["epsilon"] >= 0:
         raise Refused(f"its epsilon is {plain['epsilon']}, and OpenVINO takes none below 0")
     if len({v.element for v in (data, *parameters)}) > 1:
-        wide = [cast(b, v, F32) for v in (data, *parameters)]
-        return cast(b, b.op("BatchNormalization", *wide, **plain), data.element)
+        wide = [b.cast(v, F32) for v in (data, *parameters)]
+        return b.cast(b.op("BatchNormalization", *wide, **plain), data.element)
     row = operator(node.op)
     assert row is not None
     if attributes == {**row.defaults, **plain}:
@@ -79,20 +79,20 @@ def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
 def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     """By the mean and the variance of the batch itself; BatchNormalization-15."""
     data, scale, bias, mean, variance = (v for v in node.inputs if v is not None)
-    x, *running = (cast(b, v, F32) for v in (data, mean, variance))
+    x, *running = (b.cast(v, F32) for v in (data, mean, variance))
     axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
     current = b.op("ReduceMean", x, axes, keepdims=True)
     centered = b.op("Sub", x, current)
     spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=False)
     current = b.op("Squeeze", current, axes)
-    parameters = [cast(b, v, F32) for v in (scale, bias)]
+    parameters = [b.cast(v, F32) for v in (scale, bias)]
     epsilon, momentum = node.attributes["epsilon"], node.attributes["momentum"]
     y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
     blended = [
-        cast(b, _blend(b, old, new, momentum), mean.element)
+        b.cast(_blend(b, old, new, momentum), mean.element)
         for old, new in zip(running, (current, spread), strict=True)
     ]
-    return [cast(b, y, data.element), *blended][: len(node.outputs)]
+    return [b.cast(y, data.element), *blended][: len(node.outputs)]
 
 
 def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
@@ -104,8 +104,7 @@ def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
 @legalizes("InstanceNormalization", target="ir")
 def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
     """InstanceNormalization (1 to 22): an MVN, and for each channel a scale and a bias."""
-    data, scale, bias = node.inputs
-    assert data is not None and scale is not None and bias is not None
+    data, scale, bias = required(node, 0, 1, 2)
     rank = ranks(node, 0)[0]
     y = _normalized(b, data, b.constant(list(range(2, rank))), node.attributes["epsilon"])
     y = b.op("Mul", y, _along_channels(b, scale, rank))
@@ -126,9 +125,9 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     assert data is not None and scale is not None
     axes = b.constant(axes_from(node))
     epsilon = node.attributes["epsilon"]
-    wide = cast(b, data, F32) if data.element in (F16, BF16) else data
+    wide = b.cast(data, F32) if data.element in (F16, BF16) else data
     if len(node.outputs) == 1:
-        y = cast(b, _normalized(b, wide, axes, epsilon), data.element)
+        y = b.cast(_normalized(b, wide, axes, epsilon), data.element)
         statistics: list[Value] = []
     else:
         mean = b.op("ReduceMean", wide, axes, keepdims=True)
@@ -136,8 +135,8 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
         spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=True)
         deviation = b.op("Sqrt", b.op("Add", spread, b.like(epsilon, spread)))
         inverse = b.op("Div", b.like(1.0, deviation), deviation)
-        y = cast(b, b.op("Mul", centered, inverse), data.element)
-        statistics = [cast(b, v, node.attributes["stash_type"]) for v in (mean, inverse)]
+        y = b.cast(b.op("Mul", centered, inverse), data.element)
+        statistics = [b.cast(v, node.attributes["stash_type"]) for v in (mean, inverse)]
     y = b.op("Mul", y, scale)
     y = y if bias is None else b.op("Add", y, bias)
     return [y, *statistics][: len(node.outputs)]
@@ -147,10 +146,10 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
 def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
     """RMSNormalization-23: the standard's function body, without its casts where they change
     nothing."""
-    data, scale = given(node, 0, 1)
-    wide = cast(b, data, node.attributes["stash_type"])
+    data, scale = required(node, 0, 1)
+    wide = b.cast(data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
-    return b.op("Mul", cast(b, b.op("Div", wide, root), data.element), scale)
+    return b.op("Mul", b.cast(b.op("Div", wide, root), data.element), scale)
 
 
 def axes_from(node: Node) -> list[int]:
@@ -194,7 +193,7 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
     """MVN-6, written out: its epsilon is inside or outside of the root."""
     data, axes = node.inputs
     assert axes is not None
-    axes = as_i64(b, axes)
+    axes = b.as_i64(axes)
     y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
     if not node.attributes["normalize_variance"]:
         return y
@@ -209,14 +208,13 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
 def read_group_normalization(b: Builder, node: Node) -> Result:
     """GroupNormalization (18 to 20): operator set 18 has a scale and a bias for each group, 21
     for each channel."""
-    data, scale, bias = node.inputs
-    assert data is not None and scale is not None and bias is not None
+    data, scale, bias = required(node, 0, 1, 2)
     groups = node.attributes["num_groups"]
-    per_group = b.op("Div", size(b, data, 1), b.constant(groups))
+    per_group = b.op("Div", b.size(data, 1), b.constant(groups))
     repeats = b.op("Reshape", per_group, b.constant([1]))
 
     def repeated(vector: Value) -> Value:
-        return reshape(b, expand(b, reshape(b, vector, groups, 1), groups, repeats), -1)
+        return b.reshape(b.expand(b.reshape(vector, groups, 1), groups, repeats), -1)
 
     return b.op("GroupNormalization", data, repeated(scale), repeated(bias), **node.attributes)
 
@@ -228,8 +226,8 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     data, *parameters = (v for v in node.inputs if v is not None)
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
-        wide = [cast(b, v, F32) for v in (data, *parameters)]
-        return cast(b, b.op("GroupNormalization", *wide, **attributes), BF16)
+        wide = [b.cast(v, F32) for v in (data, *parameters)]
+        return b.cast(b.op("GroupNormalization", *wide, **attributes), BF16)
     if attributes == node.attributes:
         return None
     return b.op("GroupNormalization", *node.inputs, **attributes)
@@ -286,10 +284,9 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
 @legalizes("NormalizeL2", target="onnx")
 def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
     """Without axes each element is divided by itself: 1 (NormalizeL2-1)."""
-    data, axes = node.inputs
-    assert data is not None and axes is not None
+    data, axes = required(node, 0, 1)
     if axes.shape == (0,):
-        return expand(b, b.like(1, data), b.op("Shape", data))
+        return b.expand(b.like(1, data), b.op("Shape", data))
     total = b.op("ReduceSum", b.op("Mul", data, data), axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
     joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"

@@ -15,7 +15,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, F64, is_static, low
 from bridge.operators import Refused
-from bridge.operators.builder_helpers import cast, cut
 from bridge.operators.nn.conv import explicitly_padded, full_attributes
 from bridge.operators.nn.shapes import window_size
 
@@ -143,7 +142,7 @@ def without_late_windows(b: Builder, y: Value, data: Value, attributes: dict[str
             "give the input a static shape"
         )
     for axis, size in enumerate(wanted, 2):
-        y = cut(b, y, axis, 0, size)
+        y = b.cut(y, axis, 0, size)
     return y
 
 
@@ -165,7 +164,7 @@ def computable(b: Builder, data: Value) -> tuple[Value, Any]:
     assert b.target is not None
     element = data.element
     if element is not None and element.is_integer:
-        return cast(b, data, F64), element
+        return b.cast(data, F64), element
     if element is BF16 and b.target.opset < 22:
-        return cast(b, data, F32), element
+        return b.cast(data, F32), element
     return data, element

@@ -9,7 +9,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, same
 from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import cast
 
 ZERO_TOLERANCE = 1e-4
 """How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
@@ -24,20 +23,20 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     assert data is not None
     element, steps = data.element, node.attributes["levels"] - 1
     known = [values_of(limit) for limit in limits]
-    x = cast(b, data, F32)
+    x = b.cast(data, F32)
     if all(k is not None for k in known):
         il, ih, ol, oh = (np.asarray(k, np.float32) for k in known)
         if steps == 255 and np.array_equal(il, ol) and np.array_equal(ih, oh):
             quantized = _quantized(b, x, il, ih)
             if quantized is not None:
-                return cast(b, quantized, element)
+                return b.cast(quantized, element)
         span = ih - il
         scale = np.where(span == 0, 0, steps / np.where(span == 0, 1, span)).astype(np.float32)
         low, high = b.constant(np.minimum(il, ih)), b.constant(np.maximum(il, ih))
         into = b.constant(scale), b.constant(np.asarray(-il * scale, np.float32))
         out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
     else:
-        i, j, k, m = (cast(b, limit, F32) for limit in limits if limit is not None)
+        i, j, k, m = (b.cast(limit, F32) for limit in limits if limit is not None)
         low, high = b.op("Min", i, j), b.op("Max", i, j)
         count = b.constant(float(steps))
         scale_value = b.op("Div", count, b.op("Sub", j, i))
@@ -45,7 +44,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
         out = b.op("Div", b.op("Sub", m, k), count), k
     y = b.op("Min", b.op("Max", x, low), high)
     y = b.op("Round", _line(b, y, *into))
-    return cast(b, _line(b, y, *out), element)
+    return b.cast(_line(b, y, *out), element)
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:
@@ -84,7 +83,7 @@ def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
     x = b.op("Mul", data, scale)
     x = x if shift is None else b.op("Sub", x, shift)
-    x = b.op("Cast", b.op("Cast", cast(b, x, F16), to=narrow), to=data.element)
+    x = b.op("Cast", b.op("Cast", b.cast(x, F16), to=narrow), to=data.element)
     x = x if shift is None else b.op("Add", x, shift)
     return b.op("Div", x, scale)
 

@@ -31,7 +31,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, cut, ranks, reshape, scalar, shape, sizes
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.matmul.matmul import product
 from bridge.operators.nn.shapes import convolved, window
 
@@ -75,35 +75,35 @@ class Blocks:
         count = low(data.dims[self.axis]) // self.block
         before = [self._size(data, i) for i in range(self.axis)]
         after = [self._size(data, i) for i in range(self.axis + 1, self.rank)]
-        return reshape(self.b, data, *before, count, self.block, *after)
+        return self.b.reshape(data, *before, count, self.block, *after)
 
     def close(self, result: Value) -> Value:
         """The result in the shape of the data."""
         if self.axis is None or not self.block or not self.split:
             return result
-        return reshape(self.b, result, *(self._size(self.data, i) for i in range(self.rank)))
+        return self.b.reshape(result, *(self._size(self.data, i) for i in range(self.rank)))
 
     def _size(self, value: Value, axis: int) -> int | Value:
         dim = value.dims[axis]
-        return dim if isinstance(dim, int) else sizes(self.b, value, axis)
+        return dim if isinstance(dim, int) else self.b.sizes(value, axis)
 
     def aligned(self, value: Value) -> Value:
         """A scale or zero point in a shape that broadcasts against the opened data."""
         b = self.b
         if self.axis is None:
-            return scalar(b, value)
+            return b.scalar(value)
         if not self.block:
-            return reshape(b, value, -1, *(1,) * (self.rank - self.axis - 1))
+            return b.reshape(value, -1, *(1,) * (self.rank - self.axis - 1))
         dims = [self._size(value, i) for i in range(self.rank)]
-        inner = reshape(b, value, *dims[: self.axis + 1], 1, *dims[self.axis + 1 :])
+        inner = b.reshape(value, *dims[: self.axis + 1], 1, *dims[self.axis + 1 :])
         if self.split:
             return inner
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
         wide = b.op("Expand", inner, b.constant(target))
         dims[self.axis] = -1
-        joined = b.op("Reshape", wide, shape(b, *dims))
-        return cut(b, joined, self.axis, 0, sizes(b, self.data, self.axis))
+        joined = b.op("Reshape", wide, b.shape(*dims))
+        return b.cut(joined, self.axis, 0, b.sizes(self.data, self.axis))
 
 
 def _target_of(node: Node) -> Element | None:
@@ -122,8 +122,7 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
         since = 21
     if attributes.get("output_dtype") and node.input(2) is None:
         since = max(since, 21 if node.op == "QuantizeLinear" else 23)
-    scale, data = node.inputs[1], node.inputs[0]
-    assert scale is not None and data is not None
+    scale, data = required(node, 1, 0)
     if scale.element is not F32 or data.element in (F16, BF16):
         since = max(since, 19)
     return opset < since
@@ -140,8 +139,7 @@ def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
 def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
     """DequantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
     out."""
-    data = node.inputs[0]
-    assert data is not None
+    (data,) = required(node, 0)
     return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
 
 
@@ -156,12 +154,12 @@ def _quantized(b: Builder, node: Node) -> Value:
     element = _target_of(node)
     assert data is not None and scale is not None and b.target is not None
     blocks = Blocks(b, node, data, scale)
-    x, divisor = blocks.open(cast(b, data, F32)), blocks.aligned(scale)
+    x, divisor = blocks.open(b.cast(data, F32)), blocks.aligned(scale)
     offset = None if zero_point is None else blocks.aligned(zero_point)
     if element is None or element.kind not in ("int", "uint", "float"):
         raise Refused(f"there is no quantisation to {element}")
     if element.is_float:
-        y = b.op("Div", x, cast(b, divisor, F32))
+        y = b.op("Div", x, b.cast(divisor, F32))
         y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
         return blocks.close(y)
     scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
@@ -171,8 +169,8 @@ def _quantized(b: Builder, node: Node) -> Value:
         y = _fake_quantize(b, x, scales, offsets, element)
     else:
         low, high = bounds(element)
-        y = b.op("Round", b.op("Div", x, cast(b, divisor, F32)))
-        y = y if offset is None else b.op("Add", y, cast(b, offset, F32))
+        y = b.op("Round", b.op("Div", x, b.cast(divisor, F32)))
+        y = y if offset is None else b.op("Add", y, b.cast(offset, F32))
         y = b.op("Clip", y, b.constant(float(low)), b.constant(float(high)))
     return blocks.close(b.op("Cast", y, to=element))
 
@@ -197,16 +195,16 @@ def _dequantized(b: Builder, node: Node) -> Value:
     data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and scale is not None
     blocks = Blocks(b, node, data, scale)
-    y = cast(b, blocks.open(data), F32)
+    y = b.cast(blocks.open(data), F32)
     offsets = values_of(zero_point)
     if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
         if offsets is not None and offsets.size > 1 and (offsets == offsets.flat[0]).all():
             aligned = b.tensor(Tensor.of(offsets.reshape(-1)[:1].reshape(())), zero_point.names[:])
         else:
             aligned = blocks.aligned(zero_point)
-        y = b.op("Sub", y, cast(b, aligned, F32))
-    y = blocks.close(b.op("Mul", y, cast(b, blocks.aligned(scale), F32)))
-    return cast(b, y, node.attributes.get("output_dtype") or scale.element)
+        y = b.op("Sub", y, b.cast(aligned, F32))
+    y = blocks.close(b.op("Mul", y, b.cast(blocks.aligned(scale), F32)))
+    return b.cast(y, node.attributes.get("output_dtype") or scale.element)
 
 
 @legalizes("QLinearConv", target="ir")
@@ -218,7 +216,7 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
     filters = b.op("DequantizeLinear", w, w_scale, w_zero, axis=0)
     bias = node.input(8)
     if bias is not None:
-        bias = b.op("Mul", cast(b, bias, F32), b.op("Mul", scalar(b, x_scale), w_scale))
+        bias = b.op("Mul", b.cast(bias, F32), b.op("Mul", b.scalar(x_scale), w_scale))
     y = b.op("Conv", data, filters, bias, **node.attributes)
     return b.op("QuantizeLinear", y, y_scale, y_zero)
 
@@ -238,12 +236,12 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     """ConvInteger-10: in f32, which is exact up to sums of 2^24."""
     x, w, x_zero, w_zero = node.inputs[0], node.inputs[1], node.input(2), node.input(3)
     assert x is not None and w is not None
-    data, filters = cast(b, x, F32), cast(b, w, F32)
+    data, filters = b.cast(x, F32), b.cast(w, F32)
     if x_zero is not None:
-        data = b.op("Sub", data, cast(b, scalar(b, x_zero), F32))
+        data = b.op("Sub", data, b.cast(b.scalar(x_zero), F32))
     if w_zero is not None:
         rank = ranks(node, 1)[0]
-        filters = b.op("Sub", filters, cast(b, reshape(b, w_zero, -1, *(1,) * (rank - 1)), F32))
+        filters = b.op("Sub", filters, b.cast(b.reshape(w_zero, -1, *(1,) * (rank - 1)), F32))
     return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
 
 

@@ -17,7 +17,7 @@ from bridge.neutral.inference import first, infers
 from bridge.neutral.inference.dims import known_integers, shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast, reshape, shape
+from bridge.operators.builder_helpers import required
 
 # Into IR ----------------------------------------------------------------------------------------
 
@@ -42,18 +42,17 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     radius = b.op("Sqrt", b.op("Mul", radius, b.constant(-2.0)))
     angle = b.op("Cos", uniform(b, node, dims, 0.0, 2 * math.pi, F32, 1))
     scaled = b.op("Mul", b.op("Mul", radius, angle), b.constant(float(node.attributes["scale"])))
-    return cast(b, b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
+    return b.cast(b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
 
 
 @legalizes("Bernoulli", target="ir")
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     """Bernoulli (15 to 22): 1 where a uniform number is below the probability. (The standard's
     function body has it the wrong way round: above.)"""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     drawn = F64 if x.element is F64 else F32
     numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
-    return cast(b, b.op("Less", numbers, cast(b, x, drawn)), _element(node))
+    return b.cast(b.op("Less", numbers, b.cast(x, drawn)), _element(node))
 
 
 @legalizes("Multinomial", target="ir")
@@ -113,8 +112,7 @@ def _seed(node: Node) -> int:
 def uniform_to_onnx(b: Builder, node: Node) -> Result:
     """RandomUniform, or RandomUniformLike where the shape is computed; of 0 to 1 and scaled, unless
     the bounds are numbers that its attributes hold. Integers are rounded down."""
-    dims, low, high = node.inputs
-    assert dims is not None and low is not None and high is not None
+    dims, low, high = required(node, 0, 1, 2)
     element = node.attributes["output_type"]
     # A 32-bit float has too few digits for a range of integers.
     drawn = F64 if element in (I32, I64, F64) else F32
@@ -128,12 +126,12 @@ def uniform_to_onnx(b: Builder, node: Node) -> Result:
     else:
         numbers = b.op("RandomUniformLike", _of_shape(b, dims), **attributes)
     if said:
-        return cast(b, numbers, element)
-    first, last = (cast(b, reshape(b, v), drawn) for v in (low, high))
+        return b.cast(numbers, element)
+    first, last = (b.cast(b.reshape(v), drawn) for v in (low, high))
     scaled = b.op("Add", b.op("Mul", numbers, b.op("Sub", last, first)), first)
     if element in (I32, I64):
         scaled = b.op("Floor", scaled)
-    return cast(b, scaled, element)
+    return b.cast(scaled, element)
 
 
 def _of_shape(b: Builder, dims: Value) -> Value:
@@ -143,7 +141,7 @@ def _of_shape(b: Builder, dims: Value) -> Value:
         whole = not asked.attributes["start"] and asked.attributes.get("end") is None
         if whole and asked.inputs[0].element in (F16, F32, F64):
             return asked.inputs[0]
-    return b.op("Expand", b.constant(0.0), cast(b, dims, I64))
+    return b.op("Expand", b.constant(0.0), b.cast(dims, I64))
 
 
 @legalizes("ir::Multinomial", target="onnx")
@@ -158,9 +156,9 @@ def multinomial_to_onnx(b: Builder, node: Node) -> Result:
         numbers = b.op("RandomUniformLike", logs, dtype=logs.element, **_onnx_seed(node))
         gumbel = b.op("Neg", b.op("Log", b.op("Neg", b.op("Log", numbers))))
         keys = b.op("Add", logs, gumbel)
-        k = cast(b, b.op("Reshape", count, shape(b, 1)), I64)
+        k = b.cast(b.op("Reshape", count, b.shape(1)), I64)
         indices = b.ops("TopK", 2, keys, k, axis=1, largest=True, sorted=True)[1]
-        return cast(b, indices, attributes["convert_type"])
+        return b.cast(indices, attributes["convert_type"])
     known = integers(count)
     if known is None:
         raise Refused("its num_samples must be a constant in ONNX")

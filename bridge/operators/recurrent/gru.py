@@ -10,7 +10,6 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import concat, cut, split, unsqueeze, zeros
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -39,7 +38,7 @@ def gru_to_ir(b: Builder, node: Node) -> Result:
             b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear
         )
     else:
-        of_w, of_r = split(b, _apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
+        of_w, of_r = b.split(_apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
 
         def step(
             b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
@@ -54,13 +53,13 @@ def _apart(b: Builder, layer: Layer, bias: Value | None, x: Value) -> Value:
     """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh], each [directions, hidden]."""
     hidden = layer.hidden
     if bias is None:
-        return zeros(b, x, len(layer.directions), 4 * hidden)
+        return b.zeros(x, len(layer.directions), 4 * hidden)
     values = values_of(bias)
     if values is not None:
         gates, own = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
         return b.constant(np.concatenate([gates.sum(1), own[:, 0], own[:, 1]], -1))
-    both_w, own_w, both_r, own_r = split(b, bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
-    return concat(b, 1, b.op("Add", both_w, both_r), own_w, own_r)
+    both_w, own_w, both_r, own_r = b.split(bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
+    return b.concat(1, b.op("Add", both_w, both_r), own_w, own_r)
 
 
 def _step(
@@ -77,10 +76,10 @@ def _step(
     (before,) = states
     r, bias = parameters
     hidden = layer.hidden
-    gates_w, candidate_w = split(b, share, 1, 2 * hidden, hidden)
-    gates_r, candidate_r = split(b, r, 0, 2 * hidden, hidden)
+    gates_w, candidate_w = b.split(share, 1, 2 * hidden, hidden)
+    gates_r, candidate_r = b.split(r, 0, 2 * hidden, hidden)
     sums = b.op("Add", gates_w, b.op("MatMul", before, gates_r, transpose_b=True))
-    update, reset = split(b, activate(b, f, clipped(b, sums, layer.clip)), 1, hidden, hidden)
+    update, reset = b.split(activate(b, f, clipped(b, sums, layer.clip)), 1, hidden, hidden)
     if linear:
         recurrent = b.op("Add", b.op("MatMul", before, candidate_r, transpose_b=True), bias)
         recurrent = b.op("Mul", reset, recurrent)
@@ -110,9 +109,9 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     linear = node.attributes["linear_before_reset"]
-    weights: list[Value | None] = [unsqueeze(b, v, 0) for v in (w, r)]
+    weights: list[Value | None] = [b.unsqueeze(v, 0) for v in (w, r)]
     doubled = _onnx_bias(b, node, bias)
-    weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
+    weights.append(None if doubled is None else b.unsqueeze(doubled, 0))
     return from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)
 
 
@@ -128,6 +127,6 @@ def _onnx_bias(b: Builder, node: Node, bias: Value | None) -> Value | None:
         ends = [2 * hidden, 3 * hidden]
         both, own_w, own_r = np.split(values, ends, -1)
         return b.constant(np.concatenate([both, own_w, np.zeros_like(both), own_r], -1))
-    of_w, of_r = split(b, bias, -1, 3 * hidden, hidden)
-    shared = cut(b, of_w, -1, 0, 2 * hidden)
-    return concat(b, -1, of_w, zeros(b, shared, b.op("Shape", shared)), of_r)
+    of_w, of_r = b.split(bias, -1, 3 * hidden, hidden)
+    shared = b.cut(of_w, -1, 0, 2 * hidden)
+    return b.concat(-1, of_w, b.zeros(shared, b.op("Shape", shared)), of_r)

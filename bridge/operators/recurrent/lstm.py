@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import split, unsqueeze, zeros
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -40,7 +39,7 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
         outputs = to_sequence(b, layer, "LSTMSequence", x, (h, c), lengths, weights)
     else:
         if peepholes is None:
-            peepholes = zeros(b, x, len(layer.directions), 3 * layer.hidden)
+            peepholes = b.zeros(x, len(layer.directions), 3 * layer.hidden)
 
         def step(
             b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
@@ -66,8 +65,8 @@ def lstm_step(
     before, cell = states
     r, peepholes = parameters
     sums = b.op("Add", share, b.op("MatMul", before, r, transpose_b=True))
-    i, o, forget, c = split(b, sums, 1, *[layer.hidden] * 4)
-    peep_i, peep_o, peep_f = split(b, peepholes, 0, *[layer.hidden] * 3)
+    i, o, forget, c = b.split(sums, 1, *[layer.hidden] * 4)
+    peep_i, peep_o, peep_f = b.split(peepholes, 0, *[layer.hidden] * 3)
 
     def gate(sum: Value, peep: Value, cell: Value) -> Value:
         return activate(b, f, clipped(b, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip))
@@ -97,7 +96,7 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     assert h is not None and c is not None
     weights = [_onnx_gates(b, node, v, 0) for v in (w, r, bias)]
     weights[2] = doubled_bias(b, weights[2])
-    batched = [None if v is None else unsqueeze(b, v, 0) for v in weights]
+    batched = [None if v is None else b.unsqueeze(v, 0) for v in weights]
     return from_cell(b, node, "LSTM", (h, c), batched)
 
 

@@ -19,20 +19,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
-from bridge.operators.builder_helpers import (
-    cast,
-    concat,
-    expand,
-    positions,
-    reshape,
-    size,
-    sizes,
-    split,
-    squeeze,
-    transpose,
-    zeros,
-)
-from bridge.operators.builder_helpers import take as gather
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import along
 from bridge.operators.recurrent.whole_length import is_whole_length
 
@@ -136,16 +123,16 @@ def to_sequence(
 ) -> list[Value]:
     """An ONNX layer as IR's `op`; `weights` are W, R and B as IR wants them. Gives the outputs in
     ONNX's layout."""
-    major = x if layer.batch_first else transpose(b, x, 1, 0, 2)
-    batch = sizes(b, major, 0)
+    major = x if layer.batch_first else b.transpose(x, 1, 0, 2)
+    batch = b.sizes(major, 0)
     count = len(layer.directions)
     initial = [
-        zeros(b, x, batch, count, layer.hidden) if s is None
-        else s if layer.batch_first else transpose(b, s, 1, 0, 2)
+        b.zeros(x, batch, count, layer.hidden) if s is None
+        else s if layer.batch_first else b.transpose(s, 1, 0, 2)
         for s in states
     ]  # fmt: skip
     if lengths is None:
-        lengths = expand(b, cast(b, size(b, major, 1), I32), batch)
+        lengths = b.expand(b.cast(b.size(major, 1), I32), batch)
     w, r, bias = weights
     # What the attribute tells of open weights, OpenVINO asks of their shapes.
     rows = GATES[op] * layer.hidden
@@ -166,15 +153,15 @@ def to_sequence(
         **attributes,
     )
     if layer.batch_first:
-        return [transpose(b, y, 0, 2, 1, 3), *last]
-    return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+        return [b.transpose(y, 0, 2, 1, 3), *last]
+    return [b.transpose(y, 2, 1, 0, 3), *(b.transpose(s, 1, 0, 2) for s in last)]
 
 
 def _of_rows(b: Builder, weights: Value, *sizes: int) -> Value:
     """The weights in that shape, unless these sizes of it are known; -1 infers."""
     if weights.rank == 3 and all(isinstance(dim, int) for dim in weights.dims[:2]):
         return weights
-    return reshape(b, weights, *sizes)
+    return b.reshape(weights, *sizes)
 
 
 def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden: int) -> Value:
@@ -192,8 +179,8 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
         order, x = [before[i] for i in order], source
     if order == sorted(order):
         return x
-    pieces = split(b, x, axis, *[hidden] * len(have))
-    return concat(b, axis, *(pieces[i] for i in order))
+    pieces = b.split(x, axis, *[hidden] * len(have))
+    return b.concat(axis, *(pieces[i] for i in order))
 
 
 def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list[int]] | None:
@@ -224,11 +211,11 @@ def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Val
     """ONNX's B [directions, 2*gates*hidden] as the sum of its halves; zeros where it is absent."""
     width = gates * layer.hidden
     if bias is None:
-        return zeros(b, x, len(layer.directions), width)
+        return b.zeros(x, len(layer.directions), width)
     values = values_of(bias)
     if values is not None:
         return b.constant(values[:, :width] + values[:, width:])
-    return _half(bias, width) or b.op("Add", *split(b, bias, 1, width, width))
+    return _half(bias, width) or b.op("Add", *b.split(bias, 1, width, width))
 
 
 def _half(bias: Value, width: int) -> Value | None:
@@ -260,7 +247,7 @@ def from_sequence(
     takes for granted."""
     direction = node.attributes["direction"]
     count = 2 if direction == "bidirectional" else 1
-    time_major = transpose(b, x, 1, 0, 2)
+    time_major = b.transpose(x, 1, 0, 2)
     if is_whole_length(lengths, x):
         lengths = None
     y, *last = b.ops(
@@ -268,13 +255,13 @@ def from_sequence(
         1 + len(states),
         time_major,
         *weights,
-        None if lengths is None else cast(b, lengths, I32),
-        *(None if _is_zero(s) else transpose(b, s, 1, 0, 2) for s in states),
+        None if lengths is None else b.cast(lengths, I32),
+        *(None if _is_zero(s) else b.transpose(s, 1, 0, 2) for s in states),
         direction=direction,
         **onnx_attributes(node, op, count),
         **attributes,
     )
-    return [transpose(b, y, 2, 1, 0, 3), *(transpose(b, s, 1, 0, 2) for s in last)]
+    return [b.transpose(y, 2, 1, 0, 3), *(b.transpose(s, 1, 0, 2) for s in last)]
 
 
 def _is_zero(state: Value) -> bool:
@@ -295,8 +282,7 @@ def from_cell(
     """An IR cell as ONNX's `op` over one step; `weights` as in `from_sequence`, with a direction
     axis. Gives the states."""
     first = b.constant([0])
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     _, *last = b.ops(
         op,
         1 + len(states),
@@ -307,7 +293,7 @@ def from_cell(
         **onnx_attributes(node, op, 1),
         **attributes,
     )
-    return [squeeze(b, s, 0) for s in last]
+    return [b.squeeze(s, 0) for s in last]
 
 
 _FUNCTIONS = {
@@ -355,7 +341,7 @@ def doubled_bias(b: Builder, bias: Value | None) -> Value | None:
     whole = _halved(bias)
     if whole is not None:
         return whole
-    return b.op("Concat", bias, zeros(b, bias, b.op("Shape", bias)), axis=-1)
+    return b.op("Concat", bias, b.zeros(bias, b.op("Shape", bias)), axis=-1)
 
 
 def _halved(bias: Value) -> Value | None:
@@ -393,12 +379,12 @@ def to_loop(
     `w` is [directions, gates*hidden, input]; `bias` [directions, gates*hidden] is added to W's
     share; `parameters` have a direction axis in front. Gives the outputs in ONNX's layout.
     """
-    time_major = transpose(b, x, 1, 0, 2) if layer.batch_first else x
-    batch = sizes(b, time_major, 1)
+    time_major = b.transpose(x, 1, 0, 2) if layer.batch_first else x
+    batch = b.sizes(time_major, 1)
     results = []
     for direction in range(len(layer.directions)):
         initial = [
-            zeros(b, x, batch, layer.hidden) if s is None
+            b.zeros(x, batch, layer.hidden) if s is None
             else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
@@ -413,10 +399,10 @@ def to_loop(
     outputs = []
     for index, parts in enumerate(zip(*results, strict=True)):
         axis = (2 if layer.batch_first else 1) if index == 0 else state_axis
-        ordered = [transpose(b, p, 1, 0, 2) if index == 0 and layer.batch_first else p
+        ordered = [b.transpose(p, 1, 0, 2) if index == 0 and layer.batch_first else p
                    for p in parts]  # fmt: skip
         new = b.constant([axis])
-        outputs.append(concat(b, axis, *(b.op("Unsqueeze", p, new) for p in ordered)))
+        outputs.append(b.concat(axis, *(b.op("Unsqueeze", p, new) for p in ordered)))
     return outputs
 
 
@@ -425,13 +411,13 @@ def part_of(b: Builder, x: Value, axis: int, index: int) -> Value:
     values = values_of(x)
     if values is not None:
         return b.constant(np.take(values, index, axis))
-    return squeeze(b, gather(b, x, axis, index), axis)
+    return b.squeeze(b.take(x, axis, index), axis)
 
 
 def _sized(b: Builder, state: Value, hidden: int) -> Value:
     """`state` with its last size known, as the layer says it."""
     known = state.shape is not None and isinstance(state.shape[-1], int)
-    return state if known else reshape(b, state, -1, hidden)
+    return state if known else b.reshape(state, -1, hidden)
 
 
 def _loop(
@@ -459,8 +445,8 @@ def _loop(
 
     sliced, fixed = [share], list(parameters)
     if lengths is not None:
-        sliced.append(positions(b, share, 0))
-        fixed.append(cast(b, lengths, I64))
+        sliced.append(b.positions(share, 0))
+        fixed.append(b.cast(lengths, I64))
         some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
         # The final states of a sequence without elements are zeros.
         states = [b.op("Where", some, s, b.like(0, s)) for s in states]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import unsqueeze
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -58,6 +57,6 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     _, h, w, r, bias = (node.input(i) for i in range(5))
     assert h is not None and w is not None and r is not None
     doubled = doubled_bias(b, bias)
-    weights: list[Value | None] = [unsqueeze(b, w, 0), unsqueeze(b, r, 0)]
-    weights.append(None if doubled is None else unsqueeze(b, doubled, 0))
+    weights: list[Value | None] = [b.unsqueeze(w, 0), b.unsqueeze(r, 0)]
+    weights.append(None if doubled is None else b.unsqueeze(doubled, 0))
     return from_cell(b, node, "RNN", (h,), weights)

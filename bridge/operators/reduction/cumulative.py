@@ -10,7 +10,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, knows, same
 from bridge.neutral.types import I64
 from bridge.operators import Result, legalizes, reads
-from bridge.operators.builder_helpers import cast, positions, ranks, scalar, unsqueeze
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.elementwise.known_values import Number, add, holds, numbers_of
 from bridge.operators.ir_texts import parse_bool
 
@@ -32,7 +32,7 @@ def scalar_axis(b: Builder, node: Node) -> Result:
     assert axis is not None
     if axis.rank == 0:
         return None
-    return b.op("CumSum", x, scalar(b, axis), **node.attributes)
+    return b.op("CumSum", x, b.scalar(axis), **node.attributes)
 
 
 @legalizes("CumProd", target="ir")
@@ -40,8 +40,8 @@ def scalar_axis(b: Builder, node: Node) -> Result:
 def cum_prod(b: Builder, node: Node) -> Result:
     """CumProd-26: along the axis that is given; where it is computed, along each, of which one
     is picked."""
-    x, given = node.inputs
-    assert x is not None and given is not None and b.target is not None
+    x, given = required(node, 0, 1)
+    assert b.target is not None
     if b.target.format == "onnx" and b.target.opset >= 26:
         return None
     (rank,) = ranks(node, 0)
@@ -49,7 +49,7 @@ def cum_prod(b: Builder, node: Node) -> Result:
     reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
     if known is not None:
         return _products(b, x, known[0] % rank, reverse, exclusive)
-    given = b.op("Mod", scalar(b, given), b.like(rank, given))
+    given = b.op("Mod", b.scalar(given), b.like(rank, given))
     result = _products(b, x, 0, reverse, exclusive)
     for axis in range(1, rank):
         along = b.op("Equal", given, b.like(axis, given))
@@ -61,8 +61,8 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     """Each element is the product, along a further axis, of the input where an index reaches to
     it and of 1 elsewhere. Takes memory that grows with the square of the axis."""
     assert x.rank is not None
-    to = positions(b, x, axis)
-    by = unsqueeze(b, to, 1)
+    to = b.positions(x, axis)
+    by = b.unsqueeze(to, 1)
     compare = {
         (False, False): "LessOrEqual", (False, True): "Less",
         (True, False): "GreaterOrEqual", (True, True): "Greater",
@@ -70,8 +70,8 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     reaches = b.op(compare, to, by)
     behind = x.rank - 1 - axis
     if behind:
-        reaches = unsqueeze(b, reaches, *range(2, 2 + behind))
-    wide = b.op("Where", reaches, unsqueeze(b, x, axis), b.like(np.array(1), x))
+        reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
+    wide = b.op("Where", reaches, b.unsqueeze(x, axis), b.like(np.array(1), x))
     return b.op("ReduceProd", wide, b.constant([axis + 1]), keepdims=False)
 
 
@@ -82,7 +82,7 @@ def onnx_axis(b: Builder, node: Node) -> Result:
     assert axis is not None
     if axis.element is None or axis.element.name in ("i32", "i64"):
         return None
-    return b.op("CumSum", x, cast(b, axis, I64), **node.attributes)
+    return b.op("CumSum", x, b.cast(axis, I64), **node.attributes)
 
 
 @knows("CumSum")

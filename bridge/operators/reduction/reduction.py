@@ -20,7 +20,7 @@ from bridge.neutral.types import (
     is_static,
 )
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, vector
+from bridge.operators.builder_helpers import required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,
@@ -44,10 +44,9 @@ ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
 def read_reduction(b: Builder, node: Node) -> Result:
     """Reductions of IR (ReduceSum-1, ReduceL1-4 and the like) reduce nothing where the axes are
     empty; the axes may be a scalar and of any integer type."""
-    data, axes = node.inputs
-    assert data is not None and axes is not None
+    data, axes = required(node, 0, 1)
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
-    axes = vector(b, as_i64(b, axes))
+    axes = b.vector(b.as_i64(axes))
     return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not length_of(axes))
 
 
@@ -84,8 +83,7 @@ def _empty_axes(b: Builder, node: Node) -> Result:
 
 def _all_axes(b: Builder, node: Node) -> Result:
     """IR has the axes as an input, even where they are all."""
-    data = node.input(0)
-    assert data is not None
+    (data,) = required(node, 0)
     if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
@@ -128,8 +126,7 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
 
 def _of_booleans(b: Builder, node: Node) -> Result:
     """ONNX's maximum and minimum of booleans are IR's logical reductions."""
-    x = node.input(0)
-    assert x is not None
+    (x,) = required(node, 0)
     if node.op not in ("ReduceMax", "ReduceMin") or x.element is not BOOL:
         return None
     op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
@@ -143,7 +140,7 @@ def _logical(b: Builder, node: Node) -> Result:
     op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
     if b.target.opset >= 20:
         return b.op(op, x, axes, **node.attributes)
-    return cast(b, b.op(op, cast(b, x, I32), axes, **node.attributes), BOOL)
+    return b.cast(b.op(op, b.cast(x, I32), axes, **node.attributes), BOOL)
 
 
 def _log_sum(b: Builder, node: Node) -> Result:

@@ -14,7 +14,7 @@ from bridge.neutral.types import (
     TensorType,
 )
 from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, flip, scalar, sizes, vector
+from bridge.operators.builder_helpers import required
 
 
 @reads("TopK", format="onnx", until=9)
@@ -31,7 +31,7 @@ def top_k(b: Builder, node: Node) -> Result:
     x, k = node.inputs
     assert k is not None
     return b.ops(
-        "ir::TopK", 2, x, scalar(b, k), axis=node.attributes["axis"],
+        "ir::TopK", 2, x, b.scalar(k), axis=node.attributes["axis"],
         mode="max" if node.attributes["largest"] else "min",
         sort="value" if node.attributes["sorted"] else "none",
         stable=node.attributes["sorted"], index_element_type=I64,
@@ -42,10 +42,9 @@ def top_k(b: Builder, node: Node) -> Result:
 def ir_top_k(b: Builder, node: Node) -> Result:
     """ONNX's k has one axis, its indices are i64. Sorted by index: the positions come from a TopK
     of the indices."""
-    x, k = node.inputs
-    assert x is not None and k is not None
+    x, k = required(node, 0, 1)
     axis, by = node.attributes["axis"], node.attributes["sort"]
-    count = vector(b, as_i64(b, k))
+    count = b.vector(b.as_i64(k))
     largest = node.attributes["mode"] == "max"
     values, indices = b.ops(
         "TopK", 2, x, count, axis=axis, largest=largest, sorted=by != "none"
@@ -53,27 +52,26 @@ def ir_top_k(b: Builder, node: Node) -> Result:
     if by == "index":
         indices, order = b.ops("TopK", 2, indices, count, axis=axis, largest=False, sorted=True)
         values = b.op("GatherElements", values, order, axis=axis)
-    return values, cast(b, indices, node.attributes["index_element_type"])
+    return values, b.cast(indices, node.attributes["index_element_type"])
 
 
 @legalizes("ArgMax", "ArgMin", target="ir")
 def arg(b: Builder, node: Node) -> Result:
     """ArgMax (1 to 13) and ArgMin (1 to 13): the index of a TopK with k = 1; for the last one
     among equals, of the reversed input."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     axis, last = node.attributes["axis"], node.attributes["select_last_index"]
     if x.rank is None and last and axis >= 0:
         raise Refused("select_last_index needs the rank of the input; declare its shape")
     indices = b.node(
-        "ir::TopK", [flip(b, x, axis) if last else x, b.constant(1)], 2,
+        "ir::TopK", [b.flip(x, axis) if last else x, b.constant(1)], 2,
         {
             "axis": axis, "mode": "max" if node.op == "ArgMax" else "min", "sort": "value",
             "stable": True, "index_element_type": I64,
         },
     ).outputs[1]  # fmt: skip
     if last:
-        indices = b.op("Sub", b.op("Sub", sizes(b, x, axis), b.constant([1])), indices)
+        indices = b.op("Sub", b.op("Sub", b.sizes(x, axis), b.constant([1])), indices)
     return indices if node.attributes["keepdims"] else b.op("Squeeze", indices, b.constant([axis]))
 
 

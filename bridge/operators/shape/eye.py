@@ -19,16 +19,15 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import as_i64, concat, ranks, reshape, scalar, size, unsqueeze
+from bridge.operators.builder_helpers import ranks, required
 
 
 @legalizes("EyeLike", target="ir")
 def eye_like_for_ir(b: Builder, node: Node) -> Value:
     """EyeLike-9, which IR lacks: row and column numbers are compared."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     element = node.attributes["dtype"] or x.element
-    rows, columns = size(b, x, 0), size(b, x, 1)
+    rows, columns = b.size(x, 0), b.size(x, 1)
     return b.op("Cast", _diagonal(b, rows, columns, b.constant(node.attributes["k"])), to=element)
 
 
@@ -37,12 +36,12 @@ def eye_for_onnx(b: Builder, node: Node) -> Value:
     """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
     rows, columns, k, batch = (node.input(i) for i in range(4))
     assert rows is not None and columns is not None and k is not None
-    rows, columns, k = (scalar(b, as_i64(b, v)) for v in (rows, columns, k))
+    rows, columns, k = (b.scalar(b.as_i64(v)) for v in (rows, columns, k))
     matrix = b.op("Cast", _diagonal(b, rows, columns, k), to=node.attributes["output_type"])
     if batch is None:
         return matrix
-    sides = concat(b, 0, reshape(b, rows, 1), reshape(b, columns, 1))
-    return b.op("Expand", matrix, concat(b, 0, as_i64(b, batch), sides))
+    sides = b.concat(0, b.reshape(rows, 1), b.reshape(columns, 1))
+    return b.op("Expand", matrix, b.concat(0, b.as_i64(batch), sides))
 
 
 def _diagonal(b: Builder, rows: Value, columns: Value, k: Value) -> Value:
@@ -53,7 +52,7 @@ def _distance(b: Builder, rows: Value, columns: Value) -> Value:
     """column - row of every element of a matrix, i64."""
     zero, one = b.constant(0), b.constant(1)
     row = b.op("Range", zero, rows, one)
-    return b.op("Sub", b.op("Range", zero, columns, one), unsqueeze(b, row, 1))
+    return b.op("Sub", b.op("Range", zero, columns, one), b.unsqueeze(row, 1))
 
 
 @legalizes("Trilu", target="ir")
@@ -70,9 +69,9 @@ def trilu(b: Builder, node: Node) -> Value | None:
     ranks(node, 0)
     if 0 in x.dims:
         return b.op("Identity", x)
-    diagonal = b.constant(0) if k is None else scalar(b, k)
+    diagonal = b.constant(0) if k is None else b.scalar(k)
     side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"
-    keep = b.op(side, _distance(b, size(b, x, -2), size(b, x, -1)), diagonal)
+    keep = b.op(side, _distance(b, b.size(x, -2), b.size(x, -1)), diagonal)
     if x.element is BOOL:
         return b.op("And", x, keep)
     return b.op("Where", keep, x, b.like(0, x))

@@ -30,20 +30,19 @@ from bridge.neutral.types import (
     differ,
 )
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, concat, ranks, scalar, size
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.indexing.slice import element_of
 
 
 @reads("Pad", format="onnx", until=10)
 def read_pad_2(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-2 have everything as attributes."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     pads = node.attributes.get("pads") or node.attributes["paddings"]
     value = b.constant(np.float32(node.attributes.get("value", 0.0)))
     mode = node.attributes.get("mode", "constant")
     return b.op(
-        "Pad", x, b.constant(list(pads)), cast(b, value, x.element or value.element), mode=mode
+        "Pad", x, b.constant(list(pads)), b.cast(value, x.element or value.element), mode=mode
     )
 
 
@@ -60,10 +59,10 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
         return _by_index(b, node, begin, end, _wrapped)
     if mode != "constant" or value is None:
         return b.op("ir::Pad", x, begin, end, pad_mode=mode)
-    value = scalar(b, value)
+    value = b.scalar(value)
     if x.element is BOOL:
-        bytes_, value = cast(b, x, U8), cast(b, value, U8)
-        return cast(b, b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)
+        bytes_, value = b.cast(x, U8), b.cast(value, U8)
+        return b.cast(b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)
     return b.op("ir::Pad", x, begin, end, value, pad_mode=mode)
 
 
@@ -86,10 +85,10 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
         both[:, list(at)] = np.array(known).reshape(2, -1)
         return b.constant(both.reshape(-1))
     rank = b.constant([x.rank])
-    front = b.op("Mod", as_i64(b, axes), rank)
-    places = concat(b, 0, front, b.op("Add", front, rank))
+    front = b.op("Mod", b.as_i64(axes), rank)
+    places = b.concat(0, front, b.op("Add", front, rank))
     zeros = b.constant([0] * (2 * x.rank))
-    return b.op("ScatterElements", zeros, places, as_i64(b, pads), b.constant(0))
+    return b.op("ScatterElements", zeros, places, b.as_i64(pads), b.constant(0))
 
 
 @legalizes("Pad", target="onnx")
@@ -123,11 +122,11 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
             x, front, back = _cropped(b, x, front, back)
         pads = b.constant(np.concatenate([front, back]).astype(np.int64))
     else:
-        pads = concat(b, 0, as_i64(b, begin), as_i64(b, end))
+        pads = b.concat(0, b.as_i64(begin), b.as_i64(end))
     if mode != "constant" or value is None:
         return b.op("Pad", x, pads, mode=mode)
-    value = scalar(b, value)
-    return b.op("Pad", x, pads, cast(b, value, x.element or value.element))
+    value = b.scalar(value)
+    return b.op("Pad", x, pads, b.cast(value, x.element or value.element))
 
 
 def _cropped(
@@ -142,17 +141,17 @@ def _cropped(
 
 def _by_index(b: Builder, node: Node, begin: Value, end: Value, place: object) -> Value:
     """Pads by gathering, axis for axis, the elements whose place `place` computes."""
-    x = node.inputs[0]
-    assert x is not None and callable(place)
+    (x,) = required(node, 0)
+    assert callable(place)
     (rank,) = ranks(node, 0)
     known = [integers(begin), integers(end)]
     for axis in range(rank):
         if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
             continue
-        count = size(b, x, axis)
+        count = b.size(x, axis)
         at, first = b.constant(axis), b.constant(0)
-        start = b.op("Neg", b.op("Gather", as_i64(b, begin), at, first))
-        stop = b.op("Add", count, b.op("Gather", as_i64(b, end), at, first))
+        start = b.op("Neg", b.op("Gather", b.as_i64(begin), at, first))
+        stop = b.op("Add", count, b.op("Gather", b.as_i64(end), at, first))
         places = b.op("Range", start, stop, b.constant(1))
         x = b.op("Gather", x, place(b, places, count), at)
     return x if x is not node.inputs[0] else b.op("Identity", x)

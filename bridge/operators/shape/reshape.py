@@ -36,8 +36,8 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, concat, scalar, vector, zeros
 from bridge.operators.builder_helpers import ranks as ranks_of
+from bridge.operators.builder_helpers import required
 
 
 @legalizes("Shape", target="ir")
@@ -62,17 +62,17 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
         return None
     if dims is not None and 0 not in dims:
         return b.op("Reshape", *node.inputs, allowzero=False)
-    x, shape = node.inputs
-    assert b.target is not None and x is not None and shape is not None
+    x, shape = required(node, 0, 1)
+    assert b.target is not None
     if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
         return None
     if dims is not None:
-        return zeros(b, x, shape)
+        return b.zeros(x, shape)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
     inside = [Value(x.type), Value(shape.type), Value(shape.type)]
     nothing = Graph([inside[1]], name="nothing")
     something = Graph([inside[0], inside[2]], name="something")
-    nothing.outputs = [zeros(Builder(nothing.nodes, b.name), x, inside[1])]
+    nothing.outputs = [Builder(nothing.nodes, b.name).zeros(x, inside[1])]
     something.outputs = [
         Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
     ]
@@ -105,7 +105,7 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
     if x.rank is not None and axis == x.rank:
         return b.op("Reshape", x, b.constant([-1, 1]))
     dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]
-    return b.op("Reshape", x, concat(b, 0, *dims), allowzero=True)
+    return b.op("Reshape", x, b.concat(0, *dims), allowzero=True)
 
 
 @legalizes("Squeeze", target="ir")
@@ -113,8 +113,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25): without axes, those of size 1, where they are known, so that the rank
     is. Where the file declares the rank and as many axes as that takes are 1 for certain, it is
     they."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     if node.input(1) is not None or x.shape is None:
         return None
     axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
@@ -144,15 +143,14 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
                 "give the graph's inputs static shapes"
             )
         return b.op("Squeeze", x, axes)
-    return b.op("Squeeze", x, vector(b, axes)) if axes.rank == 0 else None
+    return b.op("Squeeze", x, b.vector(axes)) if axes.rank == 0 else None
 
 
 @legalizes("Unsqueeze", target="onnx")
 def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Unsqueeze-1 of IR takes a scalar for axes; ONNX's Unsqueeze-13 does not."""
-    axes = node.inputs[1]
-    assert axes is not None
-    return b.op("Unsqueeze", node.inputs[0], vector(b, axes)) if axes.rank == 0 else None
+    (axes,) = required(node, 1)
+    return b.op("Unsqueeze", node.inputs[0], b.vector(axes)) if axes.rank == 0 else None
 
 
 @legalizes("Unsqueeze", target="ir")
@@ -171,8 +169,7 @@ def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
 def transpose_for_ir(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25) may leave out the order, which turns all axes round; Transpose-1 of IR
     has it."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     if node.input(1) is not None:
         return None
     order = range(x.rank)[::-1] if x.rank is not None else []
@@ -206,7 +203,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
     x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
     assert x is not None and target is not None
-    target = as_i64(b, target)
+    target = b.as_i64(target)
     mode = node.attributes["mode"]
     if mode not in ("numpy", "bidirectional", "explicit"):
         raise Refused(
@@ -223,7 +220,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
         return b.op("Expand", b.op("Unsqueeze", x, b.constant(others)) if others else x, target)
     # Ones everywhere but at the mapped axes, where the input's own sizes go.
     ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
-    axes = b.op("Unsqueeze", as_i64(b, axes), b.constant([-1]))
+    axes = b.op("Unsqueeze", b.as_i64(axes), b.constant([-1]))
     own = b.op("ScatterND", ones, axes, b.op("Shape", x))
     return b.op("Expand", b.op("Reshape", x, own), target)
 
@@ -231,14 +228,13 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("Tile", target="onnx")
 def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
-    x, repeats = node.inputs[0], node.inputs[1]
-    assert x is not None and repeats is not None
+    x, repeats = required(node, 0, 1)
     length = length_of(repeats)
     if x.rank is None or length is None or length == x.rank:
         return None
     if length < x.rank:
         ones = b.constant([1] * (x.rank - length))
-        return b.op("Tile", x, concat(b, 0, ones, as_i64(b, repeats)))
+        return b.op("Tile", x, b.concat(0, ones, b.as_i64(repeats)))
     return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
 
 
@@ -253,15 +249,14 @@ def require_permutation(b: Builder, node: Node) -> None:
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
     """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
-    x, tiles, axis = node.inputs
-    assert x is not None and tiles is not None and axis is not None
+    x, tiles, axis = required(node, 0, 1, 2)
     (rank,) = ranks_of(node, 0)
     at = values_of(axis)
     if at is None:
         raise Refused("the axis of Tile-1 must be a constant")
     parts = [b.constant([1])] * rank
-    parts[int(at.item()) % rank] = as_i64(b, vector(b, tiles))
-    return b.op("Tile", x, concat(b, 0, *parts))
+    parts[int(at.item()) % rank] = b.as_i64(b.vector(tiles))
+    return b.op("Tile", x, b.concat(0, *parts))
 
 
 @legalizes("Range", target="ir")
@@ -269,7 +264,7 @@ def range_for_ir(b: Builder, node: Node) -> Value | None:
     """Range (11 to 27): IR takes scalars alone; files have vectors of one element for them, too."""
     if all(value is None or value.rank == 0 for value in node.inputs):
         return None
-    return b.op("Range", *(scalar(b, v) for v in node.inputs if v is not None), **node.attributes)
+    return b.op("Range", *(b.scalar(v) for v in node.inputs if v is not None), **node.attributes)
 
 
 @legalizes("Range", target="onnx")
@@ -281,16 +276,16 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
         return None
     elements = {end.element for end in ends}
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
-        made = b.op("Range", *(scalar(b, end) for end in ends))
-        return cast(b, made, wanted)
-    return b.op("Range", *(scalar(b, _as(b, end, wanted or end.element)) for end in ends))
+        made = b.op("Range", *(b.scalar(end) for end in ends))
+        return b.cast(made, wanted)
+    return b.op("Range", *(b.scalar(_as(b, end, wanted or end.element)) for end in ends))
 
 
 def _as(b: Builder, end: Value, element: Element | None) -> Value:
     """An end as `element`; a known integer stays known."""
     known = integers(end)
     if known is None or element is None or element.kind != "int":
-        return cast(b, end, element)
+        return b.cast(end, element)
     return b.constant(np.array(known).reshape(()), element)
 
 

@@ -21,7 +21,7 @@ from bridge.neutral.inference.dims import (
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, sizes, vector
+from bridge.operators.builder_helpers import required
 
 
 @reads("Split", format="onnx", until=1)
@@ -52,7 +52,7 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
         parts = [max(0, min(part, size - part * i)) for i in range(count)]
         return b.ops("VariadicSplit", count, x, at, b.constant(parts))
     # The last part is the smaller one: ceil(size / count) for the others.
-    whole = sizes(b, x, axis)
+    whole = b.sizes(x, axis)
     each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
     edges = b.op("Min", b.op("Mul", each, b.counted(count + 1)), whole)
     return b.ops(
@@ -78,8 +78,7 @@ def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     given = node.attributes["num_outputs"]
     if given == wanted:
         return None
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     size = None if x.shape is None else x.shape[node.attributes["axis"]]
     if given is not None and wanted is None and isinstance(size, int) and size % count:
         part = -(-size // count)
@@ -104,8 +103,7 @@ def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
 @legalizes("VariadicSplit", target="onnx")
 def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """VariadicSplit-1: one length may be -1: what the others leave."""
-    x, lengths = node.inputs[0], node.inputs[2]
-    assert x is not None and lengths is not None
+    x, lengths = required(node, 0, 2)
     axis = _axis(node)
     known = integers(lengths)
     if not is_not_negative(lengths):
@@ -114,15 +112,15 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             rest = size - sum(k for k in known if k >= 0)
             lengths = b.constant([rest if k == -1 else k for k in known])
         else:
-            lengths = as_i64(b, lengths)
+            lengths = b.as_i64(lengths)
             open_ended = b.op("Equal", lengths, b.constant([-1]))
             closed = b.op("Where", open_ended, b.constant([0]), lengths)
             taken = b.op("ReduceSum", closed, b.constant([0]), keepdims=True)
-            left = b.op("Sub", sizes(b, x, axis), taken)
+            left = b.op("Sub", b.sizes(x, axis), taken)
             lengths = b.op("Where", open_ended, left, lengths)
             # For all to see, the next time too.
             lengths = b.op("Max", lengths, b.constant([0]))
-    return b.ops("Split", len(node.outputs), x, vector(b, lengths), axis=axis)
+    return b.ops("Split", len(node.outputs), x, b.vector(lengths), axis=axis)
 
 
 def split_lengths(node: Node) -> tuple[Dim, ...]:

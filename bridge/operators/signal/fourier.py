@@ -13,19 +13,7 @@ from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    concat,
-    cut,
-    flip,
-    scalar,
-    size,
-    sizes,
-    squeeze,
-    unsqueeze,
-    vector,
-    zeros,
-)
+from bridge.operators.builder_helpers import required
 
 # Into IR ----------------------------------------------------------------------------------------
 
@@ -49,23 +37,23 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
         return _along_computed_axis(b, x, axis_value, inverse)
     axis = known[0] % len(x.shape)
     if length is not None:
-        length = as_i64(b, vector(b, length))
+        length = b.as_i64(b.vector(length))
     if inverse and onesided:
-        return unsqueeze(b, _real_inverse(b, _complex(b, x), axis, length), -1)
+        return b.unsqueeze(_real_inverse(b, _complex(b, x), axis, length), -1)
     if length is not None:
         x = _resized(b, x, axis, length)
     axes = b.constant([axis])
     if not onesided:
         return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
     if real:
-        return b.op("RDFT", squeeze(b, x, -1), axes)
-    half = b.op("Add", b.op("Div", sizes(b, x, axis), b.constant([2])), b.constant([1]))
-    return cut(b, b.op("ir::DFT", x, axes), axis, 0, half)
+        return b.op("RDFT", b.squeeze(x, -1), axes)
+    half = b.op("Add", b.op("Div", b.sizes(x, axis), b.constant([2])), b.constant([1]))
+    return b.cut(b.op("ir::DFT", x, axes), axis, 0, half)
 
 
 def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Value:
     """The transform of a whole axis that is known only at run time."""
-    given = as_i64(b, vector(b, axis))
+    given = b.as_i64(b.vector(axis))
     # Negative axes count from the one of real and imaginary parts, which IR does not count.
     negative = b.op("Less", given, b.constant([0]))
     axes = b.op("Where", negative, b.op("Add", given, b.constant([1])), given)
@@ -74,7 +62,7 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
 
 def _complex(b: Builder, x: Value) -> Value:
     """A signal with real and imaginary parts."""
-    return concat(b, -1, x, b.op("Sub", x, x)) if x.dims[-1] == 1 else x
+    return b.concat(-1, x, b.op("Sub", x, x)) if x.dims[-1] == 1 else x
 
 
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
@@ -87,12 +75,12 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
         return x
     grows = new is not None and isinstance(old, int) and old < new[0]
     if new is None or not isinstance(old, int) or grows:
-        missing = b.op("Max", b.op("Sub", length, sizes(b, x, axis)), b.constant([0]))
-        dims = [missing if a == axis else sizes(b, x, a) for a in range(len(x.dims))]
-        x = concat(b, axis, x, zeros(b, x, *dims))
+        missing = b.op("Max", b.op("Sub", length, b.sizes(x, axis)), b.constant([0]))
+        dims = [missing if a == axis else b.sizes(x, a) for a in range(len(x.dims))]
+        x = b.concat(axis, x, b.zeros(x, *dims))
         if grows:
             return x
-    return cut(b, x, axis, 0, length)
+    return b.cut(x, axis, 0, length)
 
 
 def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Value:
@@ -109,11 +97,11 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     two, one = b.constant([2]), b.constant([1])
     half = b.op("Add", b.op("Div", length, two), one)
     first = _resized(b, x, axis, half)
-    mirrored = flip(b, cut(b, first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
+    mirrored = b.flip(b.cut(first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
     conjugate = b.op("Mul", mirrored, b.like([1.0, -1.0], x))
-    whole = concat(b, axis, first, conjugate)
+    whole = b.concat(axis, first, conjugate)
     signal = b.op("IDFT", whole, b.constant([axis]))
-    return squeeze(b, cut(b, signal, -1, 0, 1), -1)
+    return b.squeeze(b.cut(signal, -1, 0, 1), -1)
 
 
 # Into ONNX --------------------------------------------------------------------------------------
@@ -122,13 +110,11 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
 @legalizes("ir::DFT", "IDFT", target="onnx")
 def complex_to_onnx(b: Builder, node: Node) -> Result:
     """One DFT per axis."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     inverse = node.op == "IDFT"
-    axes = node.inputs[1]
-    assert axes is not None
+    (axes,) = required(node, 1)
     if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
-        given = as_i64(b, scalar(b, axes))
+        given = b.as_i64(b.scalar(axes))
         negative = b.op("Less", given, b.constant(0))
         axis = b.op("Where", negative, b.op("Sub", given, b.constant(1)), given)
         return b.op("DFT", x, None, axis, inverse=inverse)
@@ -140,11 +126,10 @@ def complex_to_onnx(b: Builder, node: Node) -> Result:
 @legalizes("RDFT", target="onnx")
 def real_to_onnx(b: Builder, node: Node) -> Result:
     """RDFT-9: a one-sided DFT of the last of the axes, then one DFT for each of the others."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     steps = _steps(b, node, x, complex=False)
     last, length = steps.pop()
-    x = _dft(b, unsqueeze(b, x, -1), length, last, onesided=True)
+    x = _dft(b, b.unsqueeze(x, -1), length, last, onesided=True)
     for axis, length in steps:
         x = _dft(b, x, length, axis)
     return x
@@ -153,13 +138,12 @@ def real_to_onnx(b: Builder, node: Node) -> Result:
 @legalizes("IRDFT", target="onnx")
 def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
     """IRDFT-9: one inverse DFT for each axis but the last, then a one-sided one for that."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     steps = _steps(b, node, x, complex=True)
     last, length = steps.pop()
     for axis, other in steps:
         x = _dft(b, x, other, axis, inverse=True)
-    return squeeze(b, _dft(b, x, length, last, inverse=True, onesided=True), -1)
+    return b.squeeze(_dft(b, x, length, last, inverse=True, onesided=True), -1)
 
 
 def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
@@ -183,10 +167,9 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
 
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     """Element `index` of signal_size, or the size of the axis where that is -1."""
-    lengths = node.inputs[2]
-    assert lengths is not None
-    given = b.op("Gather", as_i64(b, lengths), b.constant(index), b.constant(0))
-    whole = size(b, x, axis)
+    (lengths,) = required(node, 2)
+    given = b.op("Gather", b.as_i64(lengths), b.constant(index), b.constant(0))
+    whole = b.size(x, axis)
     if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
         whole = b.op("Mul", b.op("Sub", whole, b.constant(1)), b.constant(2))
     return b.op("Where", b.op("Equal", given, b.constant(-1)), whole, given)

@@ -9,7 +9,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, Dim, TensorType
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import as_i64, cast, cut, scalar, unsqueeze
 from bridge.operators.signal.fourier import half_of, one_of
 
 
@@ -17,22 +16,22 @@ from bridge.operators.signal.fourier import half_of, one_of
 def mel_weight_matrix(b: Builder, node: Node) -> Result:
     """MelWeightMatrix-17: triangles [spectrogram bins, mel bins] between the edges, evenly
     spaced in mel (the formula of the operator's reference implementation)."""
-    inputs = [scalar(b, x) for x in node.inputs if x is not None]
-    bins, length, rate = (as_i64(b, x) for x in inputs[:3])
-    low, high = (_mel(b, cast(b, x, F32)) for x in inputs[3:])
+    inputs = [b.scalar(x) for x in node.inputs if x is not None]
+    bins, length, rate = (b.as_i64(x) for x in inputs[:3])
+    low, high = (_mel(b, b.cast(x, F32)) for x in inputs[3:])
     one, two = b.constant(1), b.constant(2)
     count = b.op("Add", bins, two)
-    steps = cast(b, b.op("Range", b.constant(0), count, one), F32)
-    step = b.op("Div", b.op("Sub", high, low), cast(b, count, F32))
+    steps = b.cast(b.op("Range", b.constant(0), count, one), F32)
+    step = b.op("Div", b.op("Sub", high, low), b.cast(count, F32))
     hertz = _hertz(b, b.op("Add", b.op("Mul", steps, step), low))
-    scale = cast(b, b.op("Add", length, one), F32)
-    edges = b.op("Floor", b.op("Div", b.op("Mul", hertz, scale), cast(b, rate, F32)))
+    scale = b.cast(b.op("Add", length, one), F32)
+    edges = b.op("Floor", b.op("Div", b.op("Mul", hertz, scale), b.cast(rate, F32)))
     starts, ends = b.constant([1]), b.constant([-1])
-    left = cut(b, edges, 0, 0, b.constant([-2]))
-    centre = cut(b, edges, 0, starts, ends)
-    right = cut(b, edges, 0, b.constant([2]), b.constant([1 << 31]))
+    left = b.cut(edges, 0, 0, b.constant([-2]))
+    centre = b.cut(edges, 0, starts, ends)
+    right = b.cut(edges, 0, b.constant([2]), b.constant([1 << 31]))
     rows = b.op("Range", b.constant(0), b.op("Add", b.op("Div", length, two), one), one)
-    row = unsqueeze(b, cast(b, rows, F32), 1)
+    row = b.unsqueeze(b.cast(rows, F32), 1)
     rising = _slope(b, b.op("Sub", row, left), b.op("Sub", centre, left), 1.0)
     falling = _slope(b, b.op("Sub", right, row), b.op("Sub", right, centre), 0.0)
     # The falling side takes the centre, where it has one.
@@ -40,8 +39,8 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     before = b.op("Or", b.op("Less", row, centre), b.op("And", narrow, b.op("Equal", row, centre)))
     weights = b.op("Where", before, rising, falling)
     inside = b.op("And", b.op("GreaterOrEqual", row, left), b.op("LessOrEqual", row, right))
-    return cast(
-        b, b.op("Where", inside, weights, b.constant(0.0)), node.attributes["output_datatype"]
+    return b.cast(
+        b.op("Where", inside, weights, b.constant(0.0)), node.attributes["output_datatype"]
     )
 
 

@@ -8,22 +8,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    cut,
-    expand,
-    positions,
-    reshape,
-    scalar,
-    shape,
-    sizes,
-    squeeze,
-    transpose,
-    unsqueeze,
-    zeros,
-)
+from bridge.operators.builder_helpers import required
 from bridge.operators.signal.fourier import half_of, one_of
 
 
@@ -37,18 +22,18 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     if length is None:
         if window is None:
             raise Refused("it has neither a window nor a frame_length")
-        length = sizes(b, window, 0)
+        length = b.sizes(window, 0)
     size = _number(b, length)
     if window is None:
-        window = expand(b, b.like(1.0, signal), reshape(b, size, 1))
+        window = b.expand(b.like(1.0, signal), b.reshape(size, 1))
     real = len(signal.shape) == 2 or signal.shape[-1] == 1
     if real and node.attributes["onesided"] and _is_fast(size):
-        flat = squeeze(b, signal, 2) if len(signal.shape) == 3 else signal
+        flat = b.squeeze(signal, 2) if len(signal.shape) == 3 else signal
         return b.op("ir::STFT", flat, window, size, _number(b, step), transpose_frames=False)
     if len(signal.shape) == 2:
-        signal = unsqueeze(b, signal, 2)
+        signal = b.unsqueeze(signal, 2)
     frames = _frames(b, signal, size, _number(b, step))
-    shaped = b.op("Mul", frames, unsqueeze(b, window, 1))
+    shaped = b.op("Mul", frames, b.unsqueeze(window, 1))
     return b.op(
         "DFT", shaped, None, b.constant(2), inverse=False, onesided=node.attributes["onesided"]
     )
@@ -63,16 +48,16 @@ def _is_fast(size: Value) -> bool:
 
 def _number(b: Builder, x: Value) -> Value:
     """An integer scalar, or vector of one element, as an i64 scalar."""
-    return as_i64(b, scalar(b, x))
+    return b.as_i64(b.scalar(x))
 
 
 def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
     """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
-    room = b.op("Sub", reshape(b, sizes(b, signal, 1)), size)
+    room = b.op("Sub", b.reshape(b.sizes(signal, 1)), size)
     count = b.op("Add", b.op("Div", room, step), b.constant(1))
     starts = b.op("Mul", b.op("Range", b.constant(0), count, b.constant(1)), step)
     inside = b.op("Range", b.constant(0), size, b.constant(1))
-    indices = b.op("Add", unsqueeze(b, starts, 1), inside)
+    indices = b.op("Add", b.unsqueeze(starts, 1), inside)
     return b.op("Gather", signal, indices, b.constant(1))
 
 
@@ -82,16 +67,15 @@ def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
 @legalizes("ir::STFT", target="onnx")
 def stft_to_onnx(b: Builder, node: Node) -> Result:
     """STFT of a signal [batch, length, 1]."""
-    signal, window, size, step = node.inputs
-    assert signal is not None and window is not None and size is not None and step is not None
+    signal, window, size, step = required(node, 0, 1, 2, 3)
     if signal.rank is None:
         raise Refused("the rank of its signal is unknown; declare the shapes of the graph's inputs")
     size, step = _number(b, size), _number(b, step)
-    batched = unsqueeze(b, signal, 0, 2) if signal.rank == 1 else unsqueeze(b, signal, 2)
+    batched = b.unsqueeze(signal, 0, 2) if signal.rank == 1 else b.unsqueeze(signal, 2)
     result = b.op("STFT", batched, step, _centred(b, window, size), size, onesided=True)
     if node.attributes["transpose_frames"]:
-        result = transpose(b, result, 0, 2, 1, 3)
-    return squeeze(b, result, 0) if signal.rank == 1 else result
+        result = b.transpose(result, 0, 2, 1, 3)
+    return b.squeeze(result, 0) if signal.rank == 1 else result
 
 
 def _centred(b: Builder, window: Value, size: Value) -> Value:
@@ -99,9 +83,9 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
     known = integers(size)
     if known is not None and window.shape == (known[0],):
         return window
-    room = b.op("Sub", reshape(b, size, 1), sizes(b, window, 0))
+    room = b.op("Sub", b.reshape(size, 1), b.sizes(window, 0))
     left = b.op("Div", room, b.constant([2]))
-    return concat(b, 0, zeros(b, window, left), window, zeros(b, window, b.op("Sub", room, left)))
+    return b.concat(0, b.zeros(window, left), window, b.zeros(window, b.op("Sub", room, left)))
 
 
 @legalizes("ISTFT", target="onnx")
@@ -113,44 +97,44 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     if data.rank is None:
         raise Refused("the rank of its data is unknown; declare the shapes of the graph's inputs")
     size, step = _number(b, size), _number(b, step)
-    batched = unsqueeze(b, data, 0) if data.rank == 3 else data
+    batched = b.unsqueeze(data, 0) if data.rank == 3 else data
     # [batch, bins, frames, 2] to [frames, size, batch]
-    spectrum = transpose(b, batched, 2, 1, 0, 3)
-    frames = squeeze(b, b.op("DFT", spectrum, size, b.constant(1), inverse=True, onesided=True), 3)
-    count = sizes(b, frames, 0)
-    starts = b.op("Mul", positions(b, frames, 0), step)
+    spectrum = b.transpose(batched, 2, 1, 0, 3)
+    frames = b.squeeze(b.op("DFT", spectrum, size, b.constant(1), inverse=True, onesided=True), 3)
+    count = b.sizes(frames, 0)
+    starts = b.op("Mul", b.positions(frames, 0), step)
     inside = b.op("Range", b.constant(0), size, b.constant(1))
-    indices = reshape(b, b.op("Add", unsqueeze(b, starts, 1), inside), -1, 1)
-    width = reshape(b, size, 1)
-    gaps = b.op("Mul", b.op("Sub", count, b.constant([1])), reshape(b, step, 1))
+    indices = b.reshape(b.op("Add", b.unsqueeze(starts, 1), inside), -1, 1)
+    width = b.reshape(size, 1)
+    gaps = b.op("Mul", b.op("Sub", count, b.constant([1])), b.reshape(step, 1))
     total = b.op("Add", gaps, width)
 
     def overlapped(parts: Value, columns: Value) -> Value:
-        rows = reshape(b, parts, shape(b, -1, columns))
-        return b.op("ScatterND", zeros(b, data, total, columns), indices, rows, reduction="add")
+        rows = b.reshape(parts, b.shape(-1, columns))
+        return b.op("ScatterND", b.zeros(data, total, columns), indices, rows, reduction="add")
 
-    columns = sizes(b, batched, 0)
+    columns = b.sizes(batched, 0)
     one = b.constant([1])
-    shape_of_frame = unsqueeze(b, _centred(b, window, size), 1)
+    shape_of_frame = b.unsqueeze(_centred(b, window, size), 1)
     squares = b.op("Mul", shape_of_frame, shape_of_frame)
-    weights = overlapped(expand(b, squares, count, width, 1), one)
+    weights = overlapped(b.expand(squares, count, width, 1), one)
     sums = overlapped(b.op("Mul", frames, shape_of_frame), columns)
     if node.attributes["normalized"]:
-        sums = b.op("Mul", sums, b.op("Sqrt", cast(b, size, data.element)))
+        sums = b.op("Mul", sums, b.op("Sqrt", b.cast(size, data.element)))
     covered = b.op("Not", b.op("Equal", weights, b.like(0, weights)))
     divisor = b.op("Where", covered, weights, b.like(1, weights))
     signal = b.op("Where", covered, b.op("Div", sums, divisor), b.like(0, sums))
     start = b.op("Div", width, b.constant([2]))
     if node.attributes["center"]:
-        signal = cut(b, signal, 0, start, total)
+        signal = b.cut(signal, 0, start, total)
     if length is not None:
-        wanted = reshape(b, _number(b, length), 1)
-        signal = concat(b, 0, signal, zeros(b, signal, wanted, columns))
-        signal = cut(b, signal, 0, 0, wanted)
+        wanted = b.reshape(_number(b, length), 1)
+        signal = b.concat(0, signal, b.zeros(signal, wanted, columns))
+        signal = b.cut(signal, 0, 0, wanted)
     elif node.attributes["center"]:
-        signal = cut(b, signal, 0, 0, gaps)
-    signal = transpose(b, signal, 1, 0)
-    return squeeze(b, signal, 0) if data.rank == 3 else signal
+        signal = b.cut(signal, 0, 0, gaps)
+    signal = b.transpose(signal, 1, 0)
+    return b.squeeze(signal, 0) if data.rank == 3 else signal
 
 
 def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:

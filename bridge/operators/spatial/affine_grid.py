@@ -11,35 +11,34 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, TensorType, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import as_i64, cast, concat, reshape, shape, unsqueeze
+from bridge.operators.builder_helpers import required
 
 
 @legalizes("AffineGrid", target="ir")
 def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
-    theta, size = node.inputs
-    assert theta is not None and size is not None
+    theta, size = required(node, 0, 1)
     space = _space(theta)
     rank = length_of(size) if space is None else space + 2
     if rank is None:
         raise Refused("the length of its size is not known; declare the graph's input shapes")
-    size = as_i64(b, size)
+    size = b.as_i64(size)
     spatial = [_at(b, size, axis) for axis in range(2, rank)]
     axes = len(spatial)
-    whole = shape(b, *(reshape(b, count, 1) for count in spatial))
+    whole = b.shape(*(b.reshape(count, 1) for count in spatial))
     columns = []
     # Coordinates go from the last axis to the first: x belongs to W.
     for axis in reversed(range(axes)):
         steps = _steps(b, spatial[axis], theta, node.attributes["align_corners"])
         behind = axes - 1 - axis
-        line = unsqueeze(b, steps, *range(1, behind + 1)) if behind else steps
-        columns.append(unsqueeze(b, b.op("Expand", line, whole), -1))
+        line = b.unsqueeze(steps, *range(1, behind + 1)) if behind else steps
+        columns.append(b.unsqueeze(b.op("Expand", line, whole), -1))
     ones = b.op("Expand", b.like(1, theta), b.op("Shape", columns[0]))
-    points = reshape(b, concat(b, -1, *columns, ones), -1, axes + 1)
+    points = b.reshape(b.concat(-1, *columns, ones), -1, axes + 1)
     turned = b.op("Transpose", theta, b.constant([0, 2, 1]))
     grid = b.op("MatMul", points, turned)
-    batch = reshape(b, _at(b, size, 0), 1)
-    return reshape(b, grid, batch, whole, axes)
+    batch = b.reshape(_at(b, size, 0), 1)
+    return b.reshape(grid, batch, whole, axes)
 
 
 def _at(b: Builder, size: Value, axis: int) -> Value:
@@ -49,7 +48,7 @@ def _at(b: Builder, size: Value, axis: int) -> Value:
 def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:
     """-1 to 1 in `count` steps: the corners themselves, or the middles of the cells."""
     number = b.op("Range", b.constant(0), count, b.constant(1))
-    place, wide = cast(b, number, theta.element), cast(b, count, theta.element)
+    place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)
     if align_corners:
         step = b.op("Div", two, b.op("Sub", wide, one))

@@ -18,13 +18,13 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import concat, ranks, reshape, sizes, transpose
+from bridge.operators.builder_helpers import ranks
 
 
 def _size(b: Builder, x: Value, axis: int) -> int | Value:
     """The size of an axis: a number where it is known, else a vector of one element."""
     dim = None if x.shape is None else x.shape[axis]
-    return dim if isinstance(dim, int) else sizes(b, x, axis)
+    return dim if isinstance(dim, int) else b.sizes(x, axis)
 
 
 def _over(b: Builder, size: int | Value, by: int) -> int | Value:
@@ -50,12 +50,12 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     batch, channels, *space = (_size(b, x, axis) for axis in range(rank))
     count = len(space)
     parts = [part for size in space for part in (_over(b, size, block), block)]
-    split = reshape(b, x, batch, channels, *parts)
+    split = b.reshape(x, batch, channels, *parts)
     inner, outer = range(3, rank + count, 2), range(2, rank + count, 2)
     front = (0, *inner, 1) if node.attributes["mode"] == "DCR" else (0, 1, *inner)
-    moved = transpose(b, split, *front, *outer)
+    moved = b.transpose(split, *front, *outer)
     depth = _times(b, channels, block**count)
-    return reshape(b, moved, batch, depth, *(_over(b, size, block) for size in space))
+    return b.reshape(moved, batch, depth, *(_over(b, size, block) for size in space))
 
 
 @legalizes("DepthToSpace", target="onnx")
@@ -71,14 +71,14 @@ def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     channels = _over(b, depth, block**count)
     blocks = [block] * count
     if node.attributes["mode"] == "DCR":
-        split = reshape(b, x, batch, *blocks, channels, *space)
+        split = b.reshape(x, batch, *blocks, channels, *space)
         first, channel = 1, count + 1
     else:
-        split = reshape(b, x, batch, channels, *blocks, *space)
+        split = b.reshape(x, batch, channels, *blocks, *space)
         first, channel = 2, 1
     pairs = [axis for i in range(count) for axis in (count + 2 + i, first + i)]
-    moved = transpose(b, split, 0, channel, *pairs)
-    return reshape(b, moved, batch, channels, *(_times(b, size, block) for size in space))
+    moved = b.transpose(split, 0, channel, *pairs)
+    return b.reshape(moved, batch, channels, *(_times(b, size, block) for size in space))
 
 
 def _blocks(node: Node) -> tuple[int, ...]:
@@ -101,10 +101,10 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
         for size, block in zip(space, blocks[1:], strict=True)
         for part in (_over(b, size, block), block)
     ]
-    split = reshape(b, padded, batch, *inner)
-    moved = transpose(b, split, *range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2))
+    split = b.reshape(padded, batch, *inner)
+    moved = b.transpose(split, *range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2))
     rest = (_over(b, size, block) for size, block in zip(space, blocks[1:], strict=True))
-    return reshape(b, moved, _times(b, batch, math.prod(blocks)), *rest)
+    return b.reshape(moved, _times(b, batch, math.prod(blocks)), *rest)
 
 
 @legalizes("BatchToSpace", target="onnx")
@@ -116,11 +116,11 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     (rank,) = ranks(node, 0)
     batch, *space = (_size(b, x, axis) for axis in range(rank))
     batch = _over(b, batch, math.prod(blocks))
-    split = reshape(b, x, *blocks[1:], batch, *space)
+    split = b.reshape(x, *blocks[1:], batch, *space)
     pairs = [axis for i in range(rank - 1) for axis in (rank + i, i)]
-    moved = transpose(b, split, rank - 1, *pairs)
+    moved = b.transpose(split, rank - 1, *pairs)
     whole = [_times(b, size, block) for size, block in zip(space, blocks[1:], strict=True)]
-    joined = reshape(b, moved, batch, *whole)
+    joined = b.reshape(moved, batch, *whole)
     crops = [integers(begin), integers(end)]
     if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
         return joined
@@ -138,9 +138,9 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     (rank,) = ranks(node, 0)
     axis = node.attributes["axis"] % rank
     dims = [_size(b, x, i) for i in range(rank)]
-    split = reshape(b, x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
-    moved = transpose(b, split, *range(axis), axis + 1, axis, *range(axis + 2, rank + 1))
-    return reshape(b, moved, *dims)
+    split = b.reshape(x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
+    moved = b.transpose(split, *range(axis), axis + 1, axis, *range(axis + 2, rank + 1))
+    return b.reshape(moved, *dims)
 
 
 @legalizes("ReorgYolo", target="onnx")
@@ -150,8 +150,7 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     assert x is not None
     ranks(node, 0)
     batch, channels, height, width = (_size(b, x, axis) for axis in range(4))
-    images = reshape(
-        b,
+    images = b.reshape(
         x,
         batch,
         _over(b, channels, stride * stride),
@@ -160,7 +159,7 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     )
     cut = b.op("SpaceToDepth", images, blocksize=stride, mode="DCR")
     depth = _times(b, channels, stride * stride)
-    return reshape(b, cut, batch, depth, _over(b, height, stride), _over(b, width, stride))
+    return b.reshape(cut, batch, depth, _over(b, height, stride), _over(b, width, stride))
 
 
 @legalizes("ExtractImagePatches", target="onnx")
@@ -197,7 +196,7 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
         ]
         bounds = (starts, ends, [2, 3], list(strides))
         parts.append(b.op("Slice", padded, *(b.constant(bound) for bound in bounds)))
-    return concat(b, 1, *parts)
+    return b.concat(1, *parts)
 
 
 def _divided(dim: Dim, by: int) -> Dim:

@@ -15,7 +15,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, Dim, TensorType, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import as_i64, ranks, reshape, sizes, unsqueeze, zeros
+from bridge.operators.builder_helpers import ranks, required
 
 
 @legalizes("Col2Im", target="ir")
@@ -33,7 +33,7 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     if known and attributes == node.attributes:
         return None
     # IR wants their lengths to be known.
-    lengths = [v if length_of(v) else reshape(b, v, count) for v in (image, block)]
+    lengths = [v if length_of(v) else b.reshape(v, count) for v in (image, block)]
     return b.op("Col2Im", x, *lengths, **attributes)
 
 
@@ -56,7 +56,7 @@ def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
         return _by_scatter(b, node, count, _attributes(node, count))
     x, image, block = node.inputs
     assert x is not None
-    made = b.op("Col2Im", unsqueeze(b, x, 0), image, block, **node.attributes)
+    made = b.op("Col2Im", b.unsqueeze(x, 0), image, block, **node.attributes)
     return b.op("Squeeze", made, b.constant([0]))
 
 
@@ -64,9 +64,8 @@ def _by_scatter(
     b: Builder, node: Node, count: int, attributes: dict[str, tuple[int, ...]]
 ) -> Value:
     """Any number of axes: every element is added at its place in the flat, padded image."""
-    x, image, block = node.inputs
-    assert x is not None and image is not None and block is not None
-    image, block = as_i64(b, image), as_i64(b, block)
+    x, image, block = required(node, 0, 1, 2)
+    image, block = b.as_i64(image), b.as_i64(block)
     pads = attributes["pads"]
     padded = [
         b.op("Add", _at(b, image, i), b.constant(pads[i] + pads[i + count])) for i in range(count)
@@ -74,24 +73,24 @@ def _by_scatter(
     places: Value | None = None
     for axis in range(count):
         line = _places(b, padded[axis], _at(b, block, axis), attributes, axis)
-        line = reshape(b, line, *_around(b, line, axis, count))
+        line = b.reshape(line, *_around(b, line, axis, count))
         if places is not None:
             places = b.op("Mul", places, padded[axis])
         places = line if places is None else b.op("Add", places, line)
     assert places is not None
-    batch = sizes(b, x, 0)
-    rows = sizes(b, x, 1)
+    batch = b.sizes(x, 0)
+    rows = b.sizes(x, 1)
     for axis in range(count):
         rows = b.op("Div", rows, _at(b, block, axis))
     all_rows = b.op("Mul", batch, rows)
-    columns = b.op("Transpose", reshape(b, x, all_rows, -1), b.constant([1, 0]))
-    lengths = [reshape(b, length, 1) for length in padded]
+    columns = b.op("Transpose", b.reshape(x, all_rows, -1), b.constant([1, 0]))
+    lengths = [b.reshape(length, 1) for length in padded]
     whole = lengths[0]
     for length in lengths[1:]:
         whole = b.op("Mul", whole, length)
-    start = zeros(b, x, whole, all_rows)
-    summed = b.op("ScatterND", start, reshape(b, places, -1, 1), columns, reduction="add")
-    images = reshape(b, b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
+    start = b.zeros(x, whole, all_rows)
+    summed = b.op("ScatterND", start, b.reshape(places, -1, 1), columns, reduction="add")
+    images = b.reshape(b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
     if not any(pads):
         return images
     front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))
@@ -118,13 +117,13 @@ def _places(
     free = b.op("Sub", b.op("Sub", padded, reach), one)
     blocks = b.op("Add", b.op("Div", free, b.constant(stride)), one)
     outer = b.op("Mul", b.op("Range", zero, blocks, one), b.constant(stride))
-    return b.op("Add", unsqueeze(b, inner, 1), outer)
+    return b.op("Add", b.unsqueeze(inner, 1), outer)
 
 
 def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]:
     """[block, blocks] among the axes [blocks' insides…, blocks…]."""
     dims: list[int | Value] = [1] * (2 * count)
-    dims[axis], dims[axis + count] = sizes(b, line, 0), sizes(b, line, 1)
+    dims[axis], dims[axis + count] = b.sizes(line, 0), b.sizes(line, 1)
     return dims
 
 

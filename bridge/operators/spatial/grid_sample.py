@@ -10,7 +10,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import cast, concat, ranks, reshape, size, sizes, unsqueeze
+from bridge.operators.builder_helpers import ranks, required
 
 
 @legalizes("GridSample", target="ir")
@@ -18,8 +18,8 @@ from bridge.operators.builder_helpers import cast, concat, ranks, reshape, size,
 def grid_sample(b: Builder, node: Node) -> Value | None:
     """IR's GridSample-9 and ONNX's before operator set 20 take images alone, and ONNX has none
     before 16: every corner around a place is gathered."""
-    x, grid = node.inputs
-    assert x is not None and grid is not None and b.target is not None
+    x, grid = required(node, 0, 1)
+    assert b.target is not None
     newest = b.target.format == "onnx" and b.target.opset >= 20
     if newest or node.attributes["mode"] == "cubic":
         return None
@@ -29,13 +29,13 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     if rank < 3:
         raise Refused(f"its data has rank {rank}, and no place beside batch and channels")
     axes = range(2, rank)
-    counts = [size(b, x, axis) for axis in axes]
+    counts = [b.size(x, axis) for axis in axes]
     places = [
         # The grid's last axis holds x first, which belongs to the last axis of the data.
         _place(b, b.op("Gather", grid, b.constant(rank - 1 - axis), b.constant(-1)), count, node)
         for axis, count in zip(axes, counts, strict=True)
     ]
-    pixels = reshape(b, x, 0, 0, -1)
+    pixels = b.reshape(x, 0, 0, -1)
     pixels = b.op("Transpose", pixels, b.constant([0, 2, 1]))
     if node.attributes["mode"] == "nearest":
         nearest = [b.op("Round", place) for place in places]
@@ -43,8 +43,8 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     else:
         total = _corners(b, pixels, places, counts, node)
     channels_first = b.op("Transpose", total, b.constant([0, 2, 1]))
-    spatial = sizes(b, grid, *range(1, rank - 1))
-    return b.op("Reshape", channels_first, concat(b, 0, sizes(b, x, 0, 1), spatial))
+    spatial = b.sizes(grid, *range(1, rank - 1))
+    return b.op("Reshape", channels_first, b.concat(0, b.sizes(x, 0, 1), spatial))
 
 
 def _corners(
@@ -71,7 +71,7 @@ def _corners(
 
 def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
     """From -1 … 1 to elements of an axis, f32; reflected or clipped where padding says so."""
-    normal, wide, one = cast(b, normal, F32), cast(b, count, F32), b.constant(1.0)
+    normal, wide, one = b.cast(normal, F32), b.cast(count, F32), b.constant(1.0)
     two, half = b.constant(2.0), b.constant(0.5)
     last = b.op("Sub", wide, one)
     moved = b.op("Add", normal, one)
@@ -105,20 +105,20 @@ def _pixels(
     flat: Value | None = None
     inside: Value | None = None
     for place, count in zip(at, counts, strict=True):
-        last = b.op("Sub", cast(b, count, F32), b.constant(1.0))
+        last = b.op("Sub", b.cast(count, F32), b.constant(1.0))
         clipped = b.op("Max", b.op("Min", place, last), b.constant(0.0))
         here = b.op("Equal", place, clipped)
         inside = here if inside is None else b.op("And", inside, here)
-        index = cast(b, clipped, I64)
+        index = b.cast(clipped, I64)
         flat = index if flat is None else b.op("Add", b.op("Mul", flat, count), index)
     assert flat is not None and inside is not None
-    found = b.op("GatherND", pixels, unsqueeze(b, reshape(b, flat, 0, -1), 2), batch_dims=1)
+    found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
-        found = b.op("Where", reshape(b, inside, 0, -1, 1), found, b.like(0, found))
+        found = b.op("Where", b.reshape(inside, 0, -1, 1), found, b.like(0, found))
     return (
         found
         if weight is None
-        else b.op("Mul", found, cast(b, reshape(b, weight, 0, -1, 1), pixels.element))
+        else b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))
     )
 
 

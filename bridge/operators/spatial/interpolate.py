@@ -22,7 +22,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, F32, Dim, TensorType, Type
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import as_i64, cast, ranks, reshape, size
+from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
 from bridge.operators.spatial.resize import (
@@ -98,8 +98,8 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
     CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and
     so does this."""
-    x, wanted = node.inputs[0], node.inputs[1]
-    assert x is not None and wanted is not None and b.target is not None
+    x, wanted = required(node, 0, 1)
+    assert b.target is not None
     (rank,) = ranks(node, 0)
     attributes = node.attributes
     axes = list(range(rank))
@@ -109,7 +109,7 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
             raise Refused("its axes must be constants")
         axes = list(known)
     # Of unknown length, ONNX takes it for absent.
-    wanted = wanted if length_of(wanted) is not None else reshape(b, wanted, len(axes))
+    wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
     begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
     if any(begin + end):
         x = b.op("Pad", x, b.constant(begin + end))
@@ -123,13 +123,13 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
         native = not vanishing_scale(x.shape, axes, wanted)
     if not native or _antialias(attributes, rank):
         return _interpolate_by_axes(b, node, x, axes, wanted)
-    scales = cast(b, wanted, F32) if by_scales else None
+    scales = b.cast(wanted, F32) if by_scales else None
     return b.op(
         "Resize",
         x,
         None,
         scales,
-        None if by_scales else as_i64(b, wanted),
+        None if by_scales else b.as_i64(wanted),
         axes=tuple(axes) if axes != list(range(rank)) else None,
         mode=mode,
         coordinate_transformation_mode=coordinates,
@@ -210,15 +210,15 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
             after = math.floor(before * known[index]) if by_scales else known[index]
             if after == before:
                 continue
-        count = size(b, x, axis)
-        wide = cast(b, count, F32)
+        count = b.size(x, axis)
+        wide = b.cast(count, F32)
         if by_scales:
             scale = element_at(b, wanted, index)
-            out = as_i64(b, b.op("Floor", b.op("Mul", wide, scale)))
+            out = b.as_i64(b.op("Floor", b.op("Mul", wide, scale)))
         else:
-            out = as_i64(b, element_at(b, wanted, index))
+            out = b.as_i64(element_at(b, wanted, index))
         if pillow or not by_scales:
-            scale = b.op("Div", cast(b, out, F32), wide)
+            scale = b.op("Div", b.cast(out, F32), wide)
         todo.append(Axis(axis, count, out, scale))
     method = Method(
         _KINDS.get(mode, mode),

@@ -13,7 +13,6 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
-from bridge.operators.builder_helpers import cast, transpose, unsqueeze
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,10 @@ def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
     """`x`, of known rank, with `axes` resized (Resize-19)."""
     element = x.element
     if method.mode != "nearest":
-        x = cast(b, x, F32)
+        x = b.cast(x, F32)
     for axis in axes:
         x = _axis(b, x, axis, method)
-    return cast(b, x, element)
+    return b.cast(x, element)
 
 
 def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
@@ -61,10 +60,10 @@ def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
         kept = b.op("Equal", axis.out, axis.size)
         axis = replace(axis, scale=b.op("Where", kept, _f(b, 1), axis.scale))
     at = _coordinates(b, axis, method)
-    last = cast(b, b.op("Sub", axis.size, b.constant(1)), F32)
+    last = b.cast(b.op("Sub", axis.size, b.constant(1)), F32)
     if method.mode == "nearest":
         place = b.op("Max", b.op("Min", _rounded(b, at, axis, method.nearest), last), _f(b, 0))
-        y = b.op("Gather", x, cast(b, place, I64), b.constant(axis.number))
+        y = b.op("Gather", x, b.cast(place, I64), b.constant(axis.number))
     else:
         y = _weighted(b, x, axis.number, _weights(b, at, axis, last, method))
     if method.extrapolation is None:
@@ -72,7 +71,7 @@ def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
     outside = b.op("Or", b.op("Less", at, _f(b, 0)), b.op("Greater", at, last))
     assert x.rank is not None
     behind = x.rank - 1 - axis.number
-    outside = unsqueeze(b, outside, *range(1, behind + 1)) if behind else outside
+    outside = b.unsqueeze(outside, *range(1, behind + 1)) if behind else outside
     return b.op("Where", outside, b.like(method.extrapolation, y), y)
 
 
@@ -85,14 +84,14 @@ def _weighted(b: Builder, x: Value, axis: int, weights: Value) -> Value:
     assert x.rank is not None
     order = [i for i in range(x.rank) if i != axis] + [axis]
     back = [order.index(i) for i in range(x.rank)]
-    y = b.op("MatMul", transpose(b, x, *order), transpose(b, weights, 1, 0))
-    return transpose(b, y, *back)
+    y = b.op("MatMul", b.transpose(x, *order), b.transpose(weights, 1, 0))
+    return b.transpose(y, *back)
 
 
 def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
     """Where the elements of the output lie in the input: f32 [out]."""
-    place = cast(b, b.op("Range", b.constant(0), axis.out, b.constant(1)), F32)
-    size, out = cast(b, axis.size, F32), cast(b, axis.out, F32)
+    place = b.cast(b.op("Range", b.constant(0), axis.out, b.constant(1)), F32)
+    size, out = b.cast(axis.size, F32), b.cast(axis.out, F32)
     single = b.op("Equal", axis.out, b.constant(1))
     half = b.op("Sub", b.op("Div", b.op("Add", place, _f(b, 0.5)), axis.scale), _f(b, 0.5))
     between = b.op("Max", b.op("Sub", out, _f(b, 1)), _f(b, 1))
@@ -145,11 +144,11 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
         factor = b.op("Min", factor, _f(b, 1))
     reach = b.op("Ceil", b.op("Div", _f(b, 2 if method.mode == "cubic" else 1), factor))
     margin = b.constant(0) if method.exclude_outside else b.op(
-        "Add", cast(b, reach, I64), b.constant(1)
+        "Add", b.cast(reach, I64), b.constant(1)
     )  # fmt: skip
     stop = b.op("Add", axis.size, margin)
-    places = cast(b, b.op("Range", b.op("Neg", margin), stop, b.constant(1)), F32)
-    distance = b.op("Mul", b.op("Sub", places, unsqueeze(b, at, 1)), factor)
+    places = b.cast(b.op("Range", b.op("Neg", margin), stop, b.constant(1)), F32)
+    distance = b.op("Mul", b.op("Sub", places, b.unsqueeze(at, 1)), factor)
     kernel = _cubic(b, distance, method.cubic) if method.mode == "cubic" else _linear(b, distance)
     total = b.op("ReduceSum", kernel, b.constant([1]), keepdims=True)
     if method.narrows:
@@ -158,8 +157,8 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
     if method.exclude_outside:
         return weights
     inside = b.op("Max", b.op("Min", places, last), _f(b, 0))
-    own = cast(b, b.op("Range", b.constant(0), axis.size, b.constant(1)), F32)
-    edges = cast(b, b.op("Equal", unsqueeze(b, inside, 1), own), F32)
+    own = b.cast(b.op("Range", b.constant(0), axis.size, b.constant(1)), F32)
+    edges = b.cast(b.op("Equal", b.unsqueeze(inside, 1), own), F32)
     return b.op("MatMul", weights, edges)
 
 

@@ -20,16 +20,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, TensorType, Type
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import (
-    as_i64,
-    cast,
-    concat,
-    element_type,
-    ranks,
-    scalar,
-    size,
-    sizes,
-)
+from bridge.operators.builder_helpers import element_type, ranks, required
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -114,8 +105,7 @@ def _older(b: Builder, node: Node) -> Value | None:
         return resize_by_axes(b, node, scales, sizes_)
     if b.target.opset >= 18 or attributes["axes"] is None:
         return None
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     axes = _axes(node, ranks(node, 0)[0])
     scales, sizes_ = _for_all_axes(b, x, axes, scales, sizes_)
     return b.op("Resize", x, None, scales, sizes_, **attributes | {"axes": None})
@@ -149,14 +139,13 @@ def given(value: Value | None) -> Value | None:
 def resize_for_ir(b: Builder, node: Node) -> Value:
     """Resize (10 to 19): Interpolate-11 where it computes the same, else the weights written
     out."""
-    x = node.inputs[0]
-    assert x is not None
+    (x,) = required(node, 0)
     scales, sizes_ = given(node.input(2)), given(node.input(3))
     wide = _computed_in(x.element, node.attributes["mode"])
     if wide is not None and wide is not x.element:
         rest = node.inputs[1:]
-        resized = b.op("Resize", cast(b, x, wide), *rest, **node.attributes)
-        return cast(b, resized, x.element)
+        resized = b.op("Resize", b.cast(x, wide), *rest, **node.attributes)
+        return b.cast(resized, x.element)
     if not _native_in_ir(node, scales):
         return resize_by_axes(b, node, scales, sizes_)
     mode, coordinates = node.attributes["mode"], node.attributes["coordinate_transformation_mode"]
@@ -245,8 +234,8 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
     for index, axis in enumerate(axes):
         if known is not None and known[index] == 1 and not cropping:
             continue
-        count = size(b, x, axis)
-        wide = cast(b, count, F32)
+        count = b.size(x, axis)
+        wide = b.cast(count, F32)
         start = element_at(b, roi, index) if cropping else None
         end = element_at(b, roi, index + len(axes)) if cropping else None
         if scales is not None:
@@ -254,14 +243,14 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
             whole = b.op("Mul", wide, scale)
             if cropping:
                 whole = b.op("Mul", whole, b.op("Sub", end, start))
-            out = as_i64(b, b.op("Floor", whole))
+            out = b.as_i64(b.op("Floor", whole))
         elif common is not None:
             scale = common
             half = b.constant(0.5)
-            out = as_i64(b, b.op("Floor", b.op("Add", b.op("Mul", wide, scale), half)))
+            out = b.as_i64(b.op("Floor", b.op("Add", b.op("Mul", wide, scale), half)))
         else:
-            out = as_i64(b, element_at(b, sizes_, index))
-            scale = b.op("Div", cast(b, out, F32), wide)
+            out = b.as_i64(element_at(b, sizes_, index))
+            scale = b.op("Div", b.cast(out, F32), wide)
         todo.append(Axis(axis, count, out, scale, start, end))
     return resample(
         b,
@@ -287,14 +276,14 @@ def element_at(b: Builder, vector: Value | None, index: int) -> Value:
         item = b.constant(known.reshape(-1)[index])
     else:
         item = b.op("Gather", vector, b.constant(index), b.constant(0))
-    return cast(b, item, F32) if element_type(vector).is_float else item
+    return b.cast(item, F32) if element_type(vector).is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
     """The one scale of all axes with which none is larger (or smaller) than wanted."""
-    ratios = b.op("Div", cast(b, wanted, F32), cast(b, sizes(b, x, *axes), F32))
+    ratios = b.op("Div", b.cast(wanted, F32), b.cast(b.sizes(x, *axes), F32))
     reduce = "ReduceMin" if policy == "not_larger" else "ReduceMax"
-    return scalar(b, b.op(reduce, ratios, b.constant([0]), keepdims=True))
+    return b.scalar(b.op(reduce, ratios, b.constant([0]), keepdims=True))
 
 
 def _for_all_axes(
@@ -310,11 +299,11 @@ def _for_all_axes(
     known = integers(wanted)
     if known is not None:
         parts = [
-            b.constant([known[axes.index(i)]]) if i in axes else sizes(b, x, i)
+            b.constant([known[axes.index(i)]]) if i in axes else b.sizes(x, i)
             for i in range(x.rank)
         ]
-        return None, concat(b, 0, *parts)
-    return None, b.op("ScatterElements", b.op("Shape", x), place, as_i64(b, wanted), b.constant(0))
+        return None, b.concat(0, *parts)
+    return None, b.op("ScatterElements", b.op("Shape", x), place, b.as_i64(wanted), b.constant(0))
 
 
 def scaled(dim: Dim, scale: float) -> Dim:

@@ -14,7 +14,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, STRING
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import concat, cut, unsqueeze
+from bridge.operators.builder_helpers import required
 
 FAR = (1 << 31) - 1
 
@@ -35,8 +35,7 @@ def strings(b: Builder, node: Node) -> Result:
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     """TfIdfVectorizer-9: how often each n-gram of the pool occurs in each row, weighted, at its
     index."""
-    (x,) = node.inputs
-    assert x is not None
+    (x,) = required(node, 0)
     attributes = node.attributes
     if x.element is STRING or attributes.get("pool_strings"):
         raise Refused("OpenVINO IR has no operators on strings; use numbers for the words")
@@ -50,7 +49,7 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
             wanted = attributes["min_gram_length"] <= n <= attributes["max_gram_length"]
             skips = range(attributes["max_skip_count"] + 1 if n > 1 else 1) if wanted else ()
             counts.append(_count(b, x, grams, skips))
-    total = concat(b, -1, *counts)
+    total = b.concat(-1, *counts)
     mode = attributes["mode"]
     if mode == "IDF":
         total = b.op("Cast", b.op("Greater", total, b.constant(0.0)), to=F32)
@@ -83,7 +82,7 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
     n = grams.shape[1]
     # Counted from the front: onnxruntime does not reduce what has no elements along -2.
     words_axis = b.constant([-2 if x.rank is None else x.rank - 1])
-    first = unsqueeze(b, cut(b, x, -1, 0, 1), -1)
+    first = b.unsqueeze(b.cut(x, -1, 0, 1), -1)
     sums = b.op("Mul", b.op("Cast", first, to=F32), b.constant(np.zeros(len(grams), np.float32)))
     result = b.op("ReduceSum", sums, words_axis, keepdims=False)
     for skip in skips:
@@ -94,8 +93,8 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
         same: Value | None = None
         for j in range(n):
             left = (n - 1 - j) * step
-            words = cut(b, x, -1, j * step, -left if left else FAR)
-            hit = b.op("Equal", unsqueeze(b, words, -1), b.like(grams[:, j], x))
+            words = b.cut(x, -1, j * step, -left if left else FAR)
+            hit = b.op("Equal", b.unsqueeze(words, -1), b.like(grams[:, j], x))
             same = hit if same is None else b.op("And", same, hit)
         assert same is not None
         found = b.op("Cast", same, to=F32)

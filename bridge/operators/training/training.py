@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import cast
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -17,7 +16,7 @@ def adagrad(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     news: list[list[Value]] = []
     for x, gradient, squares in groups:
-        decay = _scaled(b, cast(b, step, rate.element), attributes["decay_factor"])
+        decay = _scaled(b, b.cast(step, rate.element), attributes["decay_factor"])
         adjusted = b.op("Div", rate, b.op("Add", b.like(1, rate), decay))
         regular = _regularised(b, node, x, gradient)
         sums = b.op("Add", squares, b.op("Mul", regular, regular))
@@ -33,7 +32,7 @@ def adam(b: Builder, node: Node) -> Result:
     rate, step, groups = _groups(node, 4)
     attributes = node.attributes
     alpha, beta = attributes["alpha"], attributes["beta"]
-    time = cast(b, step, rate.element)
+    time = b.cast(step, rate.element)
     first = b.op("Equal", time, b.like(0, rate))
     corrected = b.op("Sqrt", b.op("Sub", b.like(1, rate), b.op("Pow", b.like(beta, rate), time)))
     bias = b.op("Sub", b.like(1, rate), b.op("Pow", b.like(alpha, rate), time))
