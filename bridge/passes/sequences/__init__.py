@@ -1,11 +1,12 @@
 """Sequences, optionals and tensors of open rank in tensors of a known rank, for OpenVINO IR: it has
 neither of the former, and its CPU plugin runs none of the latter.
 
-`forms.py` says how they are held, `ragged.py`, `uniform.py` and `open_rank.py` how three of the
-forms are worked on, `operators.py` and `open_operators.py` what each operator becomes, `lower.py`
-walks through graphs, Ifs and Loops, and `boundary.py` names the inputs and outputs of the model.
-`restore.py` brings the types back from an IR's record of them, `known_parts.py` knows again what it
-made, and `copies.py` spells copies for old operator sets.
+`form.py` says what a form is that holds such a value; `tensors.py`, `elements.py`, `ragged.py`,
+`uniform.py` and `maybe.py` are the forms with what is done to each. `operators.py` and
+`open_operators.py` say what each operator becomes. `lower.py` walks through graphs, Ifs and Loops,
+and `boundary.py` names the inputs and outputs of the model. `restore.py` brings the types back from
+an IR's record of them, `known_parts.py` knows again what it made, and `copies.py` spells copies for
+old operator sets.
 """
 
 from __future__ import annotations

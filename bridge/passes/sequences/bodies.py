@@ -24,25 +24,11 @@ from bridge.neutral.types import ANY, OptionalType, SequenceType, meet
 from bridge.operators import Refused
 from bridge.operators.control.idle import surely_runs
 from bridge.passes.sequences.branches import Exit
-from bridge.passes.sequences.forms import (
-    Elements,
-    Form,
-    Maybe,
-    Open,
-    Ragged,
-    Uniform,
-    common,
-    converted,
-    either,
-    known_types,
-    leaf_types,
-    leaves,
-    ranks_of_item,
-    rebuilt,
-    same_structure,
-    shapes_of,
-)
-from bridge.passes.sequences.open_rank import sliced, to_rank, unsettled
+from bridge.passes.sequences.elements import Elements
+from bridge.passes.sequences.form import Form
+from bridge.passes.sequences.join import common
+from bridge.passes.sequences.shape_vectors import unsettled
+from bridge.passes.sequences.tensors import Open, Plain, Tensor
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
@@ -51,27 +37,6 @@ if TYPE_CHECKING:
 def is_compound(value: Value | None) -> bool:
     """Whether a value is a sequence or an optional."""
     return value is not None and isinstance(value.type, SequenceType | OptionalType)
-
-
-def part_names(form: Form) -> Iterator[str]:
-    """What the leaves of a form are called, in the order of `leaves`."""
-    match form:
-        case Value():
-            yield "value"
-        case Open():
-            yield from ("data", "shape")
-        case Elements():
-            for index, item in enumerate(form.items):
-                own = tuple(part_names(item)) if isinstance(item, Open) else ()
-                yield from (f"{index}.{part}" for part in own) if own else (str(index),)
-        case Ragged():
-            yield from ("data", "shapes")
-        case Uniform():
-            yield "data"
-        case Maybe():
-            yield "present"
-            if form.payload is not None:
-                yield from part_names(form.payload)
 
 
 class Inputs:
@@ -122,12 +87,12 @@ class OpenBody:
                 enter(self.node, value, port)
             return
         form = self.outer.form(outer_value)
-        if isinstance(form, Value) and not is_compound(value):
-            value.type, value.known_value = form.type, form.known_value
-            self.entries.append((value, port, form))
+        if isinstance(form, Plain) and not is_compound(value):
+            value.type, value.known_value = form.value.type, form.value.known_value
+            self.entries.append((value, port, form.value))
             return
         inner: list[Value] = []
-        for leaf, part in zip(leaves(form), part_names(form), strict=True):
+        for leaf, part in zip(form.leaves(), form.leaf_names(), strict=True):
             tensor = leaf.constant
             if tensor is not None:
                 inner.append(self.lowering.builder.tensor(tensor))
@@ -136,7 +101,7 @@ class OpenBody:
             made.known_value = leaf.known_value
             self.entries.append((made, port, leaf))
             inner.append(made)
-        entered = rebuilt(form, iter(inner))
+        entered = form.with_leaves(iter(inner))
         if isinstance(entered, Open):
             self.lowering.bind(value, self._here(entered, outer_value))
         else:
@@ -156,7 +121,7 @@ class OpenBody:
         exits: dict[int | None, Exit] = {}
         for value, port in self.body.exits():
             form = self.lowering.form(value)
-            shapes = shapes_of(form) if isinstance(form, Value | Open) else None
+            shapes = form.known_shapes() if isinstance(form, Tensor) else None
             exits[port.output if isinstance(port, Yield) else None] = Exit(value, shapes)
         return [exits[index] for index in range(len(self.node.outputs))]
 
@@ -165,15 +130,15 @@ class OpenBody:
         source = self.node.inputs[port.input]
         assert source is not None
         whole = self.outer.form(source)
-        if isinstance(whole, Value):
-            self.entries.append((value, port, whole))
-            value.type = meet(part_type(whole.type, port), value.declared)
+        if isinstance(whole, Plain):
+            self.entries.append((value, port, whole.value))
+            value.type = meet(part_type(whole.value.type, port), value.declared)
             return
         if not isinstance(whole, Open):
             raise Refused("it slices a sequence or an optional")
         parts = self.outer.parts.get((source, port))
         if parts is None:
-            parts = self.outer.parts[source, port] = sliced(self.outer.builder, whole, port)
+            parts = self.outer.parts[source, port] = whole.sliced(self.outer.builder, port)
         part = Value(part_type(parts.data.type, port), list(value.names))
         shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
         self.entries += [(part, port, parts.data), (shape, Invariant(0), parts.shape)]
@@ -189,16 +154,16 @@ class OpenBody:
         ):
             if not isinstance(port, Carried) or state is None:
                 self._enter(value, port)
-            elif isinstance(state, Value) and not is_compound(value):
+            elif isinstance(state, Plain) and not is_compound(value):
                 self.entries.append((value, port, None))
-                value.type = state.type
+                value.type = state.value.type
             else:
                 inner = []
-                for type, part in zip(leaf_types(state), part_names(state), strict=True):
+                for type, part in zip(state.leaf_types(), state.leaf_names(), strict=True):
                     made = Value(type, [f"{name}.{part}" for name in value.names])
                     self.entries.append((made, port, None))
                     inner.append(made)
-                self.lowering.forms[value] = rebuilt(state, iter(inner))
+                self.lowering.forms[value] = state.with_leaves(iter(inner))
 
     def output(self, index: int) -> Form:
         """The form that becomes the node's output `index`."""
@@ -218,7 +183,7 @@ class OpenBody:
             value = self.body.graph.outputs[port.output]
             again = self.lowering.form(value)
             merged = common(state, again, value.name)
-            if isinstance(state, Value | Open) and isinstance(again, Value | Open):
+            if isinstance(state, Tensor) and isinstance(again, Tensor):
                 merged = _widened(state, again, bounded)
             elif isinstance(merged, Elements) and isinstance(again, Elements):
                 assert isinstance(state, Elements)
@@ -232,8 +197,7 @@ class OpenBody:
         outputs: list[Value] = []
         for index, target in enumerate(targets):
             name = self.node.outputs[index].name
-            form = converted(self.lowering.builder, self.output(index), target, name)
-            outputs += leaves(form)
+            outputs += target.hold(self.lowering.builder, self.output(index), name).leaves()
         ports: list[OutputPort] = [Yield(i) for i in range(len(outputs))]
         return self._close(outputs, ports, self._input_ports(inputs))
 
@@ -266,13 +230,12 @@ class OpenBody:
         targets: list[Form | None] = [None] * len(self.node.outputs)
         by_output: list[Form] = []
         for index, (value, exit) in enumerate(self.body.exits()):
-            form: Form | None = self.lowering.form(value)
+            form = self.lowering.form(value)
             if isinstance(exit, Condition) and isinstance(form, Open):
-                form = to_rank(b, form, 0)
+                form = Plain(form.at_rank(b, 0))
             own = form
             if index in carried:
-                form = converted(b, form, carried[index], value.name)
-            assert form is not None
+                form = carried[index].hold(b, form, value.name)
             by_output.append(form)
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
                 targets[exit.output] = self._behind(exit, form, own)
@@ -280,28 +243,28 @@ class OpenBody:
         count = 0
         for index, target in enumerate(targets):
             first[index] = count
-            count += sum(1 for _ in leaves(target))
+            count += len(target.leaves()) if target else 0
         outputs: list[Value] = []
         ports: list[OutputPort] = []
         place: dict[int, int] = {}
         for index, (form, exit) in enumerate(zip(by_output, self.body.outputs, strict=True)):
             place[index] = len(outputs)
-            for offset, leaf in enumerate(leaves(form)):
+            for offset, leaf in enumerate(form.leaves()):
                 outputs.append(leaf)
                 ports.append(_moved(exit, first, offset))
         entries = self._loop_entries(inputs, place)
         body = self._close(outputs, ports, entries)
         return body, [t for t in targets if t is not None]
 
-    def _behind(self, exit: Yield | Stacked, form: Form, own: Form | None) -> Form:
+    def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
         """What a Loop gives of what its body gives: a state that has the structure `form` is what
         an iteration gives, `own`, where the Loop is known to run, and not what it starts as."""
-        if not isinstance(form, Open) or not isinstance(own, Value | Open):
+        if not isinstance(form, Open) or not isinstance(own, Tensor):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
             raise unsettled("it stacks values of open rank along an axis that is not the first")
         runs = surely_runs(self.node, self.node.inputs[:2])
-        return replace(form, shapes=shapes_of(own)) if runs else form
+        return replace(form, shapes=own.known_shapes()) if runs else form
 
     def _loop_entries(self, inputs: Inputs, place: dict[int, int]) -> list[tuple[Value, InputPort]]:
         starts: dict[int, Iterator[Value]] = {}
@@ -310,8 +273,8 @@ class OpenBody:
             if isinstance(port, Carried) and port.input is not None and state is not None:
                 outer = self.node.inputs[port.input]
                 assert outer is not None
-                form = converted(self.outer.builder, self.outer.form(outer), state, outer.name)
-                starts[id(port)] = leaves(form)
+                form = state.hold(self.outer.builder, self.outer.form(outer), outer.name)
+                starts[id(port)] = iter(form.leaves())
         entries: list[tuple[Value, InputPort]] = []
         for value, port, outer in self.entries:
             match port:
@@ -339,20 +302,19 @@ def same_form(a: Form | None, b: Form | None) -> bool:
     """Whether two forms have one structure, and leaves of the same types."""
     if a is None or b is None:
         return a is b
-    return same_structure(a, b) and known_types(a) == known_types(b)
+    return a.structure() == b.structure() and a.known_types() == b.known_types()
 
 
-def _widened(state: Value | Open, again: Value | Open, bounded: bool) -> Value | Open:
+def _widened(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
     """A tensor that may be what a state is before and after an iteration."""
-    wide = either(state, again)
-    if isinstance(wide, Value):
-        assert isinstance(state, Value) and isinstance(again, Value)
-        type = widen(state.type, again.type)
-        return state if type == state.type else Value(type, state.names)
-    ranks = ranks_of_item(state)
-    if wide.shapes is None or not (bounded or ranks_of_item(wide) == ranks):
+    wide = state.either(again)
+    if not isinstance(wide, Open):
+        before, after = state.leaves()[0], again.leaves()[0]
+        type = widen(before.type, after.type)
+        return state if type == before.type else Plain(Value(type, before.names))
+    if wide.shapes is None or not (bounded or wide.ranks == state.ranks):
         return replace(wide, shapes=None)
-    known = {len(shape): shape for shape in shapes_of(state) or ()}
+    known = {len(shape): shape for shape in state.known_shapes() or ()}
     shapes = (
         tuple(d if d == o else ANY for d, o in zip(s, known.get(len(s), s), strict=True))
         for s in wide.shapes

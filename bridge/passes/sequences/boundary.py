@@ -25,23 +25,12 @@ from bridge.neutral.types import (
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.sequences.bodies import is_compound
-from bridge.passes.sequences.forms import (
-    Elements,
-    Form,
-    Maybe,
-    Open,
-    Ragged,
-    Sequence,
-    converted,
-    element_of,
-    leaves,
-    ranks_of,
-    ranks_of_item,
-    to_ragged,
-    undetermined,
-)
+from bridge.passes.sequences.elements import Elements
+from bridge.passes.sequences.form import Form, Sequence, undetermined
 from bridge.passes.sequences.lower import Lowering
-from bridge.passes.sequences.open_rank import to_rank
+from bridge.passes.sequences.maybe import Maybe
+from bridge.passes.sequences.ragged import Ragged
+from bridge.passes.sequences.tensors import Open, Plain, Tensor
 
 
 def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> None:
@@ -54,35 +43,32 @@ def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> N
         form, port = input_form(value.name, value.type)
         lowering.forms[value] = form
         boundary.inputs[value.name] = port
-        inputs += leaves(form)
+        inputs += form.leaves()
     model.graph.inputs = inputs
 
 
 def input_form(name: str, type: Type) -> tuple[Form, BoundaryValue]:
     """The tensors that an input becomes, and the record of that. Refused where its type does not
     say what they are."""
-    if isinstance(type, SequenceType):
-        ragged = _ragged_input(name, type)
-        return ragged, BoundaryValue(
-            "ragged", ragged.element.name, shape_of(type.item, ragged.rank)
-        )
-    assert isinstance(type, OptionalType)
+    optional = isinstance(type, OptionalType)
+    item = type.item if isinstance(type, OptionalType) else type
+    held: Form
+    if isinstance(item, SequenceType):
+        held = _ragged_input(name, item)
+        shape = shape_of(item.item, held.rank)
+        recorded = BoundaryValue("ragged", held.element.name, shape, optional)
+    else:
+        if not isinstance(item, TensorType) or item.element is None:
+            raise Refused(f'the type of the optional input "{name}" is not known')
+        if item.shape is None:
+            raise Refused(
+                f'nothing determines the rank of the optional input "{name}"; give its shape with '
+                f'--input-shape "{name}=[?,3]"'
+            )
+        held = Plain(Value(item, [name]))
+        recorded = BoundaryValue("tensor", item.element.name, shape_of(item), optional)
     present = Value(TensorType(BOOL, ()), [f"{name}.present"])
-    if isinstance(type.item, SequenceType):
-        ragged = _ragged_input(name, type.item)
-        shape = shape_of(type.item.item, ragged.rank)
-        port = BoundaryValue("ragged", ragged.element.name, shape, optional=True)
-        return Maybe(present, ragged), port
-    if not isinstance(type.item, TensorType) or type.item.element is None:
-        raise Refused(f'the type of the optional input "{name}" is not known')
-    if type.item.shape is None:
-        raise Refused(
-            f'nothing determines the rank of the optional input "{name}"; give its shape with '
-            f'--input-shape "{name}=[?,3]"'
-        )
-    payload = Value(type.item, [name])
-    port = BoundaryValue("tensor", type.item.element.name, shape_of(type.item), optional=True)
-    return Maybe(present, payload), port
+    return Maybe(present, held) if optional else held, recorded
 
 
 def shape_of(type: Type, rank: int | None = None) -> list[int | str | None] | None:
@@ -98,13 +84,13 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     if not isinstance(item, TensorType) or item.element is None:
         raise Refused(f'"{name}" is a {type}; its elements must be tensors of a known type')
     if item.rank is None:
-        raise Refused(undetermined(name))
+        raise undetermined(name)
     data = Value(TensorType(item.element, (ANY,)), [f"{name}.data"])
     shapes = Value(TensorType(I64, (ANY, item.rank)), [f"{name}.shapes"])
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Value | Open:
+def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Tensor:
     """An output in the rank that a user gives."""
     rank = context.output_ranks.get(name)
     ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
@@ -119,9 +105,9 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Valu
             f"--output-rank {name}=N decides for rank N"
         )
         return form
-    if form.shapes is not None and rank not in ranks_of_item(form):
+    if form.shapes is not None and rank not in form.ranks:
         raise UsageError(f'the output "{name}" has rank {ranks}, not {rank}')
-    return to_rank(b, form, rank)
+    return Plain(form.at_rank(b, rank))
 
 
 def leave_model(
@@ -137,19 +123,18 @@ def leave_model(
         form = lowering.form(value)
         if isinstance(form, Open):
             form = _of_wanted_rank(lowering.builder, form, name, context)
-        elif not isinstance(form, Value) and name in context.output_ranks:
+        elif not isinstance(form, Plain) and name in context.output_ranks:
             raise UsageError(f'the output "{name}" is no tensor, so it has no rank')
-        if isinstance(form, Value):
-            outputs.append(form)
+        if isinstance(form, Plain):
+            outputs.append(form.value)
             output_names.append(name)
             continue
         declared: Type = innermost(value.type)
         if isinstance(form, Open):  # What the file declares of it comes back with the ONNX model.
             declared = TensorType(form.element, context.disbelieved.get(name))
-        form, port, parts = _output_form(lowering, form, name, declared)
-        boundary.outputs[name] = port
-        outputs += leaves(form)
-        output_names += parts
+        form, boundary.outputs[name] = _output_form(lowering.builder, form, name, declared)
+        outputs += form.leaves()
+        output_names += boundary.outputs[name].parts(name)
     graph.outputs, graph.output_names = outputs, output_names
     if boundary.inputs or boundary.outputs:
         boundary.input_order = boundary_order(graph, boundary)
@@ -166,58 +151,35 @@ def boundary_order(graph: Graph, boundary: BoundaryRecord) -> list[str]:
     return order
 
 
-def _output_form(
-    lowering: Lowering, form: Form, name: str, declared: Type
-) -> tuple[Form, BoundaryValue, list[str]]:
-    b = lowering.builder
-    if isinstance(form, Open):
-        port = BoundaryValue("open", str(form.element), shape_of(declared))
-        return form, port, port.parts(name)
-    if isinstance(form, Elements) and form.items and all(isinstance(v, Value) for v in form.items):
-        shape = shape_of(declared, _common_rank(form))
-        port = BoundaryValue("elements", element_of(form).name, shape, count=len(form.items))
-        return form, port, [f"{name}.{i}" for i in range(len(form.items))]
-    if isinstance(form, Sequence):
-        pair = _settled(lowering, form, name)
-        port = BoundaryValue(
-            "ragged", pair.element.name, shape_of(declared, pair.rank), mixed=pair.mixed
-        )
-        return pair, port, [f"{name}.data", f"{name}.shapes"]
-    assert isinstance(form, Maybe)
-    payload = form.payload
-    if isinstance(payload, Sequence):
-        pair = _settled(lowering, payload, name)
+def _output_form(b: Builder, form: Form, name: str, declared: Type) -> tuple[Form, BoundaryValue]:
+    """The tensors that an output becomes, and the record of that."""
+    optional = isinstance(form, Maybe)
+    held = form.payload if isinstance(form, Maybe) else form
+    if isinstance(held, Elements) and not optional and held.is_plain:
+        rank = held.item_ranks.pop() if len(held.item_ranks) == 1 else None
+        shape = shape_of(declared, rank)
+        count = len(held.items)
+        recorded = BoundaryValue("elements", held.item_element.name, shape, count=count)
+    elif isinstance(held, Sequence):
+        held = pair = _with_rank(held, name).to_ragged(b, name)
         shape = shape_of(declared, pair.rank)
-        port = BoundaryValue("ragged", pair.element.name, shape, optional=True, mixed=pair.mixed)
-        parts = [f"{name}.present", f"{name}.data", f"{name}.shapes"]
-        return Maybe(form.present, pair), port, parts
-    if isinstance(payload, Open):
-        port = BoundaryValue("open", str(payload.element), None, optional=True)
-        return form, port, port.parts(name)
-    if not isinstance(payload, Value):
+        recorded = BoundaryValue("ragged", pair.element.name, shape, optional, mixed=pair.mixed)
+    elif isinstance(held, Open):
+        shape = None if optional else shape_of(declared)
+        recorded = BoundaryValue("open", str(held.element), shape, optional)
+    elif isinstance(held, Plain):
+        tensor = held.value.tensor
+        shape = shape_of(declared, tensor.rank)
+        recorded = BoundaryValue("tensor", str(tensor.element), shape, optional)
+    else:
         raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
-    tensor = payload.tensor
-    port = BoundaryValue(
-        "tensor", str(tensor.element), shape_of(declared, tensor.rank), optional=True
-    )
-    return (
-        Maybe(form.present, converted(b, payload, payload, name)),
-        port,
-        [f"{name}.present", name],
-    )
+    return Maybe(form.present, held) if isinstance(form, Maybe) else held, recorded
 
 
-def _settled(lowering: Lowering, form: Sequence, name: str) -> Ragged:
-    """A ragged pair; a sequence that is always empty has elements of rank 1, of which there are
-    none."""
-    if ranks_of(form):
-        return to_ragged(lowering.builder, form, name)
+def _with_rank(form: Sequence, name: str) -> Sequence:
+    """The sequence; one that is always empty has elements of rank 1, of which there are none."""
+    if form.item_ranks:
+        return form
     if not isinstance(form, Elements) or form.items:
-        raise Refused(undetermined(name))
-    vector = TensorType(element_of(form), (ANY,))
-    return to_ragged(lowering.builder, Elements((), vector), name)
-
-
-def _common_rank(form: Elements) -> int | None:
-    ranks = ranks_of(form)
-    return ranks.pop() if len(ranks) == 1 else None
+        raise undetermined(name)
+    return Elements((), TensorType(form.item_element, (ANY,)))

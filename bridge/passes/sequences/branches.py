@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Invariant
-from bridge.neutral.types import Dim
-from bridge.passes.sequences.forms import joined
-
-Shapes = tuple[tuple[Dim, ...], ...] | None
-"""The shapes that a tensor may have, one for each rank; None where nothing bounds them."""
+from bridge.passes.sequences.shape_vectors import Dims, Shapes, joined
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class Branches:
         own = node.condition
         assert own is not None
         deciding, in_then = self._stripped(own, True)
-        found: list[tuple[Dim, ...]] = []
+        found: list[Dims] = []
         for exits, runs in zip(self._exits[node], (in_then, not in_then), strict=True):
             exit = exits[node.outputs.index(value)]
             shapes = exit.shapes

@@ -27,7 +27,6 @@ from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.sequences.boundary import boundary_order, input_form, shape_of
-from bridge.passes.sequences.forms import leaves
 from bridge.passes.sequences.restore import put_together, taken_apart
 
 
@@ -132,7 +131,7 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
         form, port = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
         return None
-    parts = list(leaves(form))
+    parts = list(form.leaves())
     for used in _choices(len(parts)):
         made = _made(graph, whole, port, used)
         if made is not None:

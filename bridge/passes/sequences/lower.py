@@ -3,7 +3,7 @@ their forms."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,22 +13,18 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.ports import Carried, Sliced, Stacked
 from bridge.neutral.rewrite import Rewriter
-from bridge.neutral.types import OptionalType, SequenceType
+from bridge.neutral.types import OptionalType
 from bridge.operators import Refused
 from bridge.operators.control.idle import initial_states, never_runs, surely_runs
 from bridge.passes.fold import FOLD
-from bridge.passes.sequences.bodies import (
-    Inputs,
-    OpenBody,
-    is_compound,
-    part_names,
-    same_form,
-)
+from bridge.passes.sequences.bodies import Inputs, OpenBody, is_compound, same_form
 from bridge.passes.sequences.branches import Branches
-from bridge.passes.sequences.forms import Fails, Form, Maybe, Open, common, leaves, rebuilt
+from bridge.passes.sequences.form import Fails, Form
+from bridge.passes.sequences.join import common
+from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.open_operators import has_open_rank, lower_open
-from bridge.passes.sequences.open_rank import stacked, to_rank
 from bridge.passes.sequences.operators import lowering
+from bridge.passes.sequences.tensors import Open, Plain, tensor
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
@@ -83,7 +79,7 @@ class Lowering:
     def form(self, value: Value) -> Form:
         """The form of a value of the graph as it was."""
         known = self.forms.get(value)
-        return self.rewriter.of(value) if known is None else known
+        return Plain(self.rewriter.of(value)) if known is None else known
 
     def _node(self, node: Node) -> None:
         self.builder.name = node.name
@@ -99,7 +95,7 @@ class Lowering:
         lower = lowering(node.op)
         forms = [None if v is None else self.form(v) for v in node.inputs]
         if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
-            made = [lower(self.builder, node, forms)]
+            made: Sequence[Form] = [lower(self.builder, node, forms)]
         elif has_open_rank(node, forms):
             made = lower_open(self.builder, node, forms)
         else:
@@ -119,23 +115,22 @@ class Lowering:
 
     def bind(self, value: Value, form: Form) -> None:
         """Makes `form` what a value of the old graph is."""
-        form = self._of_known_rank(form)
-        if isinstance(form, Value):
-            if form in self.source.inputs:
-                form = self.builder.op("Identity", form)
-            form = self._own(form)
-            known = form.type
-            self.rewriter.replace(value, form)
-            if isinstance(value.type, SequenceType | OptionalType):
-                form.type = form.declared = known
+        form = self._settled(form)
+        if isinstance(form, Plain):
+            made = form.value
+            if made in self.source.inputs:
+                made = self.builder.op("Identity", made)
+            made = self._own(made)
+            known = made.type
+            self.rewriter.replace(value, made)
+            if is_compound(value):
+                made.type = made.declared = known
         else:
             self.forms[value] = form
 
-    def _of_known_rank(self, form: Form) -> Form:
+    def _settled(self, form: Form) -> Form:
         """A tensor of open rank as a plain one, where it can have one rank alone."""
-        if isinstance(form, Open) and form.shapes is not None and len(form.shapes) == 1:
-            return to_rank(self.builder, form, len(form.shapes[0]))
-        return form
+        return form.settled(self.builder) if isinstance(form, Open) else form
 
     def _own(self, value: Value) -> Value:
         """The value, or a copy where it has a name or a place of its own already."""
@@ -185,7 +180,7 @@ class Lowering:
         targets = [branch.output(index) for index in range(len(node.outputs))]
         inputs = Inputs([None])
         body = branch.finish_if(targets, inputs)
-        outputs = [Value() for target in targets for _ in leaves(target)]
+        outputs = [Value() for target in targets for _ in target.leaves()]
         made = Node("If", inputs.values, outputs, bodies=(body,))
         results = self.rewriter.inline(self.builder, made, body, FOLD)
         self._bind_outputs(
@@ -205,28 +200,23 @@ class Lowering:
             targets.append(target)
         inputs = Inputs([self._head(node, 0)])
         bodies = tuple(branch.finish_if(targets, inputs) for branch in branches)
-        count = sum(1 for target in targets for _ in leaves(target))
+        count = sum(len(target.leaves()) for target in targets)
         made = self.builder.node("If", inputs.values, count, {}, bodies, node.name, node.extras)
         self._bind_outputs(node, targets, made.outputs)
 
     def _head(self, node: Node, index: int) -> Value | None:
         """A condition or trip count, which has one element whatever its rank."""
         value = node.input(index)
-        form = None if value is None else self.form(value)
-        return to_rank(self.builder, form, 0) if isinstance(form, Open) else cast("Value", form)
+        return None if value is None else tensor(self.form(value)).at_rank(self.builder, 0)
 
     def _bind_outputs(self, node: Node, targets: list[Form], values: list[Value]) -> None:
         parts = iter(values)
         for old, target in zip(node.outputs, targets, strict=True):
-            form = rebuilt(target, parts)
-            if isinstance(form, Maybe) and not isinstance(old.type, OptionalType):
-                # A state may enter as an optional and leave as what it holds.
-                form = form.payload or form
-            form = self._of_known_rank(form)
-            if isinstance(form, Value):
-                self.rewriter.replace(old, form)
+            form = self._settled(_payload(target.with_leaves(parts), old))
+            if isinstance(form, Plain):
+                self.rewriter.replace(old, form.value)
             else:
-                for leaf, part in zip(leaves(form), part_names(form), strict=True):
+                for leaf, part in zip(form.leaves(), form.leaf_names(), strict=True):
                     leaf.names = [f"{name}.{part}" for name in old.names]
                 self.forms[old] = form
 
@@ -250,7 +240,7 @@ class Lowering:
         self.pruned += attempt.lowering.pruned
         inputs = Inputs(heads)
         body, targets = attempt.finish_loop(inputs)
-        count = sum(1 for target in targets for _ in leaves(target))
+        count = sum(len(target.leaves()) for target in targets)
         made = self.builder.node(
             "Loop", inputs.values, count, {}, (body,), node.name, node.extras
         )  # fmt: skip
@@ -258,7 +248,7 @@ class Lowering:
         for port in node.body.outputs:
             form = self.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
             if isinstance(port, Stacked) and isinstance(form, Open):
-                self.forms[node.outputs[port.output]] = stacked(self.builder, form)
+                self.forms[node.outputs[port.output]] = form.stacked(self.builder)
 
     def _attempt(self, node: Node, states: list[Form | None]) -> OpenBody:
         """A Loop's body, lowered with states in forms that they keep."""
@@ -285,15 +275,21 @@ class Lowering:
                     shape = [dim if isinstance(dim, int) else 0 for dim in type.shape]
                     shape[stack.axis] = 0
                     zeros = np.zeros(shape, type.element.dtype)
-                    results[stack.output] = self.builder.constant(zeros)
+                    results[stack.output] = Plain(self.builder.constant(zeros))
         known = [form for form in results if form is not None]
         return known if len(known) == len(results) else None
 
     def _bind_all(self, node: Node, results: list[Form]) -> None:
         for value, form in zip(node.outputs, results, strict=True):
-            if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
-                form = form.payload or form
-            self.bind(value, form)
+            self.bind(value, _payload(form, value))
+
+
+def _payload(form: Form, value: Value) -> Form:
+    """What a form holds, where the value is no optional: a state may enter as one and leave as what
+    it holds."""
+    if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
+        return form.payload or form
+    return form
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:

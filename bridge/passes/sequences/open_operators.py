@@ -7,57 +7,41 @@ for each rank that may be there: one copy of the operator for each, and none of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Yield
-from bridge.neutral.types import Dim, TensorType, broadcast
+from bridge.neutral.types import TensorType, broadcast
 from bridge.operators import Refused
 from bridge.passes.ranks import opens_rank
-from bridge.passes.sequences.forms import (
-    Form,
-    Forms,
-    Open,
-    elements,
-    is_one,
-    joined,
-    leaves,
-    plain,
-    rebuilt,
-    shapes_of,
-    tensor,
-    to_open,
-)
-from bridge.passes.sequences.open_cases import (
-    Case,
+from bridge.passes.sequences.form import Form
+from bridge.passes.sequences.open_shapes import on_shapes
+from bridge.passes.sequences.rank_cases import (
+    Inputs,
+    RankCase,
     named_axes,
     place_of_axes,
     possible_cases,
     shapes_after,
     trial_of,
 )
-from bridge.passes.sequences.open_rank import (
-    rank_of,
-    shapes_of_open,
-    to_rank,
-    unsettled,
-    unview,
-    view,
-)
-from bridge.passes.sequences.open_shapes import on_shapes
+from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
+from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, tensor, unview
 from bridge.vocabulary import has_trait
 
 
-def has_open_rank(node: Node, forms: Forms) -> bool:
+def has_open_rank(node: Node, forms: Sequence[Form | None]) -> bool:
     """Whether a node takes tensors of open rank, or gives one though it takes none."""
     if any(isinstance(form, Open) for form in forms):
         return True
-    return opens_rank(node, [form if isinstance(form, Value) else None for form in forms])
+    return opens_rank(node, [form.value if isinstance(form, Plain) else None for form in forms])
 
 
-def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
+def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[Tensor]:
     """What such a node gives. Refused where it cannot be said."""
+    forms = [None if form is None else tensor(form) for form in given]
     made = on_shapes(b, node, forms)
     if made is not None:
         return [made]
@@ -69,7 +53,7 @@ def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
     if not cases:
         raise unsettled("its inputs differ in rank")
     if len(cases) == 1:
-        return [*_in_case(b, node, forms, cases[0])]
+        return [Plain(value) for value in _in_case(b, node, forms, cases[0])]
     front = _end(node, forms)
     if front is not None:
         return _along_axes(b, node, forms, cases, front)
@@ -78,46 +62,40 @@ def lower_open(b: Builder, node: Node, forms: Forms) -> list[Form]:
     return _by_rank(b, node, forms, cases)
 
 
-def _by_element(b: Builder, node: Node, forms: Forms) -> list[Form]:
+def _by_element(b: Builder, node: Node, forms: Inputs) -> list[Tensor]:
     form = forms[0]
     if not isinstance(form, Open):
         raise unsettled("an input beside its first has no known rank")
-    rest = [elements(b, f) if isinstance(f, Open) else plain(f) for f in forms[1:]]
+    rest = [None if f is None else f.leaves()[0] for f in forms[1:]]
     made = b.node(node.op, [form.data, *rest], len(node.outputs), dict(node.attributes))
     return [Open(v, form.shape, form.shapes) for v in made.outputs]
 
 
-def _broadcast(b: Builder, node: Node, forms: Forms) -> Form:
+def _broadcast(b: Builder, node: Node, forms: Inputs) -> Tensor:
     given = [form for form in forms if form is not None]
     opens = [form for form in given if isinstance(form, Open)]
     least = min((len(s) for form in opens for s in form.shapes or ((),)), default=0)
     if len({form.shape for form in opens}) == 1 and all(
-        isinstance(form, Open) or is_one(form, least) for form in given
+        isinstance(form, Open) or is_one(form.leaves()[0], least) for form in given
     ):
-        like = opens[0]
-        inputs = [_flat(b, form) for form in forms]
+        inputs = [None if form is None else _flat(b, form) for form in forms]
         made = b.node(node.op, inputs, 1, dict(node.attributes)).outputs[0]
-        return Open(made, like.shape, like.shapes)
-    shapes: tuple[tuple[Dim, ...], ...] = ((),)
+        return Open(made, opens[0].shape, opens[0].shapes)
+    shapes: tuple[Dims, ...] = ((),)
     for form in given:
-        own = shapes_of_open(form) if isinstance(form, Open) else shapes_of(tensor(form))
-        if own is None:
-            raise unsettled("the rank of one of its inputs is not known")
-        pairs = (broadcast(one, other) for one, other in product(shapes, own))
+        pairs = (broadcast(one, other) for one, other in product(shapes, form.bounded()))
         shapes = joined(shape for shape in pairs if shape is not None)
     return _on_views(b, node, forms, shapes)
 
 
-def _flat(b: Builder, form: Form | None) -> Value | None:
-    if isinstance(form, Open):
-        return form.data
-    value = plain(form)
-    return value if value is None or value.rank in (0, 1) else elements(b, value)
+def _flat(b: Builder, form: Tensor) -> Value:
+    """The elements, or one of them that has no axis."""
+    if isinstance(form, Plain) and form.value.rank in (0, 1):
+        return form.value
+    return form.elements(b)
 
 
-def _on_views(
-    b: Builder, node: Node, forms: Forms, shapes: tuple[tuple[Dim, ...], ...]
-) -> Value | Open:
+def _on_views(b: Builder, node: Node, forms: Inputs, shapes: tuple[Dims, ...]) -> Tensor:
     """An operator whose inputs count their axes from the end, on views; the highest rank that an
     input has is that of the output."""
     inputs: list[Value | None] = []
@@ -125,8 +103,8 @@ def _on_views(
     fixed = 0
     for form in forms:
         if isinstance(form, Open):
-            inputs.append(view(b, form, len(shapes_of_open(form)[-1]), front=False))
-            ranks.append(rank_of(b, form))
+            inputs.append(form.view(b, len(form.bounded()[-1]), front=False))
+            ranks.append(form.rank(b))
         else:
             value = plain(form)
             inputs.append(value)
@@ -138,16 +116,16 @@ def _on_views(
     return unview(b, made, rank, False, shapes)
 
 
-def _in_case(b: Builder, node: Node, forms: Forms, case: Case) -> list[Value]:
+def _in_case(b: Builder, node: Node, forms: Inputs, case: RankCase) -> list[Value]:
     """The operator on tensors of the ranks of a case."""
     inputs = [
-        to_rank(b, form, len(shape or ())) if isinstance(form, Open) else plain(form)
+        None if form is None else form.at_rank(b, len(shape or ()))
         for form, shape in zip(forms, case.shapes, strict=True)
     ]
     return b.node(node.op, inputs, len(node.outputs), dict(node.attributes)).outputs
 
 
-def _end(node: Node, forms: Forms) -> bool | None:
+def _end(node: Node, forms: Inputs) -> bool | None:
     """Whether the axes of an operator all count from the front (True) or all from the end (False);
     None for an operator that cannot have views."""
     if not has_trait(node.op, "along_axes"):
@@ -164,16 +142,18 @@ def _end(node: Node, forms: Forms) -> bool | None:
     return None if len(signs) > 1 else True in signs or not signs
 
 
-def _along_axes(b: Builder, node: Node, forms: Forms, cases: list[Case], front: bool) -> list[Form]:
+def _along_axes(
+    b: Builder, node: Node, forms: Inputs, cases: list[RankCase], front: bool
+) -> list[Tensor]:
     """The operator on views of one rank."""
     opens = [form for form in forms if isinstance(form, Open)]
     ranks = [len(s or ()) for case in cases for f, s in zip(forms, case.shapes, strict=True)
              if isinstance(f, Open)]  # fmt: skip
     rank = max(ranks)
-    views = [view(b, f, rank, front) if isinstance(f, Open) else plain(f) for f in forms]
-    own = rank_of(b, opens[0])
+    views = [None if form is None else form.view(b, rank, front) for form in forms]
+    own = opens[0].rank(b)
     made = b.node(node.op, views, len(node.outputs), dict(node.attributes))
-    results: list[Form] = []
+    results: list[Tensor] = []
     for index, value in enumerate(made.outputs):
         grown = (value.rank or 0) - rank
         true = b.op("Add", own, b.constant([grown])) if grown else own
@@ -183,34 +163,36 @@ def _along_axes(b: Builder, node: Node, forms: Forms, cases: list[Case], front: 
     return results
 
 
-def _by_rank(b: Builder, node: Node, forms: Forms, cases: list[Case]) -> list[Form]:
+def _by_rank(b: Builder, node: Node, forms: Inputs, cases: list[RankCase]) -> list[Tensor]:
     """An If for each case but the last, each in the else branch of the one before."""
-    targets: list[Value | Open] = []
+    targets: list[Tensor] = []
     for index, output in enumerate(node.outputs):
         shapes, element = shapes_after(cases, index), cases[0].types[index].element
         if element is None:
             raise Refused("the element type of its output is not known")
         leaf = Value(TensorType(element, shapes[0]), list(output.names))
-        targets.append(leaf if len(shapes) == 1 else Open(leaf, leaf, shapes))
+        targets.append(Plain(leaf) if len(shapes) == 1 else Open(leaf, leaf, shapes))
     values = iter(_nested(b, node, forms, cases, targets))
-    return [rebuilt(target, values) for target in targets]
+    return [target.with_leaves(values) for target in targets]
 
 
 def _nested(
-    b: Builder, node: Node, forms: Forms, cases: list[Case], targets: list[Value | Open]
+    b: Builder, node: Node, forms: Inputs, cases: list[RankCase], targets: list[Tensor]
 ) -> list[Value]:
     """The leaves of what a node gives in any of the cases."""
     case, *others = cases
     if not others:
         made = zip(_in_case(b, node, forms, case), targets, strict=True)
-        held = [to_open(b, value) if isinstance(like, Open) else value for value, like in made]
-        return [leaf for form in held for leaf in leaves(form)]
-    outer = list(dict.fromkeys(leaf for form in forms for leaf in leaves(form)))
+        held = [Plain(value).to_open(b) if isinstance(like, Open) else Plain(value)
+                for value, like in made]  # fmt: skip
+        return [leaf for form in held for leaf in form.leaves()]
+    given = [form for form in forms if form is not None]
+    outer = list(dict.fromkeys(leaf for form in given for leaf in form.leaves()))
     branches: list[Body] = []
     for part in ([case], others):
         inner = {leaf: _captured(leaf) for leaf in outer}
         graph = Graph(list(inner.values()))
-        within = [form and rebuilt(form, iter([inner[leaf] for leaf in leaves(form)]))
+        within = [form and form.with_leaves(inner[leaf] for leaf in form.leaves())
                   for form in forms]  # fmt: skip
         builder = Builder(graph.nodes, b.name, b.target)
         graph.outputs = _nested(builder, node, within, part, targets)
@@ -227,7 +209,7 @@ def _captured(outer: Value) -> Value:
     return inner
 
 
-def _is_case(b: Builder, forms: Forms, case: Case) -> Value:
+def _is_case(b: Builder, forms: Inputs, case: RankCase) -> Value:
     """Whether the tensors of open rank have the ranks of a case, a scalar."""
     ranks: dict[Value, int] = {}
     for form, shape in zip(forms, case.shapes, strict=True):

@@ -13,47 +13,34 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of, shape_in
 from bridge.neutral.types import ANY, I64, I64_MAX, Dim, broadcast, low
-from bridge.passes.sequences.forms import (
-    Form,
-    Forms,
-    Open,
-    is_one,
-    joined,
-    plain,
-    shapes_of,
-    tensor,
-    to_open,
-)
-from bridge.passes.sequences.open_rank import (
+from bridge.passes.sequences.rank_cases import Inputs
+from bridge.passes.sequences.shape_vectors import (
+    Dims,
+    as_i64,
     as_long_as,
-    rank_of,
-    reshaped,
+    filled_up,
+    joined,
     shapes_as_long_as,
-    shapes_of_open,
-    to_rank,
     unsettled,
-    unview,
-    view,
-    wide,
     with_axis,
     without_axis,
 )
+from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, unview
 
 
-def on_shapes(b: Builder, node: Node, forms: Forms) -> Form | None:
+def on_shapes(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """What a node gives, where it is one of these."""
     rule = _reduce if node.op.startswith("Reduce") else _RULES.get(node.op)
     return None if rule is None else rule(b, node, forms)
 
 
-def _vector(form: Form | None, b: Builder) -> Value:
+def _vector(form: Tensor | None, b: Builder) -> Value:
     """A shape that a node takes, i64 1-D."""
-    value = to_rank(b, form, 1) if isinstance(form, Open) else plain(form)
-    assert value is not None
-    return value if value.element is I64 else b.op("Cast", value, to=I64)
+    assert form is not None
+    return as_i64(b, form.at_rank(b, 1))
 
 
-def _shape(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     form = forms[0]
     if not isinstance(form, Open):
         return None
@@ -63,76 +50,76 @@ def _shape(b: Builder, node: Node, forms: Forms) -> Form | None:
         last = b.constant([I64_MAX if end is None else end])
         shape = b.op("Slice", shape, b.constant([start]), last, b.constant([0]))
     wanted = node.attributes["output_type"]
-    return shape if wanted in (None, I64) else b.op("Cast", shape, to=wanted)
+    return Plain(shape if wanted in (None, I64) else b.op("Cast", shape, to=wanted))
 
 
-def _size(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _size(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     form = forms[0]
-    return b.op("Size", form.data) if isinstance(form, Open) else None
+    return Plain(b.op("Size", form.data)) if isinstance(form, Open) else None
 
 
-def _reshape(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _reshape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """The elements stay; 0s are sizes of the first axes, which a view has in front."""
     form, target = forms[0], _vector(forms[1], b)
+    assert form is not None
     allowzero = node.attributes["allowzero"]
     length = length_of(target)
-    known = integers(target)
-    copies = not allowzero and (known is None or 0 in known)
-    if length is not None and not isinstance(form, Open):
-        return b.op("Reshape", plain(form), target, allowzero=allowzero)
-    if length is not None and isinstance(form, Open):
-        if not copies:
-            return b.op("Reshape", form.data, target, allowzero=allowzero)
-        rank = max(length, *(len(shape) for shape in shapes_of_open(form)))
-        return b.op("Reshape", view(b, form, rank, True), target, allowzero=False)
-    pair = to_open(b, tensor(form))
-    return reshaped(b, pair, target, allowzero)
+    if length is None:
+        return form.to_open(b).reshaped(b, target, allowzero)
+    data, known = form.leaves()[0], integers(target)
+    if isinstance(form, Open) and not allowzero and (known is None or 0 in known):
+        data = form.view(b, max(length, *(len(shape) for shape in form.bounded())), front=True)
+    return Plain(b.op("Reshape", data, target, allowzero=allowzero))
 
 
-def _expand(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _expand(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """Both the tensor and the shape get 1s in front, up to the highest rank of either."""
-    form, target = tensor(forms[0]), _vector(forms[1], b)
-    own = shapes_of(form)
+    form, target = forms[0], _vector(forms[1], b)
+    assert form is not None
+    own = form.known_shapes()
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
         raise unsettled("nothing bounds the rank of its output")
     known = shape_in(target)
-    shapes: list[tuple[Dim, ...]] = []
+    shapes: list[Dims] = []
     for one, other in product(own, lengths if known is None else (known,)):
         shape = broadcast(one, other)
         assert shape is not None
         shapes.append(shape)
-    longest = len(lengths[-1])
-    data = view(b, form, len(own[-1]), False) if isinstance(form, Open) else form
-    made = b.op("Expand", data, target if length_of(target) else wide(b, target, longest))
-    rank = rank_of(b, form) if isinstance(form, Open) else b.constant([form.rank])
-    return unview(b, made, b.op("Max", rank, b.op("Shape", target)), False, shapes)
+    data, longest = form.view(b, len(own[-1]), front=False), len(lengths[-1])
+    filled = target
+    if not length_of(target):
+        filled = b.op("Reshape", filled_up(b, target, longest, False), b.constant([longest]))
+    made = b.op("Expand", data, filled)
+    rank = b.op("Max", form.rank(b), b.op("Shape", target))
+    return unview(b, made, rank, False, shapes)
 
 
-def _reduce(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _reduce(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """Over all axes."""
     form, axes = forms[0], forms[1] if len(forms) > 1 else None
-    everything = axes is None or (isinstance(axes, Value) and integers(axes) == ())
+    everything = axes is None or (isinstance(axes, Plain) and integers(axes.value) == ())
     if not isinstance(form, Open) or not everything or node.attributes["noop_with_empty_axes"]:
         return None
     made = b.op(node.op, form.data, b.constant([0]), **node.attributes)
     if not node.attributes["keepdims"]:
-        return made
-    ones = b.op("Expand", b.constant(1), rank_of(b, form))
+        return Plain(made)
+    ones = b.op("Expand", b.constant(1), form.rank(b))
     shapes = None if form.shapes is None else tuple((1,) * len(s) for s in form.shapes)
     return Open(made, as_long_as(ones, shapes), shapes)
 
 
-def _quantize(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _quantize(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """With one scale for all elements, which then have no axis."""
-    form, rest = forms[0], [plain(f) for f in forms[1:]]
+    form = forms[0]
+    rest = [plain(other) for other in forms[1:]]
     if not isinstance(form, Open) or not all(v is None or is_one(v, 1) for v in rest):
         return None
     made = b.op(node.op, form.data, *rest, **{**node.attributes, "axis": 0})
     return Open(made, form.shape, form.shapes)
 
 
-def _unsqueeze(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _unsqueeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     form, axes = forms[0], _of_one_end(forms[1])
     if not isinstance(form, Open) or axes is None:
         return None
@@ -142,11 +129,12 @@ def _unsqueeze(b: Builder, node: Node, forms: Forms) -> Form | None:
     return _in_shape(form, shape, (_with(known, axes) for known in form.shapes or ()))
 
 
-def _squeeze(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _squeeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """Without axes, what is not 1 of the shape is left."""
-    form = tensor(forms[0])
+    form = forms[0]
+    assert form is not None
     if len(forms) == 1 or forms[1] is None:
-        return _squeezed(b, to_open(b, form))
+        return _squeezed(b, form.to_open(b))
     axes = _of_one_end(forms[1])
     if not isinstance(form, Open) or axes is None:
         return None
@@ -156,7 +144,7 @@ def _squeeze(b: Builder, node: Node, forms: Forms) -> Form | None:
     return _in_shape(form, shape, (_without(known, axes) for known in form.shapes or ()))
 
 
-def _of_one_end(form: Form | None) -> tuple[int, ...] | None:
+def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
     """Axes that all count from one end, in the order of their distance from it; None for others."""
     axes = integers(plain(form))
     if not axes or len({axis >= 0 for axis in axes}) > 1:
@@ -164,7 +152,7 @@ def _of_one_end(form: Form | None) -> tuple[int, ...] | None:
     return tuple(sorted(axes, reverse=axes[0] < 0))
 
 
-def _in_shape(form: Open, shape: Value, known: Iterable[tuple[Dim, ...] | None]) -> Open | None:
+def _in_shape(form: Open, shape: Value, known: Iterable[Dims | None]) -> Open | None:
     """The same elements in another shape, of which all is `known` but the cases that fail (None);
     None where all fail."""
     if form.shapes is None:
@@ -173,7 +161,7 @@ def _in_shape(form: Open, shape: Value, known: Iterable[tuple[Dim, ...] | None])
     return Open(form.data, as_long_as(shape, shapes), shapes) if shapes else None
 
 
-def _with(shape: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[Dim, ...] | None:
+def _with(shape: Dims, axes: tuple[int, ...]) -> Dims | None:
     """A shape with 1s at these axes of what it is then."""
     rank = len(shape) + len(axes)
     if not all(-rank <= axis < rank for axis in axes):
@@ -182,7 +170,7 @@ def _with(shape: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[Dim, ...] | No
     return tuple(1 if place in places else next(rest) for place in range(rank))
 
 
-def _without(shape: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[Dim, ...] | None:
+def _without(shape: Dims, axes: tuple[int, ...]) -> Dims | None:
     """A shape without these axes, if they may be 1."""
     rank = len(shape)
     if not all(-rank <= axis < rank and _may_be_one(shape[axis]) for axis in axes):
@@ -204,7 +192,7 @@ def _squeezed(b: Builder, pair: Open) -> Open:
     return Open(pair.data, as_long_as(left, shapes), shapes)
 
 
-def _without_ones(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
+def _without_ones(shape: Dims) -> Iterator[Dims]:
     """What may be left of a shape without its 1s."""
     kept = tuple(dim for dim in shape if dim != 1)
     sure = sum(dim == 0 or low(dim) > 1 for dim in kept)
@@ -213,7 +201,7 @@ def _without_ones(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
         yield (ANY,) * rank
 
 
-def _constant_of_shape(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _constant_of_shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     target = _vector(forms[0], b)
     assert target.shape is not None
     count = b.op("ReduceProd", target, b.constant([0]), keepdims=True)
@@ -221,15 +209,14 @@ def _constant_of_shape(b: Builder, node: Node, forms: Forms) -> Form | None:
     return Open(data, target, shapes_as_long_as(target.shape[0]))
 
 
-def _cast_like(b: Builder, node: Node, forms: Forms) -> Form | None:
+def _cast_like(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     form, like = forms[0], forms[1]
-    one = like.data if isinstance(like, Open) else plain(like)
-    if not isinstance(form, Open):
-        return b.op("CastLike", plain(form), one, **node.attributes)
-    return replace(form, data=b.op("CastLike", form.data, one, **node.attributes))
+    assert form is not None and like is not None
+    made = b.op("CastLike", form.leaves()[0], like.leaves()[0], **node.attributes)
+    return replace(form, data=made) if isinstance(form, Open) else Plain(made)
 
 
-_RULES: dict[str, Callable[[Builder, Node, Forms], Form | None]] = {
+_RULES: dict[str, Callable[[Builder, Node, Inputs], Tensor | None]] = {
     "CastLike": _cast_like,
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _quantize,

@@ -1,59 +1,275 @@
-"""Operations on ragged pairs, in tensor operators."""
+"""Sequences of tensors of any sizes, as a pair of tensors."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64, I64_MAX, TensorType, interval
-from bridge.operators import Refused
-from bridge.passes.sequences.forms import (
-    Open,
-    Ragged,
-    elements,
-    leaves,
-    ranks_of_item,
-    row,
-    to_ragged,
-    undetermined,
+from bridge.neutral.types import ANY, I64, I64_MAX, Element, Shape, TensorType, interval
+from bridge.passes.sequences.form import Form, Sequence, rank_not_known, undetermined
+from bridge.passes.sequences.shape_vectors import (
+    as_i64,
+    as_long_as,
+    cut,
+    shapes_as_long_as,
+    unsettled,
 )
-from bridge.passes.sequences.open_rank import as_long_as, shapes_as_long_as, unsettled, unview
+from bridge.passes.sequences.tensors import Open, Plain, Tensor, unview
+
+
+@dataclass(frozen=True)
+class Ragged(Sequence):
+    """A sequence whose length is known at run time alone: `data`, all elements flattened and
+    joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it.
+    Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
+    in -1s."""
+
+    data: Value
+    shapes: Value
+    element: Element
+    rank: int | None
+    mixed: bool = False
+
+    @property
+    def item_element(self) -> Element:
+        return self.element
+
+    @property
+    def item_ranks(self) -> set[int]:
+        return set() if self.rank is None else {self.rank}
+
+    def item_shapes(self) -> set[Shape]:
+        return {None}
+
+    def leaves(self) -> tuple[Value, ...]:
+        return self.data, self.shapes
+
+    def with_leaves(self, values: Iterator[Value]) -> Ragged:
+        return replace(self, data=next(values), shapes=next(values))
+
+    def leaf_names(self) -> tuple[str, ...]:
+        return "data", "shapes"
+
+    def leaf_types(self) -> list[TensorType]:
+        rows = (ANY, ANY if self.rank is None else self.rank)
+        return [TensorType(self.element, (ANY,)), TensorType(I64, rows)]
+
+    def structure(self) -> object:
+        return Ragged, self.rank, self.mixed
+
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        assert isinstance(form, Sequence)
+        return form.to_ragged(b, name, self)
+
+    def dummy(self, b: Builder) -> Ragged:
+        return empty(b, self.element, self.rank, self.mixed)
+
+    def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
+        if like is None or like.rank is None:
+            return self if like is None else replace(self, mixed=self.mixed or like.mixed)
+        shapes = self._widened(b, like.rank)
+        return replace(self, shapes=shapes, rank=like.rank, mixed=self.mixed or like.mixed)
+
+    def _widened(self, b: Builder, rank: int) -> Value:
+        """The shapes in rows of so many entries."""
+        if rank == self.rank:
+            return self.shapes
+        if self.rank is None:
+            # Nothing but an empty sequence has elements of which nothing determines the rank.
+            return b.op("Reshape", self.shapes, b.constant([0, rank]), allowzero=True)
+        count = count_of(b, self.shapes)
+        size = b.op("Concat", count, b.constant([rank - self.rank]), axis=0)
+        return b.op("Concat", self.shapes, b.op("Expand", b.constant(-1), size), axis=1)
+
+    def length(self, b: Builder) -> Value:
+        return rows_of(b, self.shapes)
+
+    def _counts(self, b: Builder, shapes: Value) -> Value:
+        """The number of entries of each element in rows of `shapes`, i64 [length]."""
+        if self.mixed:
+            shapes = _with_ones(b, shapes)
+        if self.rank == 0:
+            count = count_of(b, shapes)
+            return b.op("Expand", b.constant(1), count)
+        return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
+
+    def _entries_before(self, b: Builder, place: Value) -> Value:
+        """How many entries of `data` belong to elements before a place, i64 [1]."""
+        before = part(b, self.shapes, b.constant([0]), vector(b, place))
+        return b.op("ReduceSum", self._counts(b, before), b.constant([0]), keepdims=True)
+
+    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+        place = position(b, index, self.length(b))
+        shape = b.op("Gather", self.shapes, place, b.constant(0))
+        if self.mixed:
+            own = b.op("Not", b.op("Less", shape, b.constant(0)))
+            shape = b.op("Compress", shape, own, axis=0)
+        start = self._entries_before(b, place)
+        count = _product(b, shape)
+        if self.rank == 0:
+            count = b.constant([1])
+        piece = part(b, self.data, start, b.op("Add", start, count))
+        if self.mixed:
+            shapes = shapes_as_long_as(ANY if self.rank is None else interval(0, self.rank))
+            return Open(piece, as_long_as(shape, shapes), shapes)
+        if self.rank == 0:
+            shape = b.constant(np.zeros(0, np.int64))
+        result = b.op("Reshape", piece, shape, allowzero=True)
+        if self.rank is None:
+            result.type = TensorType(self.element)
+        return Plain(result)
+
+    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Ragged:
+        inserted = value.leaves()[0].name
+        if not value.ranks:
+            raise rank_not_known(inserted, "goes into a sequence")
+        ranks = value.ranks | self.item_ranks
+        rank, mixed = max(ranks), self.mixed or len(ranks) > 1
+        form = self.to_ragged(b, inserted, replace(self, rank=rank, mixed=mixed))
+        data, shapes = form.data, form.shapes
+        entries, row = value.elements(b), value.row(b, rank)
+        if index is None:
+            data = b.op("Concat", data, entries, axis=0)
+            return replace(form, data=data, shapes=b.op("Concat", shapes, row, axis=0))
+        place = position(b, index, form.length(b))
+        split = form._entries_before(b, place)
+        zero, last, line = b.constant([0]), b.constant([I64_MAX]), vector(b, place)
+        data = b.op("Concat", part(b, data, zero, split), entries,
+                    part(b, data, split, last), axis=0)  # fmt: skip
+        shapes = b.op("Concat", part(b, shapes, zero, line), row,
+                      part(b, shapes, line, last), axis=0)  # fmt: skip
+        return replace(form, data=data, shapes=shapes)
+
+    def erase(self, b: Builder, index: Value | None, name: str) -> Ragged:
+        place = position(b, b.constant(-1) if index is None else index, self.length(b))
+        after = b.op("Add", place, b.constant(1))
+        start, end = self._entries_before(b, place), self._entries_before(b, after)
+        zero, last = b.constant([0]), b.constant([I64_MAX])
+        data = b.op(
+            "Concat", part(b, self.data, zero, start), part(b, self.data, end, last), axis=0
+        )
+        before = part(b, self.shapes, zero, vector(b, place))
+        behind = part(b, self.shapes, vector(b, after), last)
+        return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
+
+    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+        rank = self._known_rank(name)
+        if self.mixed:
+            return self._of_one_rank(b, axis, new=False)
+        return Plain(self._concat(b, axis % rank, rank))
+
+    def _concat(self, b: Builder, axis: int, rank: int) -> Value:
+        first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+        head, tail = cut(b, first, 0, axis), cut(b, first, axis + 1, rank)
+        counts = b.op("Gather", self.shapes, b.constant(axis), b.constant(1))
+        total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
+        if axis == 0:
+            shape = b.op("Concat", total, tail, axis=0)
+            return b.op("Reshape", self.data, shape, allowzero=True)
+        places = _places(b, counts, _product(b, head), _product(b, tail))
+        moved = b.op("Transpose", places, b.constant([1, 0, 2]))
+        entries = b.op("Gather", self.data, moved, b.constant(0))
+        return b.op("Reshape", entries, b.op("Concat", head, total, tail, axis=0), allowzero=True)
+
+    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+        rank = self._known_rank(name)
+        if self.mixed:
+            return self._of_one_rank(b, axis, new=True)
+        return Plain(self._stack(b, axis % (rank + 1), rank))
+
+    def _stack(self, b: Builder, axis: int, rank: int) -> Value:
+        shape = vector(b, self.length(b))
+        if rank:
+            first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+            shape = b.op("Concat", shape, first, axis=0)
+        return to_axis(b, b.op("Reshape", self.data, shape, allowzero=True), axis, rank)
+
+    def _known_rank(self, name: str) -> int:
+        if self.rank is None:
+            raise undetermined(name)
+        return self.rank
+
+    def _of_one_rank(self, b: Builder, axis: int, new: bool) -> Tensor:
+        """The elements joined where their ranks may differ: those that are there have one rank, for
+        otherwise nothing can join them. It is known at run time alone, so they are joined as views
+        of the largest rank, by whose end the axis counts from the same side."""
+        assert self.rank is not None
+        largest, front = self.rank, axis >= 0
+        first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+        own = b.op("GreaterOrEqual", first, b.constant(0))
+        rank = b.op("ReduceSum", b.op("Cast", own, to=I64), b.constant([0]), keepdims=True)
+        shapes = self.shapes
+        if not front:
+            # A row [2, 3, -1] becomes [-1, 2, 3].
+            across = b.constant([1])
+            end = b.op("Slice", shapes, rank, b.constant([I64_MAX]), across)
+            start = b.op("Slice", shapes, b.constant([0]), rank, across)
+            moved = b.op("Concat", end, start, axis=1)
+            shapes = b.op("Reshape", moved, b.constant([-1, largest]))
+        views = Ragged(self.data, _with_ones(b, shapes), self.element, largest)
+        if new:
+            joined = views._stack(b, axis % (largest + 1), largest)
+            rank = b.op("Add", rank, b.constant([1]))
+        else:
+            joined = views._concat(b, axis % largest, largest)
+        least = axis + 1 if front else -axis
+        known = shapes_as_long_as(interval(max(least, int(new)), largest + new))
+        if known is None:
+            raise unsettled(f"its elements have up to {largest} axes")
+        return unview(b, joined, rank, front, known)
+
+
+def empty(b: Builder, element: Element, rank: int | None, mixed: bool) -> Ragged:
+    """A sequence without elements."""
+    data = b.constant(np.zeros(0, element.dtype))
+    return Ragged(data, b.constant(np.zeros((0, rank or 0), np.int64)), element, rank, mixed)
 
 
 def scalar(b: Builder, value: Value) -> Value:
     """An integer of one element as an i64 scalar."""
-    if value.element is not I64:
-        value = b.op("Cast", value, to=I64)
+    value = as_i64(b, value)
     if value.rank != 0:
         value = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
     return value
 
 
-def _vector(b: Builder, value: Value) -> Value:
+def vector(b: Builder, value: Value) -> Value:
+    """A scalar as a vector of one element."""
     return b.op("Reshape", value, b.constant([1]))
 
 
-def length(b: Builder, form: Ragged) -> Value:
-    """The number of elements, an i64 scalar."""
-    return b.op("Gather", b.op("Shape", form.shapes), b.constant(0), b.constant(0))
+def rows_of(b: Builder, value: Value) -> Value:
+    """The size of the first axis, an i64 scalar."""
+    return b.op("Gather", b.op("Shape", value), b.constant(0), b.constant(0))
 
 
-def sizes(b: Builder, shapes: Value, form: Ragged) -> Value:
-    """The number of entries of each element in rows of `form.shapes`, i64 [length]."""
-    if form.mixed:
-        shapes = _filled(b, shapes)
-    if form.rank == 0:
-        count = b.op("Slice", b.op("Shape", shapes), b.constant([0]), b.constant([1]))
-        return b.op("Expand", b.constant(1), count)
-    return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
+def count_of(b: Builder, value: Value) -> Value:
+    """The size of the first axis, i64 [1]."""
+    return b.op("Slice", b.op("Shape", value), b.constant([0]), b.constant([1]))
 
 
-def _filled(b: Builder, shapes: Value) -> Value:
+def part(b: Builder, value: Value, start: Value, end: Value) -> Value:
+    """A part of a tensor along its first axis."""
+    return b.op("Slice", value, start, end, b.constant([0]))
+
+
+def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
+    """Tensors of a rank that are stacked along the first axis, stacked along another."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+    return stacked if axis == 0 else b.op("Transpose", stacked, b.constant(order))
+
+
+def _with_ones(b: Builder, shapes: Value) -> Value:
     """Rows of shapes with axes of size 1 in place of those that are not there."""
     return b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+
+
+def _product(b: Builder, sizes: Value) -> Value:
+    return b.op("ReduceProd", sizes, b.constant([0]), keepdims=True)
 
 
 def position(b: Builder, index: Value, count: Value) -> Value:
@@ -68,93 +284,6 @@ def position(b: Builder, index: Value, count: Value) -> Value:
     if known is not None:
         return b.op("Max", wrapped, b.constant(0))
     return b.op("Where", b.op("Less", index, b.constant(0)), wrapped, index)
-
-
-def _entries_before(b: Builder, form: Ragged, at: Value) -> Value:
-    """How many entries of `data` belong to elements before `at`, i64 [1]."""
-    before = b.op("Slice", form.shapes, b.constant([0]), _vector(b, at), b.constant([0]))
-    return b.op("ReduceSum", sizes(b, before, form), b.constant([0]), keepdims=True)
-
-
-def _cut(b: Builder, value: Value, start: Value, end: Value) -> Value:
-    return b.op("Slice", value, start, end, b.constant([0]))
-
-
-def at(b: Builder, form: Ragged, index: Value) -> Value | Open:
-    """Element `index`."""
-    where = position(b, index, length(b, form))
-    shape = b.op("Gather", form.shapes, where, b.constant(0))
-    if form.mixed:
-        own = b.op("Not", b.op("Less", shape, b.constant(0)))
-        shape = b.op("Compress", shape, own, axis=0)
-    start = _entries_before(b, form, where)
-    count = b.op("ReduceProd", shape, b.constant([0]), keepdims=True)
-    if form.rank == 0:
-        count = b.constant([1])
-    piece = _cut(b, form.data, start, b.op("Add", start, count))
-    if form.mixed:
-        shapes = shapes_as_long_as(ANY if form.rank is None else interval(0, form.rank))
-        return Open(piece, as_long_as(shape, shapes), shapes)
-    if form.rank == 0:
-        shape = b.constant(np.zeros(0, np.int64))
-    result = b.op("Reshape", piece, shape, allowzero=True)
-    if form.rank is None:
-        result.type = TensorType(form.element)
-    return result
-
-
-def insert(b: Builder, form: Ragged, value: Value | Open, index: Value | None) -> Ragged:
-    """The sequence with `value` before position `index`, or at its end."""
-    ranks = ranks_of_item(value)
-    name = next(leaves(value)).name
-    if not ranks:
-        raise Refused(
-            f'the rank of "{name}", which goes into a sequence, is not known; give the '
-            "inputs' shapes with --input-shape"
-        )
-    ranks |= set() if form.rank is None else {form.rank}
-    rank, mixed = max(ranks), form.mixed or len(ranks) > 1
-    form = to_ragged(b, form, name, replace(form, rank=rank, mixed=mixed))
-    shapes = form.shapes
-    flat = elements(b, value)
-    line_of = row(b, value, rank)
-    if index is None:
-        data = b.op("Concat", form.data, flat, axis=0)
-        return Ragged(data, b.op("Concat", shapes, line_of, axis=0), form.element, rank, mixed)
-    where = position(b, index, length(b, form))
-    split = _entries_before(b, form, where)
-    zero, last, line = b.constant([0]), b.constant([I64_MAX]), _vector(b, where)
-    data = b.op("Concat", _cut(b, form.data, zero, split), flat,
-                _cut(b, form.data, split, last), axis=0)  # fmt: skip
-    shapes = b.op(
-        "Concat", _cut(b, shapes, zero, line), line_of, _cut(b, shapes, line, last), axis=0
-    )
-    return Ragged(data, shapes, form.element, rank, mixed)
-
-
-def erase(b: Builder, form: Ragged, index: Value | None) -> Ragged:
-    """The sequence without element `index`, or without its last."""
-    where = position(b, b.constant(-1) if index is None else index, length(b, form))
-    after = b.op("Add", where, b.constant(1))
-    start, end = _entries_before(b, form, where), _entries_before(b, form, after)
-    zero, last = b.constant([0]), b.constant([I64_MAX])
-    data = b.op("Concat", _cut(b, form.data, zero, start), _cut(b, form.data, end, last), axis=0)
-    shapes = b.op(
-        "Concat",
-        _cut(b, form.shapes, zero, _vector(b, where)),
-        _cut(b, form.shapes, _vector(b, after), last),
-        axis=0,
-    )
-    return Ragged(data, shapes, form.element, form.rank, form.mixed)
-
-
-def _row_part(b: Builder, row: Value, start: int, end: int) -> Value:
-    """Entries `start` to `end` of a shape, 1-D."""
-    return b.op("Slice", row, b.constant([start]), b.constant([end]), b.constant([0]))
-
-
-def _product(b: Builder, part: Value) -> Value:
-    return b.op("ReduceProd", part, b.constant([0]), keepdims=True)
 
 
 def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
@@ -183,123 +312,36 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
     return b.op("Add", b.op("Unsqueeze", rows, b.constant([2])), along(behind))
 
 
-def concat(b: Builder, form: Ragged, axis: int, name: str) -> Value | Open:
-    """All elements joined along an axis that they have."""
-    rank = _known_rank(form, name)
-    if form.mixed:
-        return _of_one_rank(b, form, axis, new=False)
-    return _concat(b, form, axis % rank, rank)
-
-
-def _concat(b: Builder, form: Ragged, axis: int, rank: int) -> Value:
-    first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
-    head, tail = _row_part(b, first, 0, axis), _row_part(b, first, axis + 1, rank)
-    counts = b.op("Gather", form.shapes, b.constant(axis), b.constant(1))
-    total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
-    if axis == 0:
-        return b.op("Reshape", form.data, b.op("Concat", total, tail, axis=0), allowzero=True)
-    before, behind = _product(b, head), _product(b, tail)
-    places = _places(b, counts, before, behind)
-    moved = b.op("Transpose", places, b.constant([1, 0, 2]))
-    joined = b.op("Gather", form.data, moved, b.constant(0))
-    return b.op("Reshape", joined, b.op("Concat", head, total, tail, axis=0), allowzero=True)
-
-
-def stack(b: Builder, form: Ragged, axis: int, name: str) -> Value | Open:
-    """All elements, which have one shape, joined along a new axis."""
-    rank = _known_rank(form, name)
-    if form.mixed:
-        return _of_one_rank(b, form, axis, new=True)
-    return _stack(b, form, axis % (rank + 1), rank)
-
-
-def _stack(b: Builder, form: Ragged, axis: int, rank: int) -> Value:
-    count = _vector(b, length(b, form))
-    shape = count
-    if rank:
-        first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
-        shape = b.op("Concat", count, first, axis=0)
-    stacked = b.op("Reshape", form.data, shape, allowzero=True)
-    if axis == 0:
-        return stacked
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    return b.op("Transpose", stacked, b.constant(order))
-
-
-def _known_rank(form: Ragged, name: str) -> int:
-    if form.rank is None:
-        raise Refused(undetermined(name))
-    return form.rank
-
-
-def _of_one_rank(b: Builder, form: Ragged, axis: int, new: bool) -> Value | Open:
-    """The elements joined where their ranks may differ: those that are there have one rank, for
-    otherwise nothing can join them. It is known at run time alone, so they are joined as views of
-    the largest rank, by whose end the axis counts from the same side."""
-    assert form.rank is not None
-    largest, front = form.rank, axis >= 0
-    first = b.op("Gather", form.shapes, b.constant(0), b.constant(0))
-    own = b.op("GreaterOrEqual", first, b.constant(0))
-    rank = b.op("ReduceSum", b.op("Cast", own, to=I64), b.constant([0]), keepdims=True)
-    shapes = form.shapes
-    if not front:
-        # A row [2, 3, -1] becomes [-1, 2, 3].
-        across = b.constant([1])
-        end = b.op("Slice", shapes, rank, b.constant([I64_MAX]), across)
-        start = b.op("Slice", shapes, b.constant([0]), rank, across)
-        moved = b.op("Concat", end, start, axis=1)
-        shapes = b.op("Reshape", moved, b.constant([-1, largest]))
-    shapes = _filled(b, shapes)
-    views = Ragged(form.data, shapes, form.element, largest)
-    if new:
-        joined = _stack(b, views, axis % (largest + 1), largest)
-        rank = b.op("Add", rank, b.constant([1]))
-    else:
-        joined = _concat(b, views, axis % largest, largest)
-    least = axis + 1 if front else -axis
-    most = largest + new
-    known = shapes_as_long_as(interval(max(least, int(new)), most))
-    if known is None:
-        raise unsettled(f"its elements have up to {largest} axes")
-    return unview(b, joined, rank, front, known)
-
-
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:
-    """A tensor cut along an axis into parts of sizes `counts`, i64 [length]."""
-    rank = value.rank
-    if rank is None or value.element is None:
-        raise Refused(
-            f'the rank of "{value.name}", which is split into a sequence, is not known; give the '
-            "inputs' shapes with --input-shape"
-        )
+    """A tensor of known rank cut along an axis into parts of sizes `counts`, i64 [length]."""
+    rank, element = len(value.dims), value.element
+    assert element is not None
     shape = b.op("Shape", value)
-    head, tail = _row_part(b, shape, 0, axis), _row_part(b, shape, axis + 1, rank)
+    head, tail = cut(b, shape, 0, axis), cut(b, shape, axis + 1, rank)
     number = b.op("Shape", counts)
 
-    def tiled(part: Value, width: int) -> list[Value]:
+    def tiled(sizes: Value, width: int) -> list[Value]:
         if width == 0:
             return []
-        return [b.op("Expand", part, b.op("Concat", number, b.constant([width]), axis=0))]
+        return [b.op("Expand", sizes, b.op("Concat", number, b.constant([width]), axis=0))]
 
     middle = [b.op("Unsqueeze", counts, b.constant([1]))] if keepdims else []
     columns = [*tiled(head, axis), *middle, *tiled(tail, rank - axis - 1)]
-    own = rank if keepdims else rank - 1
     if columns:
         shapes = b.op("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
     else:
         shapes = b.op("Expand", b.constant(np.zeros((1, 0), np.int64)),
                       b.op("Concat", number, b.constant([0]), axis=0))  # fmt: skip
+    own = rank if keepdims else rank - 1
     if axis == 0:
-        data = b.op("Reshape", value, b.constant([-1]))
-        return Ragged(data, shapes, value.element, own)
-    before, behind = _product(b, head), _product(b, tail)
-    places = _places(b, counts, before, behind)
+        return Ragged(b.op("Reshape", value, b.constant([-1])), shapes, element, own)
+    places = _places(b, counts, _product(b, head), _product(b, tail))
     order = [axis, *range(axis), *range(axis + 1, rank)]
     lines = b.op("Reshape", b.op("Transpose", value, b.constant(order)), b.constant([-1]))
     # Entry k of `lines` belongs at places[k]; the inverse permutation is their order.
     flat = b.op("Reshape", places, b.constant([-1]))
     data = b.op("ScatterElements", lines, flat, lines, b.constant(0))
-    return Ragged(data, shapes, value.element, own)
+    return Ragged(data, shapes, element, own)
 
 
 def chunks(b: Builder, dim: Value, size: Value) -> Value:

@@ -1,77 +1,123 @@
-"""Operations on sequences whose elements all have one known shape, in tensor operators."""
+"""Sequences of tensors of one known shape, as one tensor."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import I64_MAX
-from bridge.passes.sequences.forms import Uniform
-from bridge.passes.sequences.ragged import position
+from bridge.neutral.types import ANY, I64_MAX, Element, Shape, TensorType
+from bridge.passes.sequences.form import Form, Sequence
+from bridge.passes.sequences.ragged import (
+    Ragged,
+    count_of,
+    part,
+    position,
+    rows_of,
+    to_axis,
+    vector,
+)
+from bridge.passes.sequences.tensors import Plain, Tensor
 
 
-def length(b: Builder, form: Uniform) -> Value:
-    """The number of elements, an i64 scalar."""
-    return b.op("Gather", b.op("Shape", form.data), b.constant(0), b.constant(0))
+@dataclass(frozen=True)
+class Uniform(Sequence):
+    """A sequence whose length is known at run time alone and whose elements all have one known
+    shape: `data`, [length, *shape]."""
 
+    data: Value
+    element: Element
+    shape: tuple[int, ...]
 
-def _line(b: Builder, form: Uniform, index: Value) -> Value:
-    """A position counted from the front, i64 [1]."""
-    return b.op("Reshape", position(b, index, length(b, form)), b.constant([1]))
+    @property
+    def item_element(self) -> Element:
+        return self.element
 
+    @property
+    def item_ranks(self) -> set[int]:
+        return {len(self.shape)}
 
-def _cut(b: Builder, form: Uniform, start: Value, end: Value) -> Value:
-    return b.op("Slice", form.data, start, end, b.constant([0]))
+    def item_shapes(self) -> set[Shape]:
+        return {self.shape}
 
+    def leaves(self) -> tuple[Value, ...]:
+        return (self.data,)
 
-def _with(b: Builder, form: Uniform, *parts: Value) -> Uniform:
-    return Uniform(b.op("Concat", *parts, axis=0), form.element, form.shape)
+    def with_leaves(self, values: Iterator[Value]) -> Uniform:
+        return replace(self, data=next(values))
 
+    def leaf_names(self) -> tuple[str, ...]:
+        return ("data",)
 
-def at(b: Builder, form: Uniform, index: Value) -> Value:
-    """Element `index`."""
-    where = position(b, index, length(b, form))
-    return b.op("Gather", form.data, where, b.constant(0))
+    def leaf_types(self) -> list[TensorType]:
+        return [TensorType(self.element, (ANY, *self.shape))]
 
+    def structure(self) -> object:
+        return Uniform, self.shape
 
-def insert(b: Builder, form: Uniform, value: Value, index: Value | None) -> Uniform:
-    """The sequence with `value` before position `index`, or at its end."""
-    added = b.op("Unsqueeze", value, b.constant([0]))
-    if index is None:
-        return _with(b, form, form.data, added)
-    line = _line(b, form, index)
-    before = _cut(b, form, b.constant([0]), line)
-    return _with(b, form, before, added, _cut(b, form, line, b.constant([I64_MAX])))
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        if isinstance(form, Uniform):
+            return form
+        items = form.leaves()
+        if not items:
+            return self.dummy(b)
+        lines = [b.op("Unsqueeze", item, b.constant([0])) for item in items]
+        return replace(self, data=b.op("Concat", *lines, axis=0))
 
+    def dummy(self, b: Builder) -> Uniform:
+        return replace(self, data=b.constant(np.zeros((0, *self.shape), self.element.dtype)))
 
-def erase(b: Builder, form: Uniform, index: Value | None) -> Uniform:
-    """The sequence without element `index`, or without its last."""
-    line = _line(b, form, b.constant(-1) if index is None else index)
-    before = _cut(b, form, b.constant([0]), line)
-    behind = _cut(b, form, b.op("Add", line, b.constant([1])), b.constant([I64_MAX]))
-    return _with(b, form, before, behind)
+    def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
+        rank = len(self.shape)
+        count = count_of(b, self.data)
+        line = b.constant(np.array(self.shape, np.int64).reshape(1, rank))
+        shapes = b.op("Expand", line, b.op("Concat", count, b.constant([rank]), axis=0))
+        data = b.op("Reshape", self.data, b.constant([-1]))
+        return Ragged(data, shapes, self.element, rank).to_ragged(b, name, like)
 
+    def length(self, b: Builder) -> Value:
+        return rows_of(b, self.data)
 
-def stack(b: Builder, form: Uniform, axis: int) -> Value:
-    """All elements joined along a new axis."""
-    rank = len(form.shape)
-    axis %= rank + 1
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    return form.data if axis == 0 else b.op("Transpose", form.data, b.constant(order))
+    def _line(self, b: Builder, index: Value) -> Value:
+        """A position counted from the front, i64 [1]."""
+        return vector(b, position(b, index, self.length(b)))
 
+    def _of(self, b: Builder, *parts: Value) -> Uniform:
+        return replace(self, data=b.op("Concat", *parts, axis=0))
 
-def concat(b: Builder, form: Uniform, axis: int) -> Value:
-    """All elements joined along an axis that they have."""
-    axis %= len(form.shape)
-    stacked = stack(b, form, axis)
-    total = b.op("Mul", length(b, form), b.constant(form.shape[axis]))
-    middle = b.op("Reshape", total, b.constant([1]))
-    shape = b.op(
-        "Concat",
-        b.constant(np.array(form.shape[:axis], np.int64)),
-        middle,
-        b.constant(np.array(form.shape[axis + 1 :], np.int64)),
-        axis=0,
-    )
-    return b.op("Reshape", stacked, shape, allowzero=True)
+    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+        place = position(b, index, self.length(b))
+        return Plain(b.op("Gather", self.data, place, b.constant(0)))
+
+    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
+        if not isinstance(value, Plain) or value.value.shape != self.shape:
+            return self.to_ragged(b, name).insert(b, value, index, name)
+        added = b.op("Unsqueeze", value.value, b.constant([0]))
+        if index is None:
+            return self._of(b, self.data, added)
+        line = self._line(b, index)
+        before = part(b, self.data, b.constant([0]), line)
+        return self._of(b, before, added, part(b, self.data, line, b.constant([I64_MAX])))
+
+    def erase(self, b: Builder, index: Value | None, name: str) -> Uniform:
+        line = self._line(b, b.constant(-1) if index is None else index)
+        before = part(b, self.data, b.constant([0]), line)
+        after = b.op("Add", line, b.constant([1]))
+        return self._of(b, before, part(b, self.data, after, b.constant([I64_MAX])))
+
+    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+        axis %= len(self.shape)
+        stacked = to_axis(b, self.data, axis, len(self.shape))
+        total = b.op("Mul", self.length(b), b.constant(self.shape[axis]))
+        middle = vector(b, total)
+        head, tail = (b.constant(np.array(dims, np.int64))
+                      for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
+        shape = b.op("Concat", head, middle, tail, axis=0)
+        return Plain(b.op("Reshape", stacked, shape, allowzero=True))
+
+    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+        rank = len(self.shape)
+        return Plain(to_axis(b, self.data, axis % (rank + 1), rank))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,17 +10,20 @@ from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.constraints import contradiction, demands, relations
-from bridge.neutral.types import ANY, Dim, Shape, TensorType, size_of
-from bridge.passes.sequences.forms import Forms, Open, joined, plain
-from bridge.passes.sequences.open_rank import shapes_of_open, unsettled
+from bridge.neutral.types import ANY, Shape, TensorType, size_of
+from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
+from bridge.passes.sequences.tensors import Open, Plain, Tensor
 from bridge.vocabulary import operator
+
+Inputs = Sequence[Tensor | None]
+"""What a node takes."""
 
 MOST_CASES = 64
 """Combinations of ranks that one node may meet."""
 
 
 @dataclass(frozen=True)
-class Case:
+class RankCase:
     """One combination of ranks: the shape of each input (None where it is absent or not known), the
     types of the outputs, and whether the operator can run."""
 
@@ -29,7 +32,7 @@ class Case:
     runs: bool
 
 
-def possible_cases(node: Node, forms: Forms) -> list[Case]:
+def possible_cases(node: Node, forms: Inputs) -> list[RankCase]:
     """The combinations of ranks with which an operator can run."""
     wanted = _demanded(node, forms)
     # Tensors of one shape vector have one rank.
@@ -51,7 +54,7 @@ def possible_cases(node: Node, forms: Forms) -> list[Case]:
 def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
     """The shapes of a tensor that have the wanted rank."""
     if rank is None:
-        yield from shapes_of_open(form)
+        yield from form.bounded()
     else:
         yield next((s for s in form.shapes or () if len(s) == rank), (ANY,) * rank)
 
@@ -69,7 +72,7 @@ def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shap
     yield from product(*choices)
 
 
-def trial_of(node: Node, forms: Forms, types: Callable[[Open], TensorType]) -> Node:
+def trial_of(node: Node, forms: Inputs, types: Callable[[Open], TensorType]) -> Node:
     """The node on values of these types in the place of tensors of open rank."""
     made: dict[Open, Value] = {}
     inputs: list[Value | None] = []
@@ -77,12 +80,12 @@ def trial_of(node: Node, forms: Forms, types: Callable[[Open], TensorType]) -> N
         if isinstance(form, Open):
             inputs.append(made.setdefault(form, Value(types(form))))
         else:
-            inputs.append(plain(form))
+            inputs.append(form.value if isinstance(form, Plain) else None)
     outputs = [Value() for _ in node.outputs]
     return Node(node.op, inputs, outputs, dict(node.attributes), (), node.name)
 
 
-def _demanded(node: Node, forms: Forms) -> dict[int, int]:
+def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
     """The ranks that tensors of open rank must have, by their place among the inputs: those that
     the operator takes, or that go with its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
@@ -97,13 +100,13 @@ def _demanded(node: Node, forms: Forms) -> dict[int, int]:
     return {place: known[v] for place, v in enumerate(trial.inputs) if v in known and v}
 
 
-def _case(node: Node, forms: Forms, shapes: dict[Value, Shape]) -> Case:
+def _case(node: Node, forms: Inputs, shapes: dict[Value, Shape]) -> RankCase:
     """The node on tensors of these shapes, by their shape vectors."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element, shapes[form.shape]))
     infer(trial)
     runs = not contradiction(trial) and _has_axes(trial)
     given = tuple(None if value is None else value.shape for value in trial.inputs)
-    return Case(given, tuple(value.tensor for value in trial.outputs), runs)
+    return RankCase(given, tuple(value.tensor for value in trial.outputs), runs)
 
 
 def _has_axes(node: Node) -> bool:
@@ -133,9 +136,9 @@ def place_of_axes(op: str) -> int | None:
     return next((places[name] for name in ("axis", "axes") if name in places), None)
 
 
-def shapes_after(cases: list[Case], index: int) -> tuple[tuple[Dim, ...], ...]:
+def shapes_after(cases: list[RankCase], index: int) -> tuple[Dims, ...]:
     """The shapes that output `index` may have. Refused where its rank is not known."""
-    found: list[tuple[Dim, ...]] = []
+    found: list[Dims] = []
     for case in cases:
         shape = case.types[index].shape
         if shape is None:

@@ -1,0 +1,132 @@
+"""How tensors, sequences and optionals are held in tensors of a known rank.
+
+A form is a tree whose leaves are such tensors. Two forms of one structure have leaves that
+correspond, so an If, a Loop or a graph boundary carries a form by carrying its leaves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Self
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.types import Element, Shape, TensorType, is_static
+from bridge.operators import Refused
+
+if TYPE_CHECKING:
+    from bridge.passes.sequences.ragged import Ragged
+    from bridge.passes.sequences.tensors import Tensor
+
+
+class Fails(Refused):
+    """Raised for an operator that fails whenever it runs, in ONNX too."""
+
+
+class Form(ABC):
+    """How a value is held."""
+
+    @abstractmethod
+    def leaves(self) -> tuple[Value, ...]:
+        """The tensors, in a fixed order."""
+
+    @abstractmethod
+    def with_leaves(self, values: Iterator[Value]) -> Self:
+        """The form with other leaves, in the order of `leaves`."""
+
+    @abstractmethod
+    def leaf_names(self) -> tuple[str, ...]:
+        """What the leaves are called, in the order of `leaves`."""
+
+    @abstractmethod
+    def leaf_types(self) -> list[TensorType]:
+        """The types by which the leaves enter a body."""
+
+    def known_types(self) -> list[TensorType]:
+        """The types of the leaves, and all shapes of tensors of open rank: what a Loop's state must
+        keep."""
+        return self.leaf_types()
+
+    @abstractmethod
+    def structure(self) -> object:
+        """What is equal for two forms whose leaves correspond."""
+
+    @abstractmethod
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        """Another form of the value `name`, in the structure of this one."""
+
+    @abstractmethod
+    def dummy(self, b: Builder) -> Form:
+        """A value of this structure, for an optional that is absent."""
+
+
+class Sequence(Form):
+    """A sequence of tensors. `name` is for messages; positions may be negative."""
+
+    @property
+    @abstractmethod
+    def item_element(self) -> Element:
+        """The element type of the tensors."""
+
+    @property
+    @abstractmethod
+    def item_ranks(self) -> set[int]:
+        """The ranks that the tensors have, as far as anything determines them."""
+
+    @abstractmethod
+    def item_shapes(self) -> set[Shape]:
+        """The shapes that the tensors have, None among them for what is not known."""
+
+    @abstractmethod
+    def length(self, b: Builder) -> Value:
+        """The number of tensors, an i64 scalar."""
+
+    @abstractmethod
+    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+        """The tensor at a position."""
+
+    @abstractmethod
+    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
+        """The sequence with `value` before a position, or at its end."""
+
+    @abstractmethod
+    def erase(self, b: Builder, index: Value | None, name: str) -> Sequence:
+        """The sequence without the tensor at a position, or without its last."""
+
+    @abstractmethod
+    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+        """The tensors joined along an axis that they have."""
+
+    @abstractmethod
+    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+        """The tensors, which have one shape, joined along a new axis."""
+
+    @abstractmethod
+    def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
+        """The sequence as a ragged pair, with rows as long as those of `like`, where that is
+        given."""
+
+
+def only_shape(*sequences: Sequence) -> tuple[int, ...] | None:
+    """The one known shape that all tensors of sequences have, None where there is none. Not one
+    of size 0: in OpenVINO's Loops a state of no elements loses its number of rows."""
+    shapes = {shape for sequence in sequences for shape in sequence.item_shapes()}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    return shape if is_static(shape) and 0 not in shape else None
+
+
+def undetermined(name: str) -> Refused:
+    """The refusal of a sequence the rank of whose tensors nothing determines."""
+    return Refused(
+        f'nothing determines the rank of the elements of the sequence "{name}"; give the shape of '
+        f'the elements of the sequence inputs, for example --input-shape "{name}=[?,3]"'
+    )
+
+
+def rank_not_known(name: str, role: str) -> Refused:
+    """The refusal of a tensor of unknown rank that takes part in a sequence."""
+    return Refused(
+        f'the rank of "{name}", which {role}, is not known; give the inputs\' shapes with '
+        "--input-shape"
+    )

@@ -1,0 +1,52 @@
+"""Optionals, as a flag and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.types import BOOL, TensorType
+from bridge.passes.sequences.form import Form
+
+
+@dataclass(frozen=True)
+class Maybe(Form):
+    """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
+    where nothing says what it would be)."""
+
+    present: Value
+    payload: Form | None
+
+    def leaves(self) -> tuple[Value, ...]:
+        return self.present, *(self.payload.leaves() if self.payload else ())
+
+    def with_leaves(self, values: Iterator[Value]) -> Maybe:
+        present = next(values)
+        return Maybe(present, self.payload and self.payload.with_leaves(values))
+
+    def leaf_names(self) -> tuple[str, ...]:
+        return "present", *(self.payload.leaf_names() if self.payload else ())
+
+    def leaf_types(self) -> list[TensorType]:
+        return [TensorType(BOOL, ()), *(self.payload.leaf_types() if self.payload else ())]
+
+    def known_types(self) -> list[TensorType]:
+        return [TensorType(BOOL, ()), *(self.payload.known_types() if self.payload else ())]
+
+    def structure(self) -> object:
+        return Maybe, self.payload and self.payload.structure()
+
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        if not isinstance(form, Maybe):
+            form = Maybe(b.constant(True), form)
+        if self.payload is None:
+            return Maybe(form.present, None)
+        if form.payload is None:
+            return Maybe(form.present, self.payload.dummy(b))
+        return Maybe(form.present, self.payload.hold(b, form.payload, name))
+
+    def dummy(self, b: Builder) -> Maybe:
+        payload = self.payload and self.payload.dummy(b)
+        return Maybe(b.constant(False), payload)

@@ -1,0 +1,133 @@
+"""Vectors that hold the shape of a tensor of open rank, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    I64_MAX,
+    Dim,
+    TensorType,
+    high,
+    interval,
+    join_shape,
+    low,
+    meet,
+)
+from bridge.operators import Refused
+
+Dims = tuple[Dim, ...]
+
+Shapes = tuple[Dims, ...] | None
+"""The shapes that a tensor may have, one for each rank, by rank; None where nothing bounds them."""
+
+MOST_RANKS = 8
+"""Ranks that a value may have and be said to have a bound."""
+
+
+def unsettled(why: str) -> Refused:
+    """The refusal of what needs to know more of a rank."""
+    return Refused(
+        f"{why}; what leaves it one rank helps: the inputs' shapes (--input-shape), or the rank of "
+        "the output that it goes to (--output-rank)"
+    )
+
+
+def joined(shapes: Iterable[Dims]) -> tuple[Dims, ...]:
+    """What is known of a shape that is one of these: a shape for each rank, by rank."""
+    by_rank: dict[int, Dims] = {}
+    for shape in shapes:
+        known = join_shape(by_rank.get(len(shape), shape), shape)
+        assert known is not None
+        by_rank[len(shape)] = known
+    return tuple(by_rank[rank] for rank in sorted(by_rank))
+
+
+def shapes_as_long_as(length: Dim) -> Shapes:
+    """The shapes that a vector of this length may hold; None where there are too many."""
+    least, most = low(length), high(length)
+    if most is None or most - least >= MOST_RANKS:
+        return None
+    return tuple((ANY,) * rank for rank in range(least, most + 1))
+
+
+def typed(value: Value, shape: Dims) -> Value:
+    """The value, whose shape is known to be this."""
+    value.type = value.declared = meet(value.type, TensorType(value.element, shape))
+    return value
+
+
+def as_long_as(shape: Value, shapes: Shapes) -> Value:
+    """A shape vector that holds one of these shapes."""
+    if not shapes:
+        return shape
+    return typed(shape, (interval(len(shapes[0]), len(shapes[-1])),))
+
+
+def as_i64(b: Builder, value: Value) -> Value:
+    """Integers as i64."""
+    return value if value.element is I64 else b.op("Cast", value, to=I64)
+
+
+def cut(b: Builder, vector: Value, start: int, end: int) -> Value:
+    """Some entries of a vector."""
+    return b.op("Slice", vector, b.constant([start]), b.constant([end]), b.constant([0]))
+
+
+def sizes(b: Builder, shape: Value, known: Dims) -> Value:
+    """A shape vector whose length, and what else is `known`, the target's inference sees."""
+    rank = len(known)
+    if all(isinstance(dim, int) for dim in known):
+        return b.constant(np.array(known, np.int64))
+    vector = b.op("Reshape", shape, b.constant([rank]))
+    if not any(isinstance(dim, int) for dim in known):
+        return vector
+    parts: list[Value] = []
+    start = 0
+    while start < rank:
+        end, fixed = start + 1, isinstance(known[start], int)
+        while end < rank and isinstance(known[end], int) == fixed:
+            end += 1
+        parts.append(b.constant(list(known[start:end])) if fixed else cut(b, vector, start, end))
+        start = end
+    return b.op("Concat", *parts, axis=0)
+
+
+def padded(shape: Dims, rank: int, front: bool) -> Dims:
+    """A shape with 1s behind it (`front`) or before it, up to a rank."""
+    ones: Dims = (1,) * (rank - len(shape))
+    return (*shape, *ones) if front else (*ones, *shape)
+
+
+def filled_up(b: Builder, shape: Value, rank: int, front: bool) -> Value:
+    """The first `rank` entries of a shape with 1s behind it, or the last with 1s before it."""
+    ones = b.constant([1] * rank)
+    if front:
+        return cut(b, b.op("Concat", shape, ones, axis=0), 0, rank)
+    return cut(b, b.op("Concat", ones, shape, axis=0), -rank, I64_MAX)
+
+
+def without_axis(b: Builder, shape: Value, axis: int) -> Value:
+    """A shape vector without one of its entries."""
+    ends = [cut(b, shape, 0, axis)] if axis else []
+    if axis != -1:
+        ends.append(cut(b, shape, axis + 1, I64_MAX))
+    return b.op("Concat", *ends, axis=0) if len(ends) > 1 else ends[0]
+
+
+def with_axis(b: Builder, shape: Value, axis: int) -> Value:
+    """A shape vector with one more entry, 1, which is then at `axis`."""
+    one = b.constant([1])
+    if axis == 0:
+        return b.op("Concat", one, shape, axis=0)
+    if axis == -1:
+        return b.op("Concat", shape, one, axis=0)
+    place = axis if axis > 0 else axis + 1
+    ends = cut(b, shape, 0, place), cut(b, shape, place, I64_MAX)
+    return b.op("Concat", ends[0], one, ends[1], axis=0)

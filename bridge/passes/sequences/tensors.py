@@ -1,0 +1,359 @@
+"""Tensors of known rank, and of open rank, which is known at run time alone.
+
+A view is a tensor of open rank as one of a known rank, no smaller than its own: axes of size 1
+stand in front of its own axes, or behind them, so that negative axes, or the others, still count
+the same.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.ports import Sliced
+from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    I64_MAX,
+    Dim,
+    Element,
+    TensorType,
+    interval,
+    is_static,
+    size_of,
+)
+from bridge.operators import Refused
+from bridge.passes.sequences.form import Form
+from bridge.passes.sequences.shape_vectors import (
+    Dims,
+    Shapes,
+    as_long_as,
+    cut,
+    filled_up,
+    joined,
+    padded,
+    shapes_as_long_as,
+    sizes,
+    typed,
+    unsettled,
+    without_axis,
+)
+
+
+class Tensor(Form):
+    """A tensor."""
+
+    why_unbounded: str
+    """Why nothing bounds its rank, where nothing does."""
+
+    @property
+    @abstractmethod
+    def element(self) -> Element:
+        """The element type. Refused where it is not known."""
+
+    @abstractmethod
+    def known_shapes(self) -> Shapes:
+        """The shapes that the tensor may have."""
+
+    @property
+    def ranks(self) -> set[int]:
+        """The ranks that the tensor may have; none where nothing bounds them."""
+        return {len(shape) for shape in self.known_shapes() or ()}
+
+    def bounded(self) -> tuple[Dims, ...]:
+        """The shapes that the tensor may have. Refused where nothing bounds them."""
+        shapes = self.known_shapes()
+        if shapes is None:
+            raise unsettled(self.why_unbounded)
+        return shapes
+
+    @abstractmethod
+    def at_rank(self, b: Builder, rank: int) -> Value:
+        """The tensor, where it has this rank."""
+
+    @abstractmethod
+    def view(self, b: Builder, rank: int, front: bool) -> Value:
+        """The tensor with `rank` axes: its own in front, or at the end, and axes of size 1. One of
+        known rank is its own view."""
+
+    @abstractmethod
+    def rank(self, b: Builder) -> Value:
+        """The rank, i64 [1]."""
+
+    @abstractmethod
+    def elements(self, b: Builder) -> Value:
+        """The elements in their order, 1-D."""
+
+    @abstractmethod
+    def row(self, b: Builder, rank: int) -> Value:
+        """The shape as a row, i64 [1, rank], with -1s behind it."""
+
+    @abstractmethod
+    def to_open(self, b: Builder, like: Open | None = None) -> Open:
+        """The tensor as a pair, of the shapes that `like` may have, where that is given."""
+
+    def either(self, other: Tensor) -> Tensor:
+        """A form that can hold both tensors: of open rank where they differ in rank (its leaves
+        are of no use)."""
+        one, two = self.known_shapes(), other.known_shapes()
+        plain = isinstance(self, Plain) and isinstance(other, Plain)
+        if plain and (one is None or two is None or len(one[0]) == len(two[0])):
+            return self
+        shapes = None if one is None or two is None else joined((*one, *two))
+        return Open(self.leaves()[0], self.leaves()[0], shapes)
+
+
+@dataclass(frozen=True)
+class Plain(Tensor):
+    """A tensor of known rank, or one that nothing is done to but to hand it on."""
+
+    value: Value
+
+    why_unbounded = "the rank of one of its inputs is not known"
+
+    def known_shapes(self) -> Shapes:
+        return None if self.value.shape is None else (self.value.shape,)
+
+    @property
+    def element(self) -> Element:
+        return _known_element(self.value)
+
+    def leaves(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+    def with_leaves(self, values: Iterator[Value]) -> Plain:
+        return Plain(next(values))
+
+    def leaf_names(self) -> tuple[str, ...]:
+        return ("value",)
+
+    def leaf_types(self) -> list[TensorType]:
+        return [self.value.tensor]
+
+    def structure(self) -> object:
+        return Plain
+
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        return form
+
+    def dummy(self, b: Builder) -> Plain:
+        value = self.value
+        if value.element is None or value.shape is None:
+            raise Refused(
+                f'nothing determines the rank of "{value.name}", the value of an optional; give it '
+                f'with --input-shape "{value.name}=[?,3]"'
+            )
+        shape = [dim if isinstance(dim, int) else 1 for dim in value.shape]
+        zero = b.constant(np.zeros((), value.element.dtype))
+        return Plain(b.op("Expand", zero, b.constant(shape)) if shape else zero)
+
+    def at_rank(self, b: Builder, rank: int) -> Value:
+        return self.value
+
+    def view(self, b: Builder, rank: int, front: bool) -> Value:
+        return self.value
+
+    def rank(self, b: Builder) -> Value:
+        return b.constant([self.value.rank])
+
+    def elements(self, b: Builder) -> Value:
+        return b.op("Reshape", self.value, b.constant([-1]))
+
+    def row(self, b: Builder, rank: int) -> Value:
+        missing = rank - (self.value.rank or 0)
+        shape = b.op("Shape", self.value)
+        if missing:
+            shape = b.op("Concat", shape, b.constant([-1] * missing), axis=0)
+        return b.op("Unsqueeze", shape, b.constant([0]))
+
+    def to_open(self, b: Builder, like: Open | None = None) -> Open:
+        data = self.value if self.value.rank == 1 else self.elements(b)
+        shapes = self.known_shapes() if like is None else like.shapes
+        return Open(data, b.op("Shape", self.value), shapes)
+
+
+@dataclass(frozen=True)
+class Open(Tensor):
+    """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
+    `shape`, i64 [rank]. `shapes` are the shapes that it may have."""
+
+    data: Value
+    shape: Value
+    shapes: Shapes
+
+    why_unbounded = (
+        "nothing bounds the rank of a tensor that it takes: it grows in a Loop, or a shape of "
+        "unknown length gives it"
+    )
+
+    @property
+    def element(self) -> Element:
+        return _known_element(self.data)
+
+    def known_shapes(self) -> Shapes:
+        return self.shapes
+
+    def leaves(self) -> tuple[Value, ...]:
+        return self.data, self.shape
+
+    def with_leaves(self, values: Iterator[Value]) -> Open:
+        return Open(next(values), next(values), self.shapes)
+
+    def leaf_names(self) -> tuple[str, ...]:
+        return "data", "shape"
+
+    def leaf_types(self) -> list[TensorType]:
+        ranks = sorted(self.ranks)
+        rank = interval(ranks[0], ranks[-1]) if ranks else ANY
+        return [TensorType(self.element, (ANY,)), TensorType(I64, (rank,))]
+
+    def known_types(self) -> list[TensorType]:
+        shapes = (TensorType(self.element, shape) for shape in self.shapes or ())
+        return [*self.leaf_types(), *shapes]
+
+    def structure(self) -> object:
+        return Open
+
+    def hold(self, b: Builder, form: Form, name: str) -> Form:
+        return tensor(form).to_open(b, self)
+
+    def dummy(self, b: Builder) -> Open:
+        data = b.constant(np.zeros(1, self.element.dtype))
+        rank = len(self.shapes[0]) if self.shapes else 0
+        return Open(data, b.constant(np.ones(rank, np.int64)), self.shapes)
+
+    def at_rank(self, b: Builder, rank: int) -> Value:
+        known = next((s for s in self.shapes or () if len(s) == rank), (ANY,) * rank)
+        return self._reshaped(b, sizes(b, self.shape, known), known)
+
+    def view(self, b: Builder, rank: int, front: bool) -> Value:
+        if rank == 0:
+            return self.at_rank(b, 0)
+        shapes = (s for s in self.shapes or () if len(s) <= rank)
+        known = joined(padded(shape, rank, front) for shape in shapes)
+        (joint,) = known or ((ANY,) * rank,)
+        return self._reshaped(b, sizes(b, filled_up(b, self.shape, rank, front), joint), joint)
+
+    def _reshaped(self, b: Builder, shape: Value, known: Dims) -> Value:
+        return typed(b.op("Reshape", self.data, shape, allowzero=True), known)
+
+    def rank(self, b: Builder) -> Value:
+        return b.op("Shape", self.shape)
+
+    def elements(self, b: Builder) -> Value:
+        return self.data
+
+    def row(self, b: Builder, rank: int) -> Value:
+        filled = b.op("Concat", self.shape, b.constant([-1] * rank), axis=0)
+        return b.op("Reshape", cut(b, filled, 0, rank), b.constant([1, rank]))
+
+    def to_open(self, b: Builder, like: Open | None = None) -> Open:
+        return self if like is None else replace(self, shapes=like.shapes)
+
+    def settled(self, b: Builder) -> Tensor:
+        """The tensor as a plain one, where it can have one rank alone."""
+        if self.shapes is None or len(self.shapes) != 1:
+            return self
+        return Plain(self.at_rank(b, len(self.shapes[0])))
+
+    def sliced(self, b: Builder, port: Sliced) -> Open:
+        """What a Loop slices of the tensor: `data`, a view of it, and the shape that the parts
+        have."""
+        shapes, axis = self.bounded(), port.axis
+        if port.keepdims:
+            raise unsettled("it takes parts of a tensor of open rank that keep their axis")
+        shape = without_axis(b, self.shape, axis)
+        parts = joined(
+            tuple(dim for place, dim in enumerate(whole) if place != axis % len(whole))
+            for whole in shapes
+            if -len(whole) <= axis < len(whole)
+        )
+        if not parts:
+            raise unsettled(
+                f"none of the ranks that it may have has the axis {axis}, along which it is cut"
+            )
+        data = self.view(b, len(shapes[-1]), axis >= 0)
+        return Open(data, as_long_as(shape, parts), parts)
+
+    def stacked(self, b: Builder) -> Open:
+        """The tensor whose parts along a new first axis this holds: `data` [parts, elements] and
+        `shape` [parts, rank], of which all rows are alike."""
+        count = b.op("Shape", self.shape)
+        row = b.op("Slice", b.op("Reshape", self.shape, b.constant([-1])), b.constant([0]),
+                   cut(b, count, 1, 2), b.constant([0]))  # fmt: skip
+        shape = b.op("Concat", cut(b, count, 0, 1), row, axis=0)
+        shapes = None if self.shapes is None else tuple((ANY, *known) for known in self.shapes)
+        data = b.op("Reshape", self.data, b.constant([-1]))
+        return Open(data, as_long_as(shape, shapes), shapes)
+
+    def reshaped(self, b: Builder, target: Value, allowzero: bool) -> Open:
+        """The tensor in the shape `target`, i64 of unknown length."""
+        zero, one = b.constant([0]), b.constant([1])
+        shape = target
+        if not allowzero:
+            longer = b.op("Concat", self.shape, shape, axis=0)
+            copied = b.op("Slice", longer, zero, b.op("Shape", shape), zero)
+            shape = b.op("Where", b.op("Equal", shape, b.constant(0)), copied, shape)
+        if not is_not_negative(target):
+            rest = b.op("Less", shape, b.constant(0))
+            others = b.op("ReduceProd", b.op("Where", rest, one, shape), zero, keepdims=True)
+            # Nothing is left of a tensor without elements.
+            left = b.op("Div", b.op("Size", self.data), b.op("Max", others, one))
+            shape = b.op("Where", rest, left, shape)
+        length: Dim = target.dims[0] if target.rank == 1 else ANY
+        if shape is not target:
+            shape = typed(shape, (length,))
+        return Open(self.data, shape, shapes_as_long_as(length))
+
+
+def _known_element(value: Value) -> Element:
+    if value.element is None:
+        raise Refused("the element type of a tensor is not known")
+    return value.element
+
+
+def tensor(form: Form | None) -> Tensor:
+    """A form that is a tensor. Refused for anything else."""
+    if isinstance(form, Tensor):
+        return form
+    raise Refused("its input is no tensor")
+
+
+def plain(form: Form | None) -> Value | None:
+    """A tensor of known rank, or none. Refused for anything else."""
+    if form is None or isinstance(form, Plain):
+        return None if form is None else form.value
+    raise Refused("its input is no tensor")
+
+
+def is_one(value: Value, rank: int) -> bool:
+    """Whether a tensor is known to have one element, and at most this rank."""
+    shape = value.shape
+    return is_static(shape) and size_of(shape) == 1 and len(shape) <= rank
+
+
+def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[Dims]) -> Tensor:
+    """The tensor of which `value` is a view: its rank, i64 [1], and the shapes it may have."""
+    known = joined(shapes)
+    shape = b.op("Shape", value)
+    if len(known) == 1:
+        (only,) = known
+        if value.rank == len(only):
+            return Plain(typed(value, only))
+        part = cut(b, shape, 0, len(only)) if front else cut(b, shape, -len(only), I64_MAX)
+        part = sizes(b, part, only) if only else b.constant(np.zeros(0, np.int64))
+        return Plain(typed(b.op("Reshape", value, part, allowzero=True), only))
+    zero = b.constant([0])
+    if front:
+        own = b.op("Slice", shape, zero, rank, zero)
+    else:
+        start = b.op("Sub", b.constant([value.rank]), rank)
+        own = b.op("Slice", shape, start, b.constant([I64_MAX]), zero)
+    own = as_long_as(own, known)
+    return Open(b.op("Reshape", value, b.constant([-1])), own, known)
