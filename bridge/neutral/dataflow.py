@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import heappop, heappush
+from math import inf
 from typing import Generic, TypeVar
 
 from bridge.neutral.graph import Body, Graph, Node, Value
@@ -153,6 +154,7 @@ class Facts(Generic[Fact]):
         nodes: list[Node] = []
         given: list[Value] = []
         seen: set[Node] = set()
+        room = inf if self._most is None else self._most
         todo: list[Node | Value] = [value]
         while todo:
             last = todo.pop()
@@ -160,9 +162,10 @@ class Facts(Generic[Fact]):
                 nodes.append(last)
             elif last not in self._table and last.producer not in seen:
                 node = last.producer
-                if node is None or len(seen) == self._most:
+                if node is None or room <= 0:
                     given.append(last)
                     continue
+                room -= 1 + sum(len(body.graph.nodes) for body in node.bodies)
                 seen.add(node)
                 todo.append(node)
                 todo += [value for value in reversed(node.inputs) if value is not None]

@@ -9,12 +9,14 @@ branches is for a model of other inputs, and what is declared says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import Flag, auto
 
+from bridge.neutral.dataflow import Facts, Forward, Now, Updates
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
-from bridge.neutral.ports import Carried, Yield, outer_input
+from bridge.neutral.ports import Carried, Condition, InputPort, Yield, outer_input
 from bridge.neutral.types import TensorType, is_static
 from bridge.vocabulary import operator
 
@@ -22,79 +24,65 @@ TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """Operators whose output has the shape that this input holds."""
 
 
-class DataDependence:
-    """Answers whether data, and not shapes alone, decide what a value holds."""
+class Depends(Flag):
+    """What of a value depends on the elements of the model's inputs, or on chance."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._inputs = set(graph.inputs)
-        self._entries: dict[Value, tuple[Node, Body, int]] = {}
-        for node in graph.walk():
-            for body in node.bodies:
-                for index, value in enumerate(body.graph.inputs):
-                    self._entries[value] = (node, body, index)
+    NOTHING = 0
+    ELEMENTS = auto()
+    SHAPE = auto()
 
-    def of(self, value: Value, content: bool = True) -> bool:
-        """Whether the elements of a value, or without `content` its shape, depend on the elements
-        of the model's inputs, or on chance."""
-        todo: list[tuple[Value, bool]] = [(value, content)]
-        seen = set(todo)
-        while todo:
-            value, content = todo.pop()
-            node = value.producer
-            if content and (value in self._inputs or (node is not None and _is_random(node))):
-                return True
-            for source in self._sources(value, content):
-                if source not in seen:
-                    seen.add(source)
-                    todo.append(source)
-        return False
 
-    def _sources(self, value: Value, content: bool) -> Iterable[tuple[Value, bool]]:
-        """What the elements, or the shape, of a value come from; True: from elements."""
-        if value.constant is not None or (not content and is_static(value.shape)):
-            return
-        if value in self._entries:
-            yield from self._entry(*self._entries[value], content)
-            return
-        node = value.producer
-        if node is None:
-            return
-        if node.bodies:
-            yield from self._output(node, node.outputs.index(value), content)
-            return
+class DependsOnData(Forward[Depends]):
+    """Whether data, and not shapes alone, decide what a value holds, and its shape."""
+
+    bottom = iteration = Depends.NOTHING
+
+    def join(self, one: Depends, other: Depends) -> Depends:
+        """What of either depends on data."""
+        return one | other
+
+    def outside(self, value: Value) -> Depends:
+        """The shapes of inputs are no data."""
+        return Depends.ELEMENTS
+
+    def settled(self, value: Value, fact: Depends) -> Depends:
+        """A shape that is known depends on nothing."""
+        return fact & ~Depends.SHAPE if is_static(value.shape) else fact
+
+    def transfer(self, node: Node, facts: Sequence[Depends | None]) -> list[Depends]:
+        """Elements come from elements; shapes from shapes, and from elements that shape."""
+        if node.op in ("Shape", "Size"):
+            shaped = facts[0] is not None and Depends.SHAPE in facts[0]
+            return [Depends.ELEMENTS | Depends.SHAPE if shaped else Depends.NOTHING]
+        found = Depends.ELEMENTS if _is_random(node) else Depends.NOTHING
         shaping = _shaping(node)
-        for place, taken in enumerate(node.inputs):
-            if taken is not None and node.op in ("Shape", "Size"):
-                yield taken, False
-            elif taken is not None:
-                yield taken, content or place in shaping
+        for place, fact in enumerate(facts):
+            found |= fact or Depends.NOTHING
+            if fact is not None and Depends.ELEMENTS in fact and place in shaping:
+                found |= Depends.SHAPE
+        return [found] * len(node.outputs)
 
-    def _entry(
-        self, node: Node, body: Body, index: int, content: bool
-    ) -> Iterable[tuple[Value, bool]]:
-        port = body.inputs[index]
-        place = outer_input(port)
-        outer = None if place is None else node.inputs[place]
-        if outer is not None:
-            yield outer, content
-        if isinstance(port, Carried):
-            yield body.graph.outputs[port.output], content
-            yield from self._heads(node)
+    def entry(
+        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Depends]
+    ) -> Depends:
+        """How often a Loop runs decides its states."""
+        fact = super().entry(node, body, value, port, now)
+        return fact | _decided(node, now) if isinstance(port, Carried) else fact
 
-    def _output(self, node: Node, index: int, content: bool) -> Iterable[tuple[Value, bool]]:
-        yield from self._heads(node)
-        for body in node.bodies:
-            for value, port in body.exits():
-                if getattr(port, "output", None) == index:
-                    yield value, content
-            for port_in in body.inputs:
-                if isinstance(port_in, Carried):
-                    yield from self._entry(node, body, body.inputs.index(port_in), content)
+    def leave(self, node: Node, now: Now[Depends]) -> Updates[Depends]:
+        """What decides about a node decides what comes out."""
+        yield from super().leave(node, now)
+        decided = _decided(node, now)
+        yield from ((value, decided) for value in node.outputs)
 
-    def _heads(self, node: Node) -> Iterable[tuple[Value, bool]]:
-        for value in node.inputs[: 1 if node.op == "If" else 2]:
-            if value is not None:
-                yield value, True
+
+def _decided(node: Node, now: Now[Depends]) -> Depends:
+    """What data decide of what a node with bodies gives, since they decide its condition."""
+    heads = list(node.inputs[: 1 if node.op == "If" else 2])
+    heads += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
+    if any(head is not None and Depends.ELEMENTS in now(head) for head in heads):
+        return Depends.ELEMENTS | Depends.SHAPE
+    return Depends.NOTHING
 
 
 def _is_random(node: Node) -> bool:
@@ -117,14 +105,14 @@ def open_target(node: Node) -> Value | None:
 
 def forget_ranks_of_data(graph: Graph) -> None:
     """Forgets, in place, the ranks that are declared of values whose rank data decide."""
-    _Forgetting(DataDependence(graph)).graph(graph)
+    _Forgetting(Facts(DependsOnData(), graph)).graph(graph)
 
 
 class _Forgetting:
     """One walk, with the values whose rank is open to data."""
 
-    def __init__(self, dependence: DataDependence) -> None:
-        self.dependence = dependence
+    def __init__(self, depends: Facts[Depends]) -> None:
+        self.depends = depends
         self.open: set[Value] = set()
 
     def graph(self, graph: Graph) -> None:
@@ -140,7 +128,12 @@ class _Forgetting:
     def _opens(self, node: Node) -> bool:
         """Whether data decide how long the vector is that holds the shape of what a node gives."""
         target = open_target(node)
-        return target is not None and self.dependence.of(target, content=False)
+        return target is not None and Depends.SHAPE in self.depends.of(target)
+
+    def _open(self, value: Value) -> None:
+        """Notes that data decide the rank of a value."""
+        self.open.add(value)
+        self.depends.learn(value, self.depends.of(value) | Depends.SHAPE)
 
     def _forget(self, node: Node, values: Iterable[Value]) -> None:
         """Forgets what is declared of outputs, but for those whose rank is known without."""
@@ -150,7 +143,7 @@ class _Forgetting:
         infer(node)
         for value, type in declared.items():
             if value.rank is None:
-                self.open.add(value)
+                self._open(value)
             else:
                 value.declared = type
         infer(node)
@@ -163,7 +156,7 @@ class _Forgetting:
                 value.declared = TensorType(value.declared.element)
                 enter(node, value, port)
                 if value.rank is None:
-                    self.open.add(value)
+                    self._open(value)
         self.graph(body.graph)
 
     def _if(self, node: Node) -> None:
@@ -175,7 +168,7 @@ class _Forgetting:
                     if isinstance(port, Yield) and port.output == index]  # fmt: skip
             ranks = {inner.rank for inner in held if inner.rank is not None}
             if any(inner in self.open for inner in held) or (
-                len(ranks) > 1 and self.dependence.of(_required(node.condition))
+                len(ranks) > 1 and Depends.ELEMENTS in self.depends.of(_required(node.condition))
             ):
                 forgotten.append(value)
         if forgotten:
@@ -196,7 +189,7 @@ class _Forgetting:
                 break
             for value in grown:
                 value.type = value.declared = TensorType(value.element)
-            self.open.update(grown)
+                self._open(value)
         outer = [getattr(port, "output", None) for value, port in body.exits()
                  if value in self.open]  # fmt: skip
         forgotten = [value for index, value in enumerate(node.outputs) if index in outer]
