@@ -30,27 +30,27 @@ def _always(model: Model, context: Context) -> bool:
 
 def _prunes(model: Model, context: Context) -> bool:
     """Whether branches that could not run are pruned."""
-    return _from_other(model, context) and not context.keep_branches
+    return _from_other(model, context) and not context.options.get("keep_branches")
 
 
 def _keeps(model: Model, context: Context) -> bool:
     """Whether branches that could not run are kept."""
-    return _from_other(model, context) and context.keep_branches
+    return _from_other(model, context) and bool(context.options.get("keep_branches"))
 
 
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round."""
-    return _from_other(model, context) and context.quirks != "none"
+    return _from_other(model, context) and context.options.get("quirks") != "none"
 
 
 def _compresses(model: Model, context: Context) -> bool:
     """Whether constants are stored as f16."""
-    return context.compress_to_fp16
+    return bool(context.options.get("compress_to_fp16"))
 
 
 def _is_stateful(model: Model, context: Context) -> bool:
     """Whether inputs and outputs become variables."""
-    return bool(context.stateful)
+    return bool(context.options.get("stateful"))
 
 
 def _has_parts(model: Model, context: Context) -> bool:
@@ -152,7 +152,7 @@ def prepare(
     """Rewrites a model, in place, until the target can write every node of it.
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
-    each step when it is done; with `context.debug` the graph is verified before that.
+    each step when it is done; with the option `debug` the graph is verified before that.
     """
     _done("reading", model, context, done)
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
@@ -163,7 +163,7 @@ def prepare(
 
 
 def _done(step: str, model: Model, context: Context, done: Callable[[str], None]) -> None:
-    if context.debug:
+    if context.options.get("debug"):
         from bridge.neutral import verify
 
         verify.verify(model.graph, f"after {step}: graph")

@@ -1,4 +1,4 @@
-"""Models that are in memory: what other libraries hold, and the bytes of both formats.
+"""What a source is: a file, the bytes of a model, or what this or another library holds.
 
 A library's object is recognised by the module that its type is from, so that nothing is imported
 that is not there already.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bridge.atomic_write import scratch_folder
 from bridge.errors import UsageError
+from bridge.files import source_format
 
 if TYPE_CHECKING:
     import onnx
@@ -26,22 +28,79 @@ KINDS = (
 )
 
 
-def in_memory(source: Any) -> Any:
-    """What is read in the place of `source`: bytes or an onnx.ModelProto for what is ONNX, a Model
-    for what is IR; a path, and what is read as it is, stays.
+Kind = Literal["file", "onnx", "pair", "openvino", "model"]
 
-    Raises UsageError for what is none of `KINDS`, InvalidModelError for an IR that cannot be read.
+
+@dataclass(frozen=True)
+class Given:
+    """A source, classified. `held` is, by its `kind`:
+
+    file      the Path of an ONNX model or an IR
+    onnx      the bytes of an ONNX model, or an onnx.ModelProto
+    pair      the bytes of an IR: its `.xml` and its `.bin`
+    openvino  an openvino.Model
+    model     a Model
     """
-    if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return source
+
+    kind: Kind
+    held: Any
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return str(self.held) if self.kind == "file" else "the model"
+
+    @property
+    def format(self) -> str:
+        """ "onnx" or "ir"; UsageError for a file of another suffix."""
+        if self.kind == "file":
+            return source_format(self.held)
+        if self.kind == "model":
+            return str(self.held.format)
+        return "onnx" if self.kind == "onnx" else "ir"
+
+    def written(self, folder: Path) -> Path:
+        """Writes a pair or an openvino.Model into a folder; returns the path of the `.xml`."""
+        path = folder / "model.xml"
+        if self.kind == "pair":
+            xml, weights = self.held
+            path.write_bytes(xml)
+            path.with_suffix(".bin").write_bytes(weights or b"")
+        else:
+            sys.modules["openvino"].serialize(self.held, str(path))
+        return path
+
+    def read_ir(self) -> Model:
+        """The Model of a pair or an openvino.Model, with its constants in memory."""
+        with scratch_folder() as folder:
+            return _kept(self.written(folder))
+
+
+def classify(source: Any) -> Given:
+    """What a source is. What other libraries hold becomes the ONNX model that it is or exports.
+
+    Raises UsageError for what is none of `KINDS`.
+    """
+    if isinstance(source, str | os.PathLike):
+        return Given("file", Path(source))
+    if isinstance(source, bytes | bytearray | memoryview):
+        return Given("onnx", bytes(source))
     if isinstance(source, tuple):
-        return _of_pair(source)
+        _require_pair(source)
+        return Given("pair", source)
     if hasattr(source, "read") and not hasattr(source, "SerializeToString"):
-        return _of_file(source)
+        return Given("onnx", _of_file(source))
     home, _, _ = type(source).__module__.partition(".")
+    if home == "openvino" and hasattr(source, "get_ops") and hasattr(source, "get_parameters"):
+        return Given("openvino", source)
+    if home == "bridge" and type(source).__name__ == "Model":
+        return Given("model", source)
+    return Given("onnx", _as_proto(source, home))
+
+
+def _as_proto(source: Any, home: str) -> Any:
+    """The onnx.ModelProto of an object of the library `home`; UsageError where it has none."""
     name = type(source).__name__
-    if home == "openvino":
-        return _of_openvino(source)
     if home == "torch" and hasattr(source, "model_proto"):
         return source.model_proto
     if name == "Model" and _is_onnx_ir(source):
@@ -50,7 +109,7 @@ def in_memory(source: Any) -> Any:
         return source.to_model_proto()
     if home == "onnx" and name == "FunctionProto":
         return _of_function(source)
-    if home in ("onnx", "bridge") and name in ("ModelProto", "Model"):
+    if home == "onnx" and name == "ModelProto":
         return source
     raise _refused(source)
 
@@ -81,38 +140,14 @@ def _refused(source: Any) -> UsageError:
     return UsageError(f"a model is {KINDS}, not {described(source)}")
 
 
-def _of_pair(pair: tuple[Any, ...]) -> Model:
-    with scratch_folder() as folder:
-        return _kept(written_pair(pair, folder))
-
-
-def written_pair(pair: tuple[Any, ...], folder: Path) -> Path:
-    """Writes an IR into a folder, given as the bytes of its `.xml` and of its `.bin`, which may be
-    None where it has none; returns the path of the `.xml`."""
+def _require_pair(pair: tuple[Any, ...]) -> None:
+    """Raises UsageError where a tuple is not the bytes of an IR's `.xml` and of its `.bin`, which
+    may be None where it has none."""
     buffers = (bytes, bytearray, memoryview)
     if len(pair) != 2 or not isinstance(pair[0], buffers):
         raise UsageError("a pair is the bytes of an .xml and those of its .bin")
-    xml, weights = pair
-    if weights is not None and not isinstance(weights, buffers):
-        raise UsageError(f"the second of a pair is the bytes of a .bin, not {described(weights)}")
-    path = folder / "model.xml"
-    path.write_bytes(xml)
-    path.with_suffix(".bin").write_bytes(weights or b"")
-    return path
-
-
-def _of_openvino(source: Any) -> Model:
-    with scratch_folder() as folder:
-        return _kept(serialized(source, folder))
-
-
-def serialized(model: Any, folder: Path) -> Path:
-    """Writes an openvino.Model into a folder; returns the path of the `.xml`."""
-    if not hasattr(model, "get_ops") or not hasattr(model, "get_parameters"):
-        raise _refused(model)
-    path = folder / "model.xml"
-    sys.modules["openvino"].serialize(model, str(path))
-    return path
+    if pair[1] is not None and not isinstance(pair[1], buffers):
+        raise UsageError(f"the second of a pair is the bytes of a .bin, not {described(pair[1])}")
 
 
 def _kept(path: Path) -> Model:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import os
+import inspect
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from bridge.errors import InvalidModelError
+from bridge.options import default_of, names_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,14 +23,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def keywords(*further: Iterable[str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function name the keyword that was probably meant where it has not the one it was
-    given. `further` are keywords that it hands on."""
+    given. `options` are keywords that it takes as `**options`, a TypedDict: help shows them one by
+    one."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        code: Any = function.__code__
-        known = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-        known.update(*further)
+        shown = _signature(function, options)
+        known = set(shown.parameters)
 
         @functools.wraps(function)
         def checked(*arguments: P.args, **options: P.kwargs) -> R:
@@ -44,9 +45,25 @@ def keywords(*further: Iterable[str]) -> Callable[[Callable[P, R]], Callable[P, 
                     raise TypeError(f"{function.__name__}() has no option '{name}'; {help}")
             return function(*arguments, **options)
 
+        checked.__signature__ = shown  # type: ignore[attr-defined]
         return checked
 
     return decorate
+
+
+def _signature(function: Callable[..., Any], options: type | None) -> inspect.Signature:
+    """The signature of a function with its options one by one."""
+    shown = inspect.signature(function)
+    if options is None:
+        return shown
+    own = [p for p in shown.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    further = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default_of(name, type), annotation=type
+        )
+        for name, type in names_of(options).items()
+    ]
+    return shown.replace(parameters=[*own, *further])
 
 
 _PYTORCH = (
@@ -81,21 +98,18 @@ def about_suffix(path: Path, known: Iterable[str]) -> str:
 _LFS = "is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
 
 
-def refuse_other_contents(source: Any) -> None:
+def refuse_other_contents(source: Path | bytes) -> None:
     """Raises InvalidModelError where a regular file, or bytes of an ONNX model, begin as something
     else that is well known does: an IR under the name of an ONNX model, or the other way round."""
-    if isinstance(source, bytes | bytearray | memoryview):
-        name, format, head = "the model", "onnx", bytes(source[:64])
-    elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        name, format = str(path), {".onnx": "onnx", ".xml": "ir"}.get(path.suffix.lower(), "")
+    if isinstance(source, bytes):
+        name, format, head = "the model", "onnx", source[:64]
+    else:
+        name, format = str(source), {".onnx": "onnx", ".xml": "ir"}.get(source.suffix.lower(), "")
         try:
-            with path.open("rb") as file:
+            with source.open("rb") as file:
                 head = file.read(64)
         except OSError:  # which is told where it is read
             return
-    else:
-        return
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"version https://git-lfs"):
         raise InvalidModelError(f"{name}: {_LFS}")

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 import bridge
-from bridge.api import ConvertOptions, Source
+from bridge.api import Source
 from bridge.atomic_write import scratch_folder
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
@@ -41,6 +41,7 @@ from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
+from bridge.options import ConvertOptions
 from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import take_pairs
 from bridge.show.layers import layers_with_bodies
@@ -48,7 +49,7 @@ from bridge.show.outline import outline
 from bridge.suggestions import keywords
 
 
-@keywords(ConvertOptions.__annotations__)
+@keywords(ConvertOptions)
 def check(
     source: Source,
     against: Source | None = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import bridge
 from bridge.errors import InvalidModelError
-from bridge.sources import in_memory, serialized, written_pair
+from bridge.sources import classify
 
 if TYPE_CHECKING:
     import onnx
@@ -19,22 +19,19 @@ def as_file(source: Any, folder: Path) -> Path:
     Bridge would write it, if its library can do that.
 
     Raises UsageError for what is no model, InvalidModelError for what cannot be written."""
-    if isinstance(source, str | os.PathLike):
+    given = classify(source)
+    if given.kind == "file":
         return Path(source)
     folder.mkdir()
-    if isinstance(source, tuple):
-        return written_pair(source, folder)
-    if type(source).__module__.partition(".")[0] == "openvino":
-        return serialized(source, folder)
-    known = in_memory(source)
-    path = folder / "model.onnx"
-    if isinstance(known, bytes | bytearray | memoryview):
-        path.write_bytes(known)
-    elif hasattr(known, "SerializeToString"):
-        _save(known, path)
+    if given.kind in ("pair", "openvino"):
+        return given.written(folder)
+    path = folder / ("model.onnx" if given.format == "onnx" else "model.xml")
+    if given.kind == "model":
+        bridge.save(given.held, path)
+    elif isinstance(given.held, bytes):
+        path.write_bytes(given.held)
     else:
-        path = path if known.format == "onnx" else path.with_suffix(".xml")
-        bridge.save(known, path)
+        _save(given.held, path)
     return path
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 import bridge
-from bridge.api import ConvertOptions
 from bridge.boundary import Boundary
 from bridge.check.files import FileFacts, facts
 from bridge.errors import BridgeError, UsageError
@@ -17,6 +16,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
+from bridge.options import ConvertOptions
 from bridge.passes.compress import compress_constants
 
 

@@ -19,6 +19,7 @@ from bridge.cli.options import (
     states,
 )
 from bridge.cli.output import echo, progress, size_of
+from bridge.options import QUIRKS
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
 
@@ -105,13 +106,13 @@ def convert(
     quirks: Annotated[
         str,
         typer.Option(
-            metavar="default|old|none",
-            autocompletion=lambda: ["default", "old", "none"],
+            metavar="|".join(QUIRKS),
+            autocompletion=lambda: list(QUIRKS),
             help="Which faults of engines are worked round: all that the newest releases have, "
             "those of old releases too, or none, for other readers and plugins ('bridge ops "
             "--quirks' lists them).",
         ),
-    ] = "default",
+    ] = QUIRKS[0],
     external_data: Annotated[
         bool | None,
         typer.Option(

@@ -37,7 +37,8 @@ def defaults_to_constants(model: Model, context: Context) -> None:
     if not model.defaults:
         return
     nodes = []
-    kept = {value for value in model.defaults if context.named.intersection(value.names)}
+    named = set(context.options.get("input_shapes") or ())
+    kept = {value for value in model.defaults if named.intersection(value.names)}
     for value, tensor in model.defaults.items():
         if value in kept:
             context.report.notes.append(

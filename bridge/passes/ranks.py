@@ -59,7 +59,7 @@ def settle_ranks(model: Model, context: Context) -> None:
         infer_and_fold(graph)
     declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
-    for trust in () if context.keep_branches else (False, True):
+    for trust in () if context.options.get("keep_branches") else (False, True):
         # What is declared decides between the ranks that a value may have.
         while (not trust or has_open_rank(graph)) and _prune_once(graph, context, trust):
             infer_and_fold(graph)

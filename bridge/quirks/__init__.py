@@ -124,7 +124,7 @@ def work_round(model: Model, context: Context) -> None:
 
 def _wanted(context: Context) -> tuple[At, ...]:
     quirks = FOR_IR if context.target.format == "ir" else FOR_ONNX
-    return tuple(at for at in quirks if context.quirks == "old" or not at.old)
+    return tuple(at for at in quirks if context.options.get("quirks") == "old" or not at.old)
 
 
 def _ops(model: Model) -> set[str]:

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import pytest
 
 import bridge
-from bridge.api import ConvertOptions
+from bridge.options import ConvertOptions
 from tests.readme import README, updated
 
 PROJECT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_wheel_holds_what_it_needs(wheel: Path) -> None:
     for path in (PROJECT / "mappings").iterdir():
         assert f"bridge/mappings/{path.name}" in names
     for path in (PROJECT / "bridge").rglob("*.*"):
-        assert path.suffix == ".pyc" or str(path.relative_to(PROJECT)) in names
+        assert "__pycache__" in path.parts or str(path.relative_to(PROJECT)) in names
     assert "bridge/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith("tests/") for name in names)
@@ -107,7 +107,11 @@ def test_signatures() -> None:
     convert = signature(bridge.convert)
     options = {p.name for p in convert.parameters.values() if p.kind is p.KEYWORD_ONLY}
     assert set(ConvertOptions.__annotations__) == options
-    assert signature(bridge.save).parameters["options"].annotation == "Unpack[ConvertOptions]"
+    save = signature(bridge.save).parameters.values()
+    assert {p.name for p in save if p.kind is p.KEYWORD_ONLY} == options
+    for call in (bridge.convert, bridge.save, bridge.to_onnx, bridge.to_openvino):
+        unpacked = inspect.unwrap(call).__annotations__["options"]
+        assert unpacked.startswith("Unpack[") and unpacked.endswith("Options]")
     for call in (bridge.load, bridge.to_onnx, bridge.to_openvino):
         kinds = {p.kind for p in signature(call).parameters.values()}
         assert Parameter.VAR_KEYWORD not in kinds

@@ -25,8 +25,10 @@ def read(text: str) -> Model:
 
 
 def context(format: str = "ir", **options: Any) -> Context:
-    """What a pass is told: `format` is the target's, `options` are fields of Context."""
-    return Context(Target(format, 21), options.pop("report", Report()), debug=True, **options)
+    """What a pass is told: `format` is the target's, `options` are those of
+    `bridge.convert`, and the `report`."""
+    report = options.pop("report", Report())
+    return Context(Target(format, 21), report, {"debug": True, **options})
 
 
 def after(

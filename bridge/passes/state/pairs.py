@@ -28,14 +28,14 @@ def make_stateful(model: Model, context: Context) -> None:
     graph = model.graph
     outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
     inputs = {value.name: value for value in graph.inputs}
-    asked = context.stateful
+    asked, beam_idx = context.options.get("stateful"), context.options.get("beam_idx", False)
     pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
     _require_pairs(pairs, inputs, outputs)
-    if BEAMS in inputs and context.beams:
+    if BEAMS in inputs and beam_idx:
         raise UsageError(f'the model has an input "{BEAMS}" already')
     states = {inputs[name] for name in pairs}
     left = [value for value in graph.inputs if value not in states]
-    beams = Value(TensorType(I32, (_sequences(left),)), [BEAMS]) if context.beams else None
+    beams = Value(TensorType(I32, (_sequences(left),)), [BEAMS]) if beam_idx else None
     front: list[Node] = []
     made = [
         SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
@@ -49,7 +49,7 @@ def make_stateful(model: Model, context: Context) -> None:
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
         assign_variable(b, pair.variable, outputs[pair.output])
-    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), context.beams)
+    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx)
     graph.prepend(front)
     graph.inputs = left if beams is None else [*left, beams]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])

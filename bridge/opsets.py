@@ -1,0 +1,72 @@
+"""Which operator set of ONNX a model is written in."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TypeVar
+
+from bridge.errors import UnsupportedError, UsageError
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Model
+from bridge.onnx_format.backend import check_opset
+
+DEFAULT_OPSET = 21
+"""For models that never were ONNX."""
+
+OLDEST_OPSET = 13
+
+_ELEMENT_SINCE = {
+    "f8e4m3fn": 19, "f8e4m3fnuz": 19, "f8e5m2": 19, "f8e5m2fnuz": 19, "i4": 21, "u4": 21,
+    "f4e2m1": 23, "f8e8m0": 24, "u2": 25, "i2": 25,
+}  # fmt: skip
+"""The operator sets that first have these element types."""
+
+_Made = TypeVar("_Made")
+
+
+def onnx_target(model: Model, opset: int | None) -> Target:
+    """ONNX in the operator set that was asked for; where none was, in that of the ONNX model that
+    the model is or came from, else in the default one. Raises UsageError for one that cannot be
+    written."""
+    if opset is None:
+        number = _own_opset(model)
+        if "com.microsoft" not in model.opsets:  # whose operators hold few bits in bytes
+            number = max(number, _opset_of_elements(model))
+    else:
+        try:
+            number = operator.index(opset)
+        except TypeError:
+            raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
+    check_opset(number)
+    return Target("onnx", number, frozenset(model.opsets))
+
+
+def in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:
+    """What an attempt gives. Where no operator set was asked for and the model's own cannot say all
+    of it, as an IR may have changed since, it is what an attempt in the default one gives."""
+    try:
+        return attempt(opset)
+    except UnsupportedError as error:
+        if opset is not None or error.target == str(Target("onnx", DEFAULT_OPSET)):
+            raise
+        try:
+            return attempt(DEFAULT_OPSET)
+        except UnsupportedError:
+            raise error from None
+
+
+def _own_opset(model: Model) -> int:
+    import onnx.defs
+
+    if model.opset is None or model.opset > onnx.defs.onnx_opset_version():
+        return DEFAULT_OPSET
+    return max(model.opset, OLDEST_OPSET)
+
+
+def _opset_of_elements(model: Model) -> int:
+    """The first operator set that has the element types of all values."""
+    elements = {
+        v.element for node in model.graph.walk() for v in (*node.inputs, *node.outputs) if v
+    }
+    return max((_ELEMENT_SINCE.get(e.name, 0) for e in elements if e is not None), default=0)

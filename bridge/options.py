@@ -1,0 +1,124 @@
+"""What a conversion may be asked for. `bridge.convert` says what each option means.
+
+The class in which an option stands says what it is for, and who has it: `to_onnx`, `to_openvino`,
+or `convert` alone. An option that is not given is None; a switch is False, and `quirks` "default".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+
+from bridge.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.limits import Limits
+    from bridge.neutral.types import Interval
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
+"""Shapes by the input's name. A dimension is a size, a symbol, a range of sizes, or None for any
+size."""
+
+GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
+"""Limits other than the default ones, by name (`bridge.limits.Limits`)."""
+
+Stateful: TypeAlias = "bool | Mapping[str, str]"
+"""Which inputs and outputs become variables: the output by the input's name, or True for those that
+are pairs by their names."""
+
+QUIRKS = ("default", "old", "none")
+"""Which faults of engines a conversion works round."""
+
+
+class CommonOptions(TypedDict, total=False):
+    """What is for writing either."""
+
+    weights: PathLike | None
+    input_shapes: InputShapes | None
+    quirks: str
+    limits: GivenLimits | None
+
+
+class OnnxOptions(CommonOptions, total=False):
+    """What is for writing ONNX."""
+
+    opset: int | None
+
+
+class OnnxFileOptions(OnnxOptions, total=False):
+    """What is for writing files of ONNX."""
+
+    external_data: bool | None
+
+
+class IrOptions(CommonOptions, total=False):
+    """What is for writing IR."""
+
+    compress_to_fp16: bool
+    keep_branches: bool
+    output_ranks: Mapping[str, int] | None
+    stateful: Stateful
+    beam_idx: bool
+
+
+class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
+    """The options of `convert`."""
+
+    force: bool
+    debug: bool
+    progress: Callable[[str], None] | None
+
+
+def names_of(options: type) -> dict[str, str]:
+    """The types of options, as they are written, by name."""
+    return {
+        name: getattr(type, "__forward_arg__", str(type))
+        for name, type in options.__annotations__.items()
+    }
+
+
+def default_of(name: str, type: str) -> Any:
+    """What an option is that is not given."""
+    return QUIRKS[0] if name == "quirks" else None if type.endswith("None") else False
+
+
+def require_options(options: ConvertOptions, format: str, target: Path | None = None) -> None:
+    """Raises UsageError for an option that is not for writing the format, and for values that make
+    no sense whatever the model."""
+    other = {"onnx": IrOptions, "ir": OnnxFileOptions}[format]
+    for name, type in names_of(other).items():
+        given = options.get(name)
+        if name in CommonOptions.__annotations__ or given in (None, default_of(name, type)):
+            continue
+        meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
+        raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
+    quirks = options.get("quirks", QUIRKS[0])
+    if quirks not in QUIRKS:
+        raise UsageError(f"quirks is one of {', '.join(QUIRKS)}, not {quirks!r}")
+    _require_ranks(options.get("output_ranks"))
+    _require_states(options.get("stateful", False), options.get("beam_idx", False))
+
+
+def _require_ranks(given: Any) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+    for name, rank in (given or {}).items():
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
+
+
+def _require_states(given: Any, beams: bool) -> None:
+    if isinstance(given, Mapping):
+        if all(isinstance(name, str) for name in (*given, *given.values())):
+            return
+    elif isinstance(given, bool):
+        if beams and not given:
+            raise UsageError("beam_idx is for a stateful model: set stateful too")
+        return
+    raise UsageError(
+        f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+    )
