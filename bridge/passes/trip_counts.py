@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.inference.dims import known_integers
-from bridge.neutral.ports import outer_input
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import I64, I64_MAX
@@ -27,10 +25,7 @@ def end_at_once(model: Model, context: Context) -> bool:
 
 def never_end(model: Model, context: Context) -> None:
     """Makes negative counts the largest there is, in place: from what IR means to what ONNX
-    says. A first condition that decides about the count is a condition again."""
-    for node in list(model.graph.walk()):
-        if node.op == "Loop":
-            _part(node)
+    says."""
 
     def largest(b: Builder, trips: Value) -> Value:
         if trips.element is not I64:
@@ -38,18 +33,6 @@ def never_end(model: Model, context: Context) -> None:
         return b.op("Where", b.op("Less", trips, b.like(0, trips)), b.constant(I64_MAX), trips)
 
     _replace(model.graph, context.target, largest)
-
-
-def _part(node: Node) -> None:
-    """Count and first condition apart, where the count is 0 if the condition is false."""
-    trips, condition = node.trip_count, node.condition
-    made = trips.producer if trips is not None else None
-    if made is None or made.op != "Where" or known_integers(made.inputs[2]) != (0,):
-        return
-    told = condition is not None and known_integers(condition) != (1,)
-    read = any(outer_input(port) in (0, 1) for port in node.body.inputs)
-    if not told and not read:
-        node.inputs[:2] = [made.inputs[1], made.inputs[0]]
 
 
 def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> bool:

@@ -13,19 +13,24 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from bridge.limits import budget
-from bridge.neutral.graph import Model
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value
 from bridge.passes.context import Context
+from bridge.passes.fuse import by_op
+from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import RECURRENT, Quirk
+from bridge.quirks.quirk import RECURRENT, Quirk, Undo
 
 
 @dataclass(frozen=True)
 class At:
-    """Where a quirk is, `engine.fault`, and the operators without which it finds nothing. `old` is
-    one whose fault is mended in the newest releases; it runs where it is asked for."""
+    """Where a quirk is, `engine.fault`, the operators without which it finds nothing, and those
+    without which it has nothing to undo. `old` is one whose fault is mended in the newest releases;
+    it runs where it is asked for, and is undone everywhere."""
 
     path: str
     ops: frozenset[str]
+    undo: frozenset[str]
     old: bool = False
 
     @property
@@ -36,8 +41,8 @@ class At:
         return found
 
 
-def _at(path: str, *ops: str, old: bool = False) -> At:
-    return At(path, frozenset(ops), old)
+def _at(path: str, *ops: str, undo: str = "", old: bool = False) -> At:
+    return At(path, frozenset(ops), frozenset(undo.split()), old)
 
 
 REDUCTIONS = (
@@ -48,62 +53,75 @@ REDUCTIONS = (
 
 FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.loop_without_iterations", "Loop"),
-    _at("openvino_cpu.range_of_nothing", "Range"),
+    _at("openvino_cpu.range_of_nothing", "Range", undo="Range"),
     _at("openvino_cpu.product_over_nothing", "MatMul"),
     _at("openvino_cpu.axes_of_interpolation", "Interpolate"),
     _at("openvino_cpu.slice_before_gather_elements", "GatherElements"),
-    _at("openvino_cpu.slice_of_computed_axes", "Slice"),
-    _at("openvino_cpu.tile_of_computed_repeats", "Tile"),
-    _at("openvino_cpu.computed_pad_value", "ir::Pad"),
+    _at("openvino_cpu.slice_of_computed_axes", "Slice", undo="Slice"),
+    _at("openvino_cpu.tile_of_computed_repeats", "Tile", undo="Reshape"),
+    _at("openvino_cpu.computed_pad_value", "ir::Pad", undo="Where"),
     _at("openvino_cpu.padding_of_unknown_size", "MaxPool"),
     _at("openvino_cpu.bias_of_lrn", "LRN"),
-    _at("openvino_cpu.matrix_times_stack", "MatMul"),
+    _at("openvino_cpu.matrix_times_stack", "MatMul", undo="Squeeze"),
     _at("openvino_cpu.maximum_of_minus_infinity", "Equal"),
     _at("openvino_cpu.infinite_bf16", "Equal"),
-    _at("openvino_cpu.logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr"),
-    _at("openvino_cpu.rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS),
-    _at("openvino_cpu.absolute_value_of_shape", "Abs"),
+    _at(
+        "openvino_cpu.logical_reduction_of_computed_axes",
+        "ReduceLogicalAnd",
+        "ReduceLogicalOr",
+        undo="Cast",
+    ),
+    _at("openvino_cpu.rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS, undo="Reshape"),
+    _at("openvino_cpu.absolute_value_of_shape", "Abs", undo="Squeeze"),
     _at("openvino_cpu.cast_of_later_output", "Cast"),
-    _at("openvino_cpu.saturating_conversion", "Cast", "CastLike"),
+    _at("openvino_cpu.saturating_conversion", "Cast", "CastLike", undo="Cast"),
     _at("openvino_cpu.converted_input", "Cast", "CastLike"),
-    _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual"),
+    _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual", undo="Less LessOrEqual"),
     _at("openvino_cpu.infinity_behind_arithmetic", "IsInf"),
-    _at("openvino_cpu.division_behind_reduction", "Div"),
-    _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS),
-    _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub"),
-    _at("openvino_cpu.scaled_in_place", "Mul"),
+    _at("openvino_cpu.division_behind_reduction", "Div", undo="Max Or"),
+    _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS, undo="Max Or"),
+    _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
+    _at("openvino_cpu.scaled_in_place", "Mul", undo="Mul"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
-    _at("openvino_cpu.loop_of_constants", "Loop"),
+    _at("openvino_cpu.loop_of_constants", "Loop", undo="Add Sub"),
     _at("openvino_cpu.few_bits_into_loop", "Loop"),
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),
-    _at("openvino_cpu.false_first_condition", "Loop"),
-    _at("openvino_cpu.sizes_of_stacks_of_no_iteration", "Loop"),
+    _at("openvino_cpu.false_first_condition", "Loop", undo="Add Loop Sub"),
+    _at("openvino_cpu.sizes_of_stacks_of_no_iteration", "Loop", undo="If"),
     _at("openvino_cpu.stack_behind_nothing", "Loop"),
-    _at("openvino_cpu.sizes_beside_nothing", "Loop"),
-    _at("openvino_cpu.stacks_of_no_iteration", "Loop"),
-    _at("openvino_cpu.unseen_growth", "Loop"),
-    _at("openvino_cpu.sizes_of_states", "Loop"),
+    _at("openvino_cpu.sizes_beside_nothing", "Loop", undo="Reshape"),
+    _at("openvino_cpu.stacks_of_no_iteration", "Loop", undo="Loop Slice"),
+    _at("openvino_cpu.unseen_growth", "Loop", undo="Reshape Slice"),
+    _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
-    _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit"),
-    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", old=True),
-    _at("openvino_cpu.gather_from_the_end", "GatherElements", "GatherND", old=True),
+    _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit", undo="Max Or"),
+    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", old=True),
+    _at(
+        "openvino_cpu.gather_from_the_end",
+        "GatherElements",
+        "GatherND",
+        undo="GatherElements GatherND",
+        old=True,
+    ),
     _at("openvino_cpu.conversion_to_bool", "Cast", old=True),
-    _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, old=True),
-    _at("openvino_cpu.initial_size_of_state", "Loop", old=True),
-    _at("openvino_cpu.states_of_no_iteration", "Loop", old=True),
+    _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, undo="Where", old=True),
+    _at("openvino_cpu.initial_size_of_state", "Loop", undo="Reshape ir::Pad", old=True),
+    _at("openvino_cpu.states_of_no_iteration", "Loop", undo="If", old=True),
     _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
     _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
-    _at("openvino_cpu.result_in_computed_constant", *UNFOLDED),
+    _at("openvino_cpu.result_in_computed_constant", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
-    _at("openvino_cpu.computed_weights", *RECURRENT),
-    _at("openvino_cpu.memory_of_branch", "If"),
-    _at("openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand"),
-    _at("openvino_cpu.state_in_shared_memory", "Loop"),
+    _at("openvino_cpu.computed_weights", *RECURRENT, undo="Gather"),
+    _at("openvino_cpu.memory_of_branch", "If", undo="Broadcast Expand"),
+    _at(
+        "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"
+    ),
+    _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Max Or"),
 )
 """Quirks for IR, in their order."""
 
@@ -120,6 +138,35 @@ def work_round(model: Model, context: Context) -> None:
             at.quirk.run(model.graph, context)
             if made.nodes != before:
                 ops = _ops(model)
+
+
+def undo_quirks(model: Model, context: Context) -> bool:
+    """Undoes, in place, what the quirks for IR wrote, in the reverse of their order, until nothing
+    of it is left."""
+    ops = _ops(model)
+    patterns: dict[str, list[Undo]] = {}
+    for at in reversed(FOR_IR):
+        if at.undo & ops:
+            for op, undo in at.quirk.undo.items():
+                patterns.setdefault(op, []).append(undo)
+    chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
+    changed = False
+    while chosen and Uses(model.graph).run(by_op(chosen, context)):
+        changed = True
+    return changed
+
+
+def _with_record(undo: Undo) -> Undo:
+    """The same undo; what it makes stands for the ONNX node that the quirk's nodes stood for."""
+
+    def run(b: Builder, node: Node, uses: Uses) -> Value | None:
+        made = undo(b, node, uses)
+        maker = made.producer if made is not None else None
+        if maker in b.nodes and maker is not None and node.extras and "provenance" in node.extras:
+            maker.extras = {**(maker.extras or {}), "provenance": node.extras["provenance"]}
+        return made
+
+    return run
 
 
 def _wanted(context: Context) -> tuple[At, ...]:

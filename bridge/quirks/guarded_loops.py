@@ -3,16 +3,18 @@ that runs no iteration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Stacked, Yield
+from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
-from bridge.quirks.quirk import Place
+from bridge.passes.fuse.uses import Uses
+from bridge.quirks.quirk import Place, Undo
 
 
 def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
@@ -114,3 +116,81 @@ def _asked(condition: Value | None) -> set[tuple[int, Value | None]]:
 def _before_reshape(value: Value | None) -> Value | None:
     made = None if value is None else value.producer
     return made.inputs[0] if made is not None and made.op == "Reshape" else value
+
+
+def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
+    gives what it gives when it does not."""
+    *constants, loop = node.then_body.graph.nodes or [node]
+    if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
+        return None
+    outside = node.captures(node.then_body)
+    inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
+    places = _places(node.then_body, loop)
+    if not places or not asks(node.condition, inputs[:2]) or not _gives_back(node, loop, places):
+        return None
+    b.nodes += constants
+    count = len(loop.outputs)
+    made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
+    return in_the_place_of(node, [made.outputs[place] for place in places], uses)
+
+
+def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
+    """Has values stand for the outputs of a node; that for the output which a pattern gives."""
+    stand = dict(zip(node.outputs, made, strict=True))
+    first = stand.pop(uses.output(node))
+    for old, new in stand.items():
+        if uses.count(old):
+            uses.hand_over(old, new, inside=0)
+    return first
+
+
+def _places(body: Body, loop: Node) -> list[int]:
+    """Which outputs of a Loop those of a branch are, in the order of its If's; none if others are
+    among them, or the same one twice."""
+    given = {port.output: value for value, port in body.exits() if isinstance(port, Yield)}
+    values = [given[index] for index in sorted(given, key=lambda index: index or 0)]
+    own = len(set(values)) == len(values) and all(value in loop.outputs for value in values)
+    return [loop.outputs.index(value) for value in values] if own else []
+
+
+def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
+    """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
+    nothing, where sizes that are not known are 0, as they are in onnxruntime."""
+    outer = node.captures(node.then_body), node.captures(node.else_body)
+    states = initial_states(loop)
+    axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
+    for value, port in node.else_body.exits():
+        assert isinstance(port, Yield) and port.output is not None
+        place = places[port.output]
+        if place in states:
+            initial = outer[0].get(states[place])
+            if initial is None or outer[1].get(value) is not initial:
+                return False
+        elif place not in axes or value.shape != shape_of_nothing(loop.outputs[place], axes[place]):
+            return False
+    return True
+
+
+def asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
+    """Whether a test fails in no case but that in which a Loop with this trip count and condition
+    runs no iteration."""
+    trips, condition = heads
+    if _is_scalar_of(test, condition):
+        return True
+    made = test.producer if test is not None else None
+    if made is not None and made.op == "And":
+        return all(asks(part, heads) for part in made.inputs)
+    if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
+        return _is_scalar_of(made.inputs[0], trips) and is_not_negative(trips)
+    return False
+
+
+def _is_scalar_of(value: Value | None, whole: Value | None) -> bool:
+    """Whether a value is another one of one element, perhaps reshaped."""
+    made = value.producer if value is not None else None
+    reshaped = made is not None and made.op == "Reshape" and made.inputs[0] is whole
+    return whole is not None and (value is whole or reshaped)
+
+
+UNDO: Mapping[str, Undo] = {"If": guarded_loop}

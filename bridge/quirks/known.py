@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
-from bridge.neutral.types import F32, I64
-from bridge.operators.builder_helpers import squeeze, unsqueeze
 from bridge.quirks.quirk import Place
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
@@ -115,18 +112,3 @@ def when_known(value: Value | None, place: Place) -> Known:
 def is_known(value: Value | None, place: Place) -> bool:
     """Whether OpenVINO may know a value of a graph before the model runs."""
     return when_known(value, place) < Known.UNKNOWN
-
-
-def of_unknown_content(b: Builder, value: Value) -> Value:
-    """A copy of the value of which OpenVINO does not know that it follows from constants, made at
-    each inference: the only row of a stack, by a number that it does not know."""
-    return b.op("Gather", unsqueeze(b, value, 0), unknown_nothing(b, 0), b.constant(0))
-
-
-def unknown_nothing(b: Builder, rank: int = 1) -> Value:
-    """A 0 that OpenVINO does not know before the model runs; i64, one of rank 1 or a scalar."""
-    some = b.op(
-        "ir::RandomUniform", b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32),
-        output_type=F32,
-    )  # fmt: skip
-    return b.op("Bucketize", some if rank else squeeze(b, some, 0), b.constant([1.0]))

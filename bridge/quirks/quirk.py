@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
@@ -15,6 +15,12 @@ from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
 
+if TYPE_CHECKING:
+    from bridge.passes.fuse.uses import Uses
+
+Undo = Callable[[Builder, Node, "Uses"], Value | None]
+"""What a node gave before a quirk wrote it, or None where the quirk did not write it."""
+
 
 @dataclass(frozen=True)
 class Quirk:
@@ -22,7 +28,8 @@ class Quirk:
 
     `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
     does, `cost` what the workaround adds to the file. `issue` is upstream's, where there is one.
-    `run` changes a graph and all that is nested in it, in place.
+    `run` changes a graph and all that is nested in it, in place. `undo` gives back what it found,
+    on the way to ONNX, by the operator that is the last of what it writes.
     """
 
     engine: str
@@ -31,6 +38,7 @@ class Quirk:
     cost: str
     run: Callable[[Graph, Context], None]
     issue: str = ""
+    undo: Mapping[str, Undo] = field(default_factory=dict)
 
 
 OPENVINO_CPU = "OpenVINO CPU"
@@ -86,25 +94,6 @@ def may_hold(value: Value, output: Value) -> bool:
     if is_static(value.shape) and is_static(output.shape):
         return size_of(value.shape) == size_of(output.shape)
     return True
-
-
-def is_copy(node: Node) -> bool:
-    """Whether a node is a copy that OpenVINO does not see through: a value combined with itself."""
-    return node.op in ("Max", "Or") and len(node.inputs) == 2 and len(set(node.inputs)) == 1
-
-
-def with_copies(
-    b: Builder, node: Node, operands: Sequence[Value], wanted: Callable[[Value], bool]
-) -> Result:
-    """A node of these operands again, those that are `wanted` copied; None where none is."""
-    found = [wanted(value) for value in operands]
-    if not any(found):
-        return None
-    copied = [
-        b.op("Max", value, value) if copy else value
-        for value, copy in zip(operands, found, strict=True)
-    ]
-    return b.op(node.op, *copied, **node.attributes)
 
 
 Rewrite = Callable[[Builder, Node, Place], Result]

@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from bridge.quirks.fused import fuse_ir
+from bridge.passes.fuse.patterns import fuse_ir
 from tests.support.graphs import after
 
 CASES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, F16, F32, F64, I8, I32, U8, Element
+from bridge.neutral.types import F32, I8, I32, U8, Element
 from bridge.passes.fuse.uses import Uses, either_way, is_number, numbers, zero_points
 
 
@@ -28,25 +28,6 @@ def conv_integer(b: Builder, node: Node, uses: Uses) -> Value | None:
     if data is None or filters is None or _vectors(data, filters):
         return None
     return b.op("ConvInteger", data[0], filters[0], *_zeros(data, filters), **conv.attributes)
-
-
-def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """Arithmetic on integers of 8 bits that is done in 32, or a float that becomes one of them by
-    way of 32: the last 8 bits are the same."""
-    to, inner = node.attributes["to"], node.inputs[0]
-    made = uses.single_use(inner, "Add", "Cast", "Div", "Mul", "Sub")
-    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
-        return None
-    if made.op == "Cast":
-        real = made.inputs[0] is not None and made.inputs[0].element in (F16, BF16, F32, F64)
-        b.name = made.name
-        return b.op("Cast", made.inputs[0], **node.attributes) if real and to is U8 else None
-    wider = [uses.single_use(value, "Cast") for value in made.inputs]
-    small = [None if cast is None else cast.inputs[0] for cast in wider]
-    if any(value is None or value.element is not to for value in small):
-        return None
-    b.name = wider[0].name if wider[0] is not None else made.name
-    return b.op(made.op, *small, **made.attributes)
 
 
 Operand = tuple[Value, Value | None]

@@ -10,9 +10,6 @@ from bridge.neutral.types import is_static
 from bridge.operators.builder_helpers import transpose
 from bridge.passes.fuse.uses import Uses
 
-OF_ONE = ("Abs",)
-"""Operators element by element of one input that are written with an axis more for an engine."""
-
 
 def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Squeeze of the axes that Unsqueeze has just made."""
@@ -80,20 +77,6 @@ def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 def copied(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A copy is what it is of, as on the way to IR: where an output needs one, it is written."""
     return node.inputs[0]
-
-
-def element_by_element(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """Squeeze of what an operator makes, element by element, of axes that Unsqueeze has just
-    made."""
-    inner = uses.single_use(node.inputs[0], *OF_ONE)
-    before = uses.single_use(inner.inputs[0], "Unsqueeze") if inner is not None else None
-    rank = node.inputs[0].rank if node.inputs[0] is not None else None
-    if inner is None or before is None or rank is None:
-        return None
-    if not _takes_back(node, before, rank):
-        return None
-    b.name = inner.name
-    return b.op(inner.op, before.inputs[0], **inner.attributes)
 
 
 def named_after(value: Value | None, node: Node, uses: Uses) -> Value | None:

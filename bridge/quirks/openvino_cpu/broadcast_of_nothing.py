@@ -10,8 +10,8 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
-from bridge.quirks.known import Known, WhenKnown, is_known, unknown_nothing
+from bridge.quirks.known import Known, WhenKnown, is_known
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -23,8 +23,7 @@ def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
         return None
     if not (is_known(data, place) and is_known(sizes, place)):
         return None
-    hidden = b.op("Add", sizes, cast(b, unknown_nothing(b), sizes.element))
-    made = b.op(node.op, data, hidden, **node.attributes)
+    made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
     # OpenVINO still finds that it has no elements.
     place.facts(WhenKnown).learn(made, Known.INLINED)
     return made
@@ -41,4 +40,5 @@ QUIRK = Quirk(
     "compiles the model.",
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the shape",
     run=rewriting("Broadcast", "Expand", by=to_unknown_shape),
+    undo=undone("number", "section"),
 )

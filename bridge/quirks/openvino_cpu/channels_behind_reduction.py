@@ -6,8 +6,9 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
+from bridge.quirks.opaque import undone, with_copies
 from bridge.quirks.openvino_cpu.division_behind_reduction import reductions_behind
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, with_copies
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
@@ -40,4 +41,5 @@ QUIRK = Quirk(
     "a constant along that axis takes wrong elements of the constant.",
     cost="a Maximum of the reduction's result with itself",
     run=rewriting("Add", "Div", "Mul", "Sub", by=of_copies),
+    undo=undone("memory"),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 
 def put_in_place(b: Builder, node: Node, place: Place) -> Result:
@@ -22,10 +25,21 @@ def put_in_place(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Where", cast(b, inside, BOOL), padded, value)
 
 
+def _pads(b: Builder, node: Node) -> Iterator[Value]:
+    """The Pad with the value that is chosen outside."""
+    _, padded, value = node.inputs
+    pad = behind(padded, "ir::Pad")
+    if pad is not None:
+        yield b.op("ir::Pad", *pad.inputs[:3], value, **pad.attributes)
+
+
+RUN = rewriting("ir::Pad", by=put_in_place)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Pad with a value that is computed pads with 0.",
     cost="another Pad, a Broadcast, a Convert and a Select",
-    run=rewriting("ir::Pad", by=put_in_place),
+    run=RUN,
+    undo={"Where": rewritten(RUN, _pads)},
 )

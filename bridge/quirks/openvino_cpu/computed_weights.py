@@ -6,14 +6,15 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.known import Known, of_unknown_content, when_known
+from bridge.quirks.known import Known, when_known
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The layer with copies of such weights, which the plugin does not take for constants."""
     operands = [
-        of_unknown_content(b, value)
+        opaque(b, value, "content")
         if value is not None and when_known(value, place) is Known.COMPUTED
         else value
         for value in node.inputs
@@ -31,4 +32,5 @@ QUIRK = Quirk(
     "not fold (GatherElements, GatherND, ...) does not load.",
     cost="a Gather of the weights, and a random number below 1/2, of which a Bucketize makes 0",
     run=rewriting(*RECURRENT, by=of_copies),
+    undo=undone("content"),
 )

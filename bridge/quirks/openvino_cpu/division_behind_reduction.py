@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting, with_copies
+from bridge.quirks.opaque import hides, undone, with_copies
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 PART_OF_REDUCTION = {
     "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
@@ -28,7 +29,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 def reductions_behind(value: Value) -> Iterator[Node]:
     """The reductions that OpenVINO may take a value to be a part of."""
     node = value.producer
-    if node is None or integers(value) is not None or is_copy(node):
+    if node is None or integers(value) is not None or hides(node, "memory"):
         return
     if node.op.startswith("Reduce"):
         yield node
@@ -45,4 +46,5 @@ QUIRK = Quirk(
     "a constant exchanges its operands.",
     cost="a Maximum of the reduction's result with itself",
     run=rewriting("Div", by=of_copies),
+    undo=undone("memory"),
 )

@@ -3,12 +3,15 @@ comes out for vectors of nothing."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import outer_input
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
-from bridge.quirks.known import is_known, unknown_nothing
+from bridge.passes.fuse.uses import Uses
+from bridge.quirks.guarded_loops import in_the_place_of
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -19,11 +22,25 @@ def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
         return None
     count = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
     if is_known(condition, place):  # OpenVINO fails where it finds the trip count to be 0, too
-        count = b.op("Add", count, cast(b, unknown_nothing(b, 0), trips.element))
+        count = opaque(b, count, "number")
     loop_builder = LoopBuilder.of(node)
     loop_builder.inputs[0] = count
     loop_builder.inputs[1] = None
     return loop_builder.build(b)
+
+
+def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Count and first condition apart, where the count is 0 if the condition is false."""
+    trips, condition = node.trip_count, node.condition
+    made = trips.producer if trips is not None else None
+    if made is None or made.op != "Where" or integers(made.inputs[2]) != (0,):
+        return None
+    told = condition is not None and integers(condition) != (1,)
+    if told or any(outer_input(port) in (0, 1) for port in node.body.inputs):
+        return None
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[:2] = [made.inputs[1], made.inputs[0]]
+    return in_the_place_of(node, loop_builder.build(b), uses)
 
 
 QUIRK = Quirk(
@@ -33,4 +50,5 @@ QUIRK = Quirk(
     "states are.",
     cost="a Select outside the body, and a random number where OpenVINO knows the condition",
     run=rewriting("Loop", by=condition_as_trips),
+    undo={"Loop": count_and_condition, **undone("number")},
 )

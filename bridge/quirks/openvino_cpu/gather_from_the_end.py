@@ -3,12 +3,15 @@ are: from memory in front of the data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative, replaces_negative
 from bridge.operators import Result
 from bridge.operators.builder_helpers import from_the_front, sizes
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import rewritten
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
@@ -34,10 +37,21 @@ def _axes(node: Node, data: Value, indices: Value) -> range | None:
     return range(first, first + count) if isinstance(count, int) else None
 
 
+def _gathers(b: Builder, node: Node) -> Iterator[Value]:
+    """The operator of the indices as they were."""
+    data, counted = node.inputs
+    made = counted.producer if counted is not None else None
+    if made is not None and made.op == "Where":
+        yield b.op(node.op, data, made.inputs[2], **node.attributes)
+
+
+RUN = rewriting("GatherElements", "GatherND", by=counted_before)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2025.2",
     symptom="GatherElements and GatherND of negative indices read memory in front of the data.",
     cost="Add, Less and Select before each whose indices may be negative. Only with --quirks old.",
-    run=rewriting("GatherElements", "GatherND", by=counted_before),
+    run=RUN,
+    undo={op: rewritten(RUN, _gathers) for op in ("GatherElements", "GatherND")},
 )

@@ -10,8 +10,7 @@ from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, scalar
-from bridge.quirks.known import unknown_nothing
-from bridge.quirks.openvino_cpu.sizes_of_states import of_unbounded_size
+from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -26,7 +25,7 @@ def of_hidden_size(b: Builder, node: Node, place: Place) -> Result:
         axes = _known_and_changing(initial, value)
         if axes:
             number = number or _number(b, node.trip_count)
-            loop_builder.inputs[port.input] = of_unbounded_size(b, initial, axes, number)
+            loop_builder.inputs[port.input] = opaque(b, initial, "bounds", axes, number)
     return None if number is None else loop_builder.build(b)
 
 
@@ -55,4 +54,5 @@ QUIRK = Quirk(
     "first iterations give it, or does not run.",
     cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
     run=rewriting("Loop", by=of_hidden_size),
+    undo=undone("bounds"),
 )

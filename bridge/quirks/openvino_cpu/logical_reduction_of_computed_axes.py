@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I32
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
@@ -21,11 +24,24 @@ def of_numbers(b: Builder, node: Node, place: Place) -> Result:
     return cast(b, b.op(OF_NUMBERS[node.op], cast(b, x, I32), axes, **node.attributes), BOOL)
 
 
+def _reductions(b: Builder, node: Node) -> Iterator[Value]:
+    """The reduction of what was converted to numbers."""
+    reduced = node.inputs[0].producer if node.inputs[0] is not None else None
+    for op, of_numbers in OF_NUMBERS.items():
+        if reduced is not None and reduced.op == of_numbers:
+            x = behind(reduced.inputs[0], "Cast")
+            if x is not None:
+                yield b.op(op, x.inputs[0], reduced.input(1), **reduced.attributes)
+
+
+RUN = rewriting(*OF_NUMBERS, by=of_numbers)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A logical reduction along axes that are computed does not compile: evaluate() is not "
     "implemented.",
     cost="two Converts",
-    run=rewriting(*OF_NUMBERS, by=of_numbers),
+    run=RUN,
+    undo={"Cast": rewritten(RUN, _reductions)},
 )

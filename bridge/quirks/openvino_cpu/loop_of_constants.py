@@ -14,7 +14,8 @@ from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
-from bridge.quirks.known import is_known, unknown_nothing
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
@@ -38,8 +39,9 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     wide = element if element in NUMBERS else F32 if element.is_float else I64
     loop_builder = LoopBuilder.of(node)
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
-    hidden = b.op("Add", cast(b, value, wide), cast(b, nothing, wide))
-    loop_builder.inputs[index] = cast(b, hidden, element)
+    loop_builder.inputs[index] = cast(
+        b, opaque(b, cast(b, value, wide), "number", (), nothing), element
+    )
     return loop_builder.build(b)
 
 
@@ -79,4 +81,5 @@ QUIRK = Quirk(
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
     "to what is sliced, or of which a first condition is made",
     run=rewriting("Loop", by=of_something_unknown),
+    undo=undone("number"),
 )

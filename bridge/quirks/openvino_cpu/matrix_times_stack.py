@@ -3,12 +3,15 @@ layer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 
 def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
@@ -27,11 +30,22 @@ def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Squeeze", product, first)
 
 
+def _products(b: Builder, node: Node) -> Iterator[Value]:
+    """The product with the stack before it got another axis."""
+    product = behind(node.inputs[0], "MatMul")
+    stack = behind(product.inputs[1], "Unsqueeze") if product is not None else None
+    if product is not None and stack is not None:
+        yield b.op("MatMul", product.inputs[0], stack.inputs[0], **product.attributes)
+
+
+RUN = rewriting("MatMul", by=with_stack_of_stacks)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile, or "
     "does not run: it is taken for a FullyConnected, which gives one matrix.",
     cost="an Unsqueeze of the constant and a Squeeze",
-    run=rewriting("MatMul", by=with_stack_of_stacks),
+    run=RUN,
+    undo={"Squeeze": rewritten(RUN, _products)},
 )

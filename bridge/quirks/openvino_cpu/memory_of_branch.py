@@ -20,6 +20,7 @@ from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
 from bridge.operators.builder_helpers import reshape
+from bridge.quirks.opaque import opaque, recognise, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.vocabulary import operator
 
@@ -43,8 +44,7 @@ def kept(b: Builder, node: Node, place: Place) -> Result:
             for body in bodies:
                 _tell_shape(body, position, value.shape)
         elif lost[position]:
-            # OpenVINO multiplies by ones for an Expand, which it cannot in every type.
-            results[position] = b.op("Broadcast", value, b.op("Shape", value), mode="numpy")
+            results[position] = opaque(b, value, "section")
     return results
 
 
@@ -67,7 +67,7 @@ def _is_lost(value: Value, place: Place) -> bool:
     if value in place.graph.outputs:
         return place.holder is None and value.element not in OWN_MEMORY
     users = place.users(value)
-    return not all(user.op == "Shape" or _is_whole(user, value) for user in users)
+    return not all(user.op == "Shape" or _is_kept(user, value) for user in users)
 
 
 class FixedShape(Forward[bool]):
@@ -113,15 +113,9 @@ class FixedShape(Forward[bool]):
         return isinstance(port, Yield) and now(value)
 
 
-def _is_whole(node: Node, value: Value) -> bool:
-    """Whether a node broadcasts a value to the shape that it has (`broadcast_of_nothing` adds a 0
-    to it)."""
-    if node.op not in ("Broadcast", "Expand") or node.inputs[0] is not value:
-        return False
-    sizes = node.inputs[1].producer if node.inputs[1] is not None else None
-    if sizes is not None and sizes.op == "Add" and sizes.inputs[0] is not None:
-        sizes = sizes.inputs[0].producer
-    return sizes is not None and sizes.op == "Shape" and sizes.inputs[0] is value
+def _is_kept(node: Node, value: Value) -> bool:
+    """Whether a node broadcasts a value to the shape that it has."""
+    return recognise(node) == ("section", value)
 
 
 QUIRK = Quirk(
@@ -131,4 +125,5 @@ QUIRK = Quirk(
     "behind an If whose output has an open shape needs memory before the output has been read.",
     cost="a ShapeOf and a Broadcast for each such output, which is copied once more",
     run=rewriting("If", by=kept, uses=True),
+    undo=undone("section"),
 )

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.passes.fuse.comparisons import EXCHANGED, MARK
+from bridge.passes.fuse.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+NAME = "bridge_exchanged"
+MARK = f'<attribute name="{NAME}" version="0" />'
+"""What the rt_info of a comparison says whose operands were exchanged; OpenVINO passes it over."""
+
+EXCHANGED = {
+    "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",
+    "LessOrEqual": "GreaterOrEqual",
+}  # fmt: skip
+"""The comparison that gives the same of the operands in the other order."""
 
 
 def exchanged(b: Builder, node: Node, place: Place) -> Result:
@@ -17,6 +27,14 @@ def exchanged(b: Builder, node: Node, place: Place) -> Result:
     return b.node(EXCHANGED[node.op], [y, x], extras={"rt_info": MARK}).outputs[0]
 
 
+def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A comparison whose operands were exchanged, as it was."""
+    if NAME not in (node.extras or {}).get("rt_info", ""):
+        return None
+    x, y = node.inputs
+    return b.op(EXCHANGED[node.op], y, x)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
@@ -24,4 +42,5 @@ QUIRK = Quirk(
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
     cost="none: the operands are exchanged, which rt_info says",
     run=rewriting("Greater", "GreaterOrEqual", by=exchanged),
+    undo={"Less": exchanged_again, "LessOrEqual": exchanged_again},
 )

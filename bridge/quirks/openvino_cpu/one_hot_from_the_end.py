@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.operators.builder_helpers import from_the_front
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import rewritten
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
@@ -22,10 +25,22 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
     )
 
 
+def _one_hots(b: Builder, node: Node) -> Iterator[Value]:
+    """OneHot of the indices as they were."""
+    indices, *others = node.inputs
+    made = indices.producer if indices is not None else None
+    if made is not None and made.op == "Where":
+        attributes = {**node.attributes, "negative_indices_mode": "normalize"}
+        yield b.op("ir::OneHot", made.inputs[2], *others, **attributes)
+
+
+RUN = rewriting("ir::OneHot", by=counted_before)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2025.3",
     symptom="OneHot-16 is no operator of these releases, which do not read the file.",
     cost="Add, Less and Select before OneHot. Only with --quirks old.",
-    run=rewriting("ir::OneHot", by=counted_before),
+    run=RUN,
+    undo={"ir::OneHot": rewritten(RUN, _one_hots)},
 )

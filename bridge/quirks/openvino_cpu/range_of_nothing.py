@@ -3,11 +3,14 @@ the CPU plugin gives as many elements as the two are steps apart."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative
 from bridge.operators import Result
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import rewritten
 
 
 def up_to_start(b: Builder, node: Node, place: Place) -> Result:
@@ -43,10 +46,26 @@ def _is_ahead(start: Value, limit: Value, step: Value) -> bool:
     return bool(delta > 0 and first <= 0 and is_not_negative(limit))
 
 
+def _limits(b: Builder, node: Node) -> Iterator[Value]:
+    """The Range of the limit that is compared with the start, or was where both are known."""
+    start, limit, step = node.inputs
+    choice = limit.producer if limit is not None else None
+    ends = choice.inputs[1:] if choice is not None and choice.op == "Where" else [limit]
+    for end in ends:
+        made = end.producer if end is not None else None
+        if made is not None and made.op in ("Constant", "Max", "Min"):
+            b.name = made.name
+            kept = end if made.op == "Constant" else made.inputs[0]
+            yield b.op("Range", start, kept, step, **node.attributes)
+
+
+RUN = rewriting("Range", by=up_to_start)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Range whose limit lies behind its start has elements.",
     cost="a Maximum or a Minimum, unless start and limit are known to be in order",
-    run=rewriting("Range", by=up_to_start),
+    run=RUN,
+    undo={"Range": rewritten(RUN, _limits)},
 )

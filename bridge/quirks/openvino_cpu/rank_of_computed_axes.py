@@ -3,6 +3,8 @@ number of axes is known, and the CPU plugin runs no value of unknown rank."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
@@ -13,6 +15,7 @@ from bridge.operators import Result
 from bridge.operators.builder_helpers import as_i64, cast
 from bridge.operators.reduction.reduction import IR
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 
 def reshaped(b: Builder, node: Node, place: Place) -> Result:
@@ -74,11 +77,30 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value
     return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
 
 
+def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
+    """The reduction without its axes, or Squeeze or Unsqueeze of the axes that are compared."""
+    x, sizes = node.inputs
+    kept = x.producer if x is not None else None
+    if kept is not None and kept.attributes.get("keepdims") and len(kept.inputs) == 2:
+        yield b.op(kept.op, *kept.inputs, **{**kept.attributes, "keepdims": False})
+        return
+    axes = behind(sizes, "Mod", FAR_BACK)
+    if axes is not None:
+        for op in ("Squeeze", "Unsqueeze"):
+            yield b.op(op, x, axes.inputs[0])
+
+
+FAR_BACK = 40
+"""How many values are looked at to find the axes."""
+
+RUN = rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="Unsqueeze with axes that are computed, and Squeeze and reductions with two or more, "
     "have a result of unknown rank and do not compile.",
     cost="a Reshape, and the arithmetic of its shape",
-    run=rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped),
+    run=RUN,
+    undo={"Reshape": rewritten(RUN, _of_axes)},
 )

@@ -3,6 +3,7 @@ nothing, and leave what the run before gave."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 
 from bridge.neutral.builder import Builder
@@ -12,6 +13,7 @@ from bridge.neutral.types import low
 from bridge.operators import Result
 from bridge.operators.builder_helpers import size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import rewritten
 
 OF_NOTHING = {
     "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
@@ -42,11 +44,21 @@ def _is_chosen(output: Value, place: Place) -> bool:
     return len(users) == 1 and users[0].op == "Where" and users[0].inputs[2] is output
 
 
+def _reductions(b: Builder, node: Node) -> Iterator[Value]:
+    """The reduction alone."""
+    reduced = node.inputs[2].producer if node.inputs[2] is not None else None
+    if reduced is not None and reduced.op in OF_NOTHING:
+        yield b.op(reduced.op, *reduced.inputs, **reduced.attributes)
+
+
+RUN = rewriting(*OF_NOTHING, by=chosen, uses=True)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2024.5",
     symptom="A sum, or another reduction, over no elements is that of the inference before.",
     cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only with "
     "--quirks old.",
-    run=rewriting(*OF_NOTHING, by=chosen, uses=True),
+    run=RUN,
+    undo={"Where": rewritten(RUN, _reductions)},
 )

@@ -12,7 +12,8 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.known import Known, of_unknown_content, when_known
+from bridge.quirks.known import Known, when_known
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, may_hold, rewriting
 
 TAKERS = (
@@ -38,7 +39,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     if not any(wanted):
         return None
     copied = [
-        of_unknown_content(b, value) if value is not None and copy else value
+        opaque(b, value, "content") if value is not None and copy else value
         for value, copy in zip(operands, wanted, strict=True)
     ]
     return b.op(node.op, *copied, **node.attributes)
@@ -52,4 +53,5 @@ QUIRK = Quirk(
     "wrong from the second inference or iteration on.",
     cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
     run=rewriting(*TAKERS, by=of_copies),
+    undo=undone("content"),
 )

@@ -7,6 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.ports import Invariant
 from bridge.operators import Result
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -22,7 +23,7 @@ def of_a_copy(b: Builder, node: Node, place: Place) -> Result:
     users = [user for value in node.outputs for user in place.users(value)]
     if not users or any(user.op != "Mul" for user in users):
         return None
-    copy = b.op("Max", data, data)
+    copy = opaque(b, data, "memory")
     return b.ops(node.op, len(node.outputs), copy, *node.inputs[1:], **node.attributes)
 
 
@@ -33,4 +34,5 @@ QUIRK = Quirk(
     "iteration turns it further.",
     cost="a Maximum of the value with itself",
     run=rewriting("VariadicSplit", by=of_a_copy, uses=True),
+    undo=undone("memory"),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
 from bridge.operators.builder_helpers import cast
+from bridge.passes.fuse.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -19,10 +20,25 @@ def in_32_bits(b: Builder, node: Node, place: Place) -> Result:
     return cast(b, b.op(node.op, cast(b, x, I32), cast(b, y, I32), **node.attributes), x.element)
 
 
+def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The arithmetic on integers of 8 bits that is done in 32."""
+    to, inner = node.attributes["to"], node.inputs[0]
+    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
+    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
+        return None
+    wider = [uses.single_use(value, "Cast") for value in made.inputs]
+    small = [None if cast is None else cast.inputs[0] for cast in wider]
+    if any(value is None or value.element is not to for value in small):
+        return None
+    b.name = wider[0].name if wider[0] is not None else made.name
+    return b.op(made.op, *small, **made.attributes)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 where the shape is dynamic.",
     cost="three Converts",
     run=rewriting("Add", "Div", "Mul", "Sub", by=in_32_bits),
+    undo={"Cast": in_eight_bits},
 )

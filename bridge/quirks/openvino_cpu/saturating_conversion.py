@@ -4,9 +4,10 @@ where shapes are dynamic, and wraps round elsewhere, as ONNX does."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I32, U4, U8, is_static
 from bridge.operators import Result
+from bridge.passes.fuse.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 IN_RANGE = {"Clip", "FakeQuantize"}
@@ -26,6 +27,19 @@ def by_32_bits(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Cast", b.op("Cast", x, to=I32), to=to)
 
 
+def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The conversion of floats that is done by way of i32."""
+    inner = node.inputs[0]
+    made = uses.single_use(inner, "Cast")
+    if node.attributes["to"] is not U8 or made is None or made.attributes["to"] is not I32:
+        return None
+    x = made.inputs[0]
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    b.name = made.name
+    return b.op("Cast", x, **node.attributes)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
@@ -33,4 +47,5 @@ QUIRK = Quirk(
     "and wraps round elsewhere.",
     cost="another Convert",
     run=rewriting("Cast", "CastLike", by=by_32_bits),
+    undo={"Cast": at_once},
 )

@@ -3,6 +3,8 @@ converts the weights once, and scales them in place at each inference."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
@@ -10,6 +12,7 @@ from bridge.operators import Result
 from bridge.operators.builder_helpers import cast, unsqueeze
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 FEW_BITS = 8
 
@@ -42,11 +45,29 @@ def _narrow(value: Value | None) -> Value | None:
     return source
 
 
+def _scaled(b: Builder, node: Node) -> Iterator[Value]:
+    """The weights converted once, less the zero point and times the scale."""
+    weights, scale = node.inputs
+    less = weights.producer if weights is not None else None
+    first = less.inputs[0] if less is not None and less.op == "Sub" else weights
+    again = behind(first, "Cast")
+    once = behind(again.inputs[0], "Cast") if again is not None else None
+    if once is None or again is None or weights is None or scale is None:
+        return
+    wide = b.op("Cast", once.inputs[0], **again.attributes)
+    if less is not None and less.op == "Sub":
+        wide = b.op("Sub", wide, less.inputs[1])
+    yield b.op("Mul", wide, scale.behind("Unsqueeze"))
+
+
+RUN = rewriting("Mul", by=widened_twice)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A constant of 8 bits or fewer, converted, less a zero point and times a scale, of "
     "which one is computed, is scaled again at each inference.",
     cost="a Convert, and memory for the constant in f32",
-    run=rewriting("Mul", by=widened_twice),
+    run=RUN,
+    undo={"Mul": rewritten(RUN, _scaled)},
 )

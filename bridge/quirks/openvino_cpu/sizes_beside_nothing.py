@@ -11,7 +11,7 @@ from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.known import unknown_nothing
+from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -29,7 +29,9 @@ def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
         if outer is None or not _lacks_elements(outer) or _is_open(outer):
             continue
         if port.input not in opened:
-            opened[port.input] = loop_builder.outer(_opened(b, outer))
+            hidden = opaque(b, outer, "shape")
+            hidden.type = outer.type
+            opened[port.input] = loop_builder.outer(hidden)
         loop_builder.body.inputs[index] = replace(port, input=opened[port.input])
     if not opened:
         return None
@@ -37,24 +39,13 @@ def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
     return loop_builder.build(b)
 
 
+def _is_open(value: Value) -> bool:
+    return value.producer is not None and hides(value.producer, "shape")
+
+
 def _lacks_elements(value: Value) -> bool:
     """Whether a value has no elements, and sizes that are not known."""
     return 0 in (value.shape or ()) and not is_static(value.shape)
-
-
-def _opened(b: Builder, value: Value) -> Value:
-    sizes = b.op("Add", b.op("Shape", value), unknown_nothing(b))
-    opened = b.op("Reshape", value, sizes, allowzero=True)
-    opened.type = value.type
-    return opened
-
-
-def _is_open(value: Value) -> bool:
-    """Whether `_opened` made the value."""
-    made = value.producer
-    sizes = made.inputs[1] if made is not None and made.op == "Reshape" else None
-    added = sizes.producer if sizes is not None else None
-    return added is not None and added.op == "Add"
 
 
 QUIRK = Quirk(
@@ -65,4 +56,5 @@ QUIRK = Quirk(
     cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
     "makes 0, for each such value that goes into the Loop",
     run=rewriting("Loop", by=of_open_sizes),
+    undo=undone("shape"),
 )

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.ports import Stacked
 from bridge.operators import Result
-from bridge.quirks.guarded_loops import in_a_branch
+from bridge.quirks.guarded_loops import UNDO, in_a_branch
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -34,4 +34,5 @@ QUIRK = Quirk(
     "inference before; where they are bounded from below, the first inference fails.",
     cost="an If around a Loop that may not run and stacks values of open sizes",
     run=rewriting("Loop", by=with_known_sizes),
+    undo=UNDO,
 )

@@ -9,21 +9,18 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import Interval, high, is_static
+from bridge.neutral.types import Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
+from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import (
     OPENVINO_CPU,
     Place,
     Quirk,
     Users,
-    is_copy,
     rewriting,
     users_in,
 )
-
-ALL = 1 << 30
-"""An end of a Slice behind every element; exact in f32."""
 
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -50,7 +47,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
             "Reshape", iteration_number(loop_builder.body), inner.constant([1])
         )
         if unknown:
-            entries[value] = _of_any_size(inner, value, unknown, number)
+            entries[value] = opaque(inner, value, "sizes", unknown, number)
     if number is None:
         return None
     for one in graph.nodes:
@@ -60,8 +57,8 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         value = graph.outputs[index]
         if value in after:
             bounded = any(high(value.dims[axis]) is not None for axis in axes)
-            hidden = of_unbounded_size if bounded else _of_any_size
-            graph.outputs[index] = hidden(loop_builder.inside(b), value, axes, number)
+            kind = "bounds" if bounded else "sizes"
+            graph.outputs[index] = opaque(loop_builder.inside(b), value, kind, axes, number)
         elif after:
             _hide_appended(graph, value, axes, number, after)
     return loop_builder.build(b)
@@ -104,34 +101,10 @@ def _hide_appended(
     nodes: list[Node] = []
     inner = Builder(nodes, made.name)
     made.inputs = [
-        _of_any_size(inner, v, axes, number) if v in appended else v for v in made.inputs
+        opaque(inner, v, "sizes", axes, number) if v in appended else v for v in made.inputs
     ]
     place = graph.nodes.index(made)
     graph.nodes[place:place] = nodes
-
-
-def _of_any_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
-    """The value as it is, through an operator whose result depends, for all that OpenVINO can
-    tell, on `number` (i64 [1], not negative)."""
-    if value.rank == 1 and not is_static(value.shape):
-        # A Slice would copy a vector element by element, and takes the row of a matrix as a whole.
-        row = b.op("Unsqueeze", value, b.constant([0]))
-        return b.op("Reshape", _of_any_size(b, row, [0], number), b.constant([-1]))
-    end = b.op("Max", number, b.constant([ALL]))
-    ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
-    return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(axes))
-
-
-def of_unbounded_size(b: Builder, value: Value, axes: list[int], number: Value) -> Value:
-    """As `_of_any_size`, where the size must not be taken for a bound either: that of a Slice is
-    no larger than what it is of."""
-    none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
-    rank = len(value.dims)
-    ends = (none if axis in axes else zero for axis in range(rank))
-    padded = b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
-    # OpenVINO knows no size behind such a Pad; it is told those that are known.
-    known = [0 if a in axes or not isinstance(d, int) else d for a, d in enumerate(value.dims)]
-    return b.op("Reshape", padded, b.constant(known)) if any(known) else padded
 
 
 def _is_hidden(value: Value) -> bool:
@@ -149,32 +122,15 @@ def _is_hidden(value: Value) -> bool:
 
 
 def _all_hide(value: Value, by_value: Users) -> bool:
-    """Whether what uses a value is what `_of_any_size` makes of it. Another quirk may have put a
-    copy between."""
+    """Whether all that uses a value hides its sizes. Another quirk may have put a copy between."""
     users = by_value.get(value, [])
-    if len(users) == 1 and (is_copy(users[0]) or users[0].op == "Unsqueeze"):
+    if len(users) == 1 and (hides(users[0], "memory") or users[0].op == "Unsqueeze"):
         return _all_hide(users[0].outputs[0], by_value)
     return all(map(_hides, users))
 
 
 def _hides(node: Node) -> bool:
-    """Whether a node is what `_of_any_size` or `of_unbounded_size` makes."""
-    if node.op == "ir::Pad":
-        return _is_open_pad(node)
-    end = node.inputs[2] if node.op == "Slice" else None
-    made = None if end is None else end.producer
-    if made is not None and made.op == "Concat":
-        made = made.inputs[0].producer if made.inputs[0] is not None else None
-    return made is not None and made.op == "Max" and integers(made.input(1)) == (ALL,)
-
-
-def _is_open_pad(node: Node) -> bool:
-    """Whether a node is what a Pad of `of_unbounded_size` becomes in IR."""
-    split = node.inputs[2].producer if node.inputs[2] is not None else None
-    pads = split.inputs[0] if split is not None and split.op == "ir::Split" else None
-    parts = pads.producer.inputs if pads is not None and pads.producer is not None else []
-    made = (part.producer for part in parts if part is not None)
-    return any(m is not None and m.op == "Mod" and integers(m.inputs[1]) == (1,) for m in made)
+    return hides(node, "sizes", "bounds")
 
 
 QUIRK = Quirk(
@@ -184,4 +140,5 @@ QUIRK = Quirk(
     "first iteration would give is taken for certain though none runs.",
     cost="a Slice or Pad of each state of changing size, in the body",
     run=rewriting("Loop", by=hidden_sizes),
+    undo=undone("sizes", "bounds"),
 )

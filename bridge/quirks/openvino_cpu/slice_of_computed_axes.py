@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
 from bridge.operators.builder_helpers import as_i64
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 
 def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
@@ -34,10 +38,29 @@ def _are(bound: Value, whole: int) -> bool:
     return known is not None and bool((known == whole).all())
 
 
+def _slices(b: Builder, node: Node) -> Iterator[Value]:
+    """The Slice by the bounds that are put among those of all axes."""
+    bounds = [behind(node.input(i), "ScatterElements", 1) for i in (1, 2, 4)]
+    put = next((made for made in bounds if made is not None), None)
+    places = behind(put.inputs[1], "Mod") if put is not None else None
+    axes = places.inputs[0] if places is not None else None
+    count = None if axes is None else length_of(axes)
+    if count is None:
+        return
+    starts, ends, steps = (
+        b.constant([whole] * count) if made is None else made.inputs[2]
+        for made, whole in zip(bounds, (0, I64_MAX, 1), strict=True)
+    )
+    yield b.op("Slice", node.inputs[0], starts, ends, axes, steps)
+
+
+RUN = rewriting("Slice", by=of_all_axes)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Slice of a tensor of known shape with axes that are computed ends the process.",
     cost="a ScatterElementsUpdate for each bound",
-    run=rewriting("Slice", by=of_all_axes),
+    run=RUN,
+    undo={"Slice": rewritten(RUN, _slices)},
 )

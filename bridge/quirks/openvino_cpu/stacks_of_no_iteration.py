@@ -5,15 +5,20 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Condition, Stacked
+from bridge.neutral.ports import Condition, Iteration, Stacked
 from bridge.operators import Result
-from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number, scalar
-from bridge.quirks.guarded_loops import is_guarded
+from bridge.operators.control.loop_builder import (
+    LoopBuilder,
+    is_positive,
+    iteration_number,
+    scalar,
+    true_always,
+)
+from bridge.passes.fuse.inverses import named_after
+from bridge.passes.fuse.uses import Uses
+from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
+from bridge.quirks.opaque import FAR, hides
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-
-ALL = 1 << 30
-"""An end of a Slice behind every part. The CPU plugin may choose in f32, where the largest i32
-overflows; this is exact there."""
 
 
 def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
@@ -28,7 +33,7 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
         _hide_condition(b, loop_builder)
     results = loop_builder.build(b)
     zero = b.constant([0])
-    end = b.op("Where", runs, b.constant([ALL]), zero)
+    end = b.op("Where", runs, b.constant([FAR]), zero)
     for exit in stacks:
         results[exit.output] = b.op(
             "Slice", results[exit.output], zero, end, b.constant([exit.axis])
@@ -50,8 +55,8 @@ def _cuts(slice: Node, place: Place) -> bool:
     if made is None:
         return False
     if made.op == "Where":
-        return integers(made.inputs[1]) == (ALL,)
-    return made.op == "Max" and _is_cut(slice.outputs[0], place)
+        return integers(made.inputs[1]) == (FAR,)
+    return hides(slice, "sizes") and _is_cut(slice.outputs[0], place)
 
 
 def _runs(b: Builder, node: Node) -> Value | None:
@@ -84,10 +89,68 @@ def _hide_condition(b: Builder, loop_builder: LoopBuilder) -> None:
         body.add_exit(always, Condition())
 
 
+def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Slice of a stack that ends far behind it, or at its start where the Loop did not run, is
+    the stack."""
+    stack = node.inputs[0]
+    loop = stack.producer if stack is not None else None
+    if stack is None or loop is None or loop.op != "Loop" or stack.rank is None:
+        return None
+    start, _, axes, step = (integers(node.input(i)) for i in range(1, 5))
+    if start != (0,) or axes is None or len(axes) != 1 or step not in (None, (1,)):
+        return None
+    along = {
+        exit.axis % stack.rank
+        for exit in loop.body.outputs
+        if isinstance(exit, Stacked) and loop.outputs[exit.output] is stack
+    }
+    if along != {axes[0] % stack.rank} or not _is_end(node.inputs[2], loop):
+        return None
+    return named_after(stack, node, uses)
+
+
+def _is_end(end: Value | None, loop: Node) -> bool:
+    """Whether a value is a far end, or 0 where the Loop runs no iteration."""
+    choice = end.producer if end is not None else None
+    if choice is None or choice.op != "Where" or integers(choice.inputs[2]) != (0,):
+        return False
+    far = integers(choice.inputs[1])
+    return far is not None and far[0] >= FAR and asks(choice.inputs[0], loop.inputs[:2])
+
+
+def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A Loop of which the condition is true that the number of the iteration is not negative; all
+    that are true have one name. Without a trip count it would have no end that can be seen."""
+    numbers = {value for value, port in node.body.entries() if isinstance(port, Iteration)}
+    found = [
+        index
+        for index, (value, exit) in enumerate(node.body.exits())
+        if isinstance(exit, Condition) and _always(value, numbers) and value.names != ["always"]
+    ]
+    if not found or node.trip_count is None:
+        return None
+    loop_builder = LoopBuilder.of(node)
+    for index in found:
+        inside = loop_builder.inside(b)
+        loop_builder.body.graph.outputs[index] = true_always(inside)
+    return in_the_place_of(node, loop_builder.build(b), uses)
+
+
+def _always(value: Value, numbers: set[Value]) -> bool:
+    """Whether a condition is true whatever happens; `numbers` are those of the iteration."""
+    made = value.producer
+    if made is None:
+        return False
+    if made.op == "GreaterOrEqual":
+        return made.inputs[0] in numbers and integers(made.inputs[1]) == (0,)
+    return made.op == "Constant" and integers(value) == (1,)
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
     cost="a Slice behind each stack of a Loop that may not run",
     run=rewriting("Loop", by=cut_stacks, uses=True),
+    undo={"Loop": known_condition, "Slice": whole_stack},
 )

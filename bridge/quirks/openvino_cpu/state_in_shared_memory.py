@@ -13,9 +13,10 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.types import BOOL, STRING, Element
+from bridge.neutral.types import STRING, Element
 from bridge.passes.context import Context
-from bridge.quirks.quirk import OPENVINO_CPU, Quirk, is_copy, may_hold
+from bridge.quirks.opaque import hides, opaque, undone
+from bridge.quirks.quirk import OPENVINO_CPU, Quirk, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -39,7 +40,7 @@ def _separate(body: Body, b: Builder) -> None:
     copied: dict[Value, Value] = {}
     for value in _endangered(body):
         if value.element is not None and _is_computed_in(value.element):
-            copied[value] = b.op("Or" if value.element is BOOL else "Max", value, value)
+            copied[value] = opaque(b, value, "memory")
     if not copied:
         return
     for node in graph.nodes:
@@ -77,7 +78,7 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
     """In the memory of which of the graph's inputs each value may lie."""
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
-        if node.op in OWN_MEMORY or is_copy(node):
+        if node.op in OWN_MEMORY or hides(node, "memory"):
             continue
         for output in node.outputs:
             places[output] = {
@@ -94,7 +95,7 @@ def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
     if (
         first is None
         or node.op in OWN_MEMORY
-        or is_copy(node)
+        or hides(node, "memory")
         or not any(may_hold(first, o) for o in node.outputs)
     ):
         return set()
@@ -108,4 +109,5 @@ QUIRK = Quirk(
     "read: h = x + h over slices x is wrong.",
     cost="a copy of each input of a body in whose memory a state may lie",
     run=separate_inputs,
+    undo=undone("memory"),
 )

@@ -4,7 +4,7 @@ gives what went in."""
 
 from __future__ import annotations
 
-from bridge.quirks.guarded_loops import in_a_branch
+from bridge.quirks.guarded_loops import UNDO, in_a_branch
 from bridge.quirks.quirk import OPENVINO_CPU, Quirk, rewriting
 
 QUIRK = Quirk(
@@ -14,4 +14,5 @@ QUIRK = Quirk(
     "before.",
     cost="An If around each Loop that may not run. Only with --quirks old.",
     run=rewriting("Loop", by=in_a_branch),
+    undo=UNDO,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.operators.builder_helpers import as_i64, unsqueeze
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.undo import behind, rewritten
 
 
 def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
@@ -27,10 +30,22 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
 
 
+def _tiles(b: Builder, node: Node) -> Iterator[Value]:
+    """The Tile by what the sizes are multiplied by."""
+    sizes = behind(node.input(1), "Mul")
+    spread = behind(node.inputs[0], "Expand")
+    pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
+    if sizes is not None and pairs is not None:
+        yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
+
+
+RUN = rewriting("Tile", by=broadcast_instead)
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Tile with repeats that are computed gives garbage.",
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
-    run=rewriting("Tile", by=broadcast_instead),
+    run=RUN,
+    undo={"Reshape": rewritten(RUN, _tiles)},
 )

@@ -8,7 +8,8 @@ from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.ports import Sliced, Yield
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, is_copy, rewriting
+from bridge.quirks.opaque import hides
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
@@ -28,7 +29,7 @@ def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
 def _copied(value: Value) -> Value | None:
     """What a value is a copy of, which another quirk may have made."""
     made = value.producer
-    return made.inputs[0] if made is not None and is_copy(made) else None
+    return made.inputs[0] if made is not None and hides(made, "memory") else None
 
 
 QUIRK = Quirk(

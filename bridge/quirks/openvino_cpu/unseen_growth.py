@@ -9,6 +9,7 @@ from bridge.neutral.ports import Carried, Yield
 from bridge.neutral.types import Interval
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
+from bridge.quirks.opaque import FAR, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -33,7 +34,7 @@ def used_growth(b: Builder, node: Node, place: Place) -> Result:
     outputs = loop_builder.make(b, further=len(grown))
     results = list(outputs[:count])
     # A bound on a slice that takes all: nothing of it can be known before the Loop has run.
-    end = b.constant([1 << 30])
+    end = b.constant([FAR])
     for (value, _), state in zip(grown, outputs[count:], strict=True):
         state.type = state.declared = value.type
         size = b.op("ReduceMax", b.op("Shape", state), b.constant([0]), keepdims=True)
@@ -59,4 +60,5 @@ QUIRK = Quirk(
     symptom="A state that grows and that nothing behind the Loop takes keeps its first shape.",
     cost="an output, its Shape, and a Slice of another output",
     run=rewriting("Loop", by=used_growth),
+    undo=undone("sizes"),
 )

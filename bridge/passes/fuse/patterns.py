@@ -1,0 +1,88 @@
+"""Which patterns there are, by the last operator, and in what order they are looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridge.neutral.graph import Model, Node, names_of_outputs
+from bridge.passes.context import Context
+from bridge.passes.fuse import Fusion, by_op, first_of
+from bridge.passes.fuse.activations import clip, leaky_relu
+from bridge.passes.fuse.attention import masked_attention
+from bridge.passes.fuse.axes import axes_of_one
+from bridge.passes.fuse.bias import convolution_with_bias, gemm
+from bridge.passes.fuse.compressed import compressed_constant
+from bridge.passes.fuse.frames import short_time_transform
+from bridge.passes.fuse.guards import guarded_division
+from bridge.passes.fuse.integers import (
+    conv_integer,
+    dynamic_quantize_linear,
+    matmul_integer,
+)
+from bridge.passes.fuse.inverses import (
+    copied,
+    joined_again,
+    reshaped_again,
+    squeezed_again,
+    transposed_again,
+)
+from bridge.passes.fuse.normalization import instance_normalization, layer_normalization
+from bridge.passes.fuse.places import compress, place_of_one
+from bridge.passes.fuse.provenance import recorded_node
+from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
+from bridge.passes.fuse.root_mean_square import rms_normalization
+from bridge.passes.fuse.rotary import rotary_embedding
+from bridge.passes.fuse.shifts import bit_shift
+from bridge.passes.fuse.uses import Uses
+from bridge.passes.fuse.weights import matmul_n_bits, upright_weights
+from bridge.passes.fuse.windows import lean_window
+
+WITHIN: Mapping[str, tuple[Fusion, ...]] = {
+    "Cast": (compressed_constant,),
+    "Mul": (compressed_constant,),
+    "Reshape": (compressed_constant,),
+}
+"""Those that larger patterns contain: they come first."""
+
+OF_IR: Mapping[str, tuple[Fusion, ...]] = {
+    "Add": (instance_normalization, layer_normalization),
+    "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
+    "Gather": (compress,),
+    "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
+    "MatMul": (matmul_n_bits, upright_weights, matmul_integer),
+    "MaxPool": (lean_window,),
+    "Min": (clip,),
+    "PRelu": (leaky_relu,),
+    "RDFT": (short_time_transform,),
+    "Squeeze": (place_of_one, axes_of_one),
+    "MVN": (instance_normalization, layer_normalization),
+    "Where": (bit_shift, masked_attention, guarded_division),
+}
+"""Patterns with operators of IR, by the last operator."""
+
+OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
+    "Add": (convolution_with_bias, gemm),
+    "Concat": (rotary_embedding, joined_again),
+    "Identity": (copied,),
+    "Reshape": (reshaped_again,),
+    "Squeeze": (squeezed_again,),
+    "Transpose": (transposed_again,),
+}
+"""Patterns of operators that ONNX has, by the last operator."""
+
+
+def fuse_ir(model: Model, context: Context) -> bool:
+    """Fuses, in place, what rules would expand otherwise, in all nested graphs too."""
+    record = first_of(_by_record, context)
+    patterns = (record, by_op(WITHIN, context), record, by_op(OF_IR, context))
+    return any([Uses(model.graph).run(pattern) for pattern in patterns])
+
+
+def fuse_onnx(model: Model, context: Context) -> bool:
+    """Fuses, in place, what is expanded, in all nested graphs too."""
+    model.graph.output_names = names_of_outputs(model.graph)
+    return Uses(model.graph).run(by_op(OF_ONNX, context))
+
+
+def _by_record(node: Node) -> tuple[Fusion, ...]:
+    return (recorded_node,) if node.extras and "provenance" in node.extras else ()

@@ -1,0 +1,87 @@
+"""The way back to ONNX: what quirks wrote becomes what they found.
+
+The undo of a quirk stands beside its `run`, by the operator that is the last of what `run` writes.
+It is a pattern as those of `bridge.passes.fuse`. Many are a guess of what the quirk found, which is
+believed where the quirk makes of it what is there (`rewritten`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from bridge.neutral.builder import Builder, Target
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.passes.context import Context
+from bridge.passes.fuse.replay import becomes
+from bridge.passes.fuse.uses import Uses
+from bridge.quirks.quirk import Undo
+from bridge.report import Report
+
+Guess = Callable[[Builder, Node], Iterable[Value]]
+"""What may have been there, made with the builder."""
+
+
+def rewritten(run: Callable[[Graph, Context], None], guess: Guess) -> Undo:
+    """An undo that believes the first guess of which `run` makes the nodes that are there."""
+
+    def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
+        output = uses.output(node)
+        if sum(map(uses.count, node.outputs)) > uses.count(output):
+            return None
+
+        def again(graph: Graph) -> None:
+            run(graph, Context(Target("ir"), Report()))
+
+        for made in guess(b, node):
+            if becomes([*_constant_parts(b.nodes), *b.nodes], made, output, again):
+                return made
+            b.nodes.clear()
+        return None
+
+    return undo
+
+
+def _constant_parts(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes that make inputs of these from constants: quirks ask what a value follows from."""
+    parts: dict[Node, None] = {}
+    inner = {value for node in nodes for value in node.outputs}
+
+    def add(node: Node) -> None:
+        for value in node.inputs:
+            made = value.producer if value is not None else None
+            if made is not None and made not in parts:
+                add(made)
+        if node.op != "Constant":
+            parts[node] = None
+
+    for value in (value for node in nodes for value in node.inputs if value not in inner):
+        if value is not None and value.producer is not None and _is_of_constants(value):
+            add(value.producer)
+    return list(parts)
+
+
+def _is_of_constants(value: Value) -> bool:
+    """Whether nodes without bodies make a value of constants alone."""
+    todo: list[Value | None] = [value]
+    for one in todo:
+        made = one.producer if one is not None else None
+        if one is not None and (made is None or made.bodies or len(todo) > FAR_BACK):
+            return False
+        todo += made.inputs if made is not None else []
+    return True
+
+
+FAR_BACK = 100
+"""How many values are looked at to find whether constants make one."""
+
+
+def behind(value: Value | None, op: str, most: int = 12) -> Node | None:
+    """The nearest node of an operator among those that lead to a value."""
+    todo = [value]
+    for value in todo:
+        made = value.producer if value is not None else None
+        if made is not None and made.op == op:
+            return made
+        if made is not None and len(todo) < most:
+            todo += made.inputs
+    return None

@@ -1,0 +1,52 @@
+"""What quirks wrote, their own files undo, whichever of them were asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+import bridge
+from bridge import quirks
+from bridge.neutral.ports import Condition
+from tests.support.graphs import after, read
+
+LOOP = """g (float[2] x, int64 n) => (float[2] y) {{
+  y = Loop ({trips}, "", x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {{
+    limit = Constant <value = int64 {{{limit}}}> () d = {test} t = Neg (s) }}> }}"""
+HOLDS = "GreaterOrEqual (i, limit)"
+CASES = {
+    "always": (LOOP.format(trips="n", limit=0, test=HOLDS), True),
+    "from the second on": (LOOP.format(trips="n", limit=1, test=HOLDS), False),
+    "of the limit": (LOOP.format(trips="n", limit=0, test="GreaterOrEqual (limit, i)"), False),
+    "without end": (LOOP.format(trips='""', limit=0, test=HOLDS), False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_conditions_that_always_hold(name: str) -> None:
+    text, known = CASES[name]
+    model = read(text)
+    after(quirks.undo_quirks, model, "onnx")
+    (loop,) = (node for node in model.graph.nodes if node.op == "Loop")
+    (held,) = (v.constant for v, exit in loop.body.exits() if isinstance(exit, Condition))
+    assert (held is not None and bool(held.array())) == known
+
+
+def test_the_table_names_what_is_undone() -> None:
+    for at in (*quirks.FOR_IR, *quirks.FOR_ONNX):
+        assert at.undo == set(at.quirk.undo), at.path
+
+
+@pytest.mark.parametrize("asked", ["default", "old", "none"])
+def test_the_record_does_not_depend_on_quirks(asked: str, tmp_path: Path) -> None:
+    """Two operators that are rewritten for old releases, one of which is expanded before."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        g (float[n,m] x, int64[k,m] i) => (float[k] y) <int64[1] axes = {1}>
+        { z = GatherElements (x, i) y = ReduceLogSumExp <keepdims = 0> (z, axes) }"""
+    )
+    bridge.convert(model, tmp_path / "a.xml", quirks=asked)
+    back = bridge.to_onnx(tmp_path / "a.xml")
+    assert [node.op_type for node in back.graph.node] == ["GatherElements", "ReduceLogSumExp"]
