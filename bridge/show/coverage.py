@@ -1,4 +1,4 @@
-"""How each operator is converted: what `bridge ops` and the README's tables show.
+"""How each operator is converted: what `bridge ops` and `docs/operators.md` show.
 
 Nothing here imports onnx or numpy: rows come from `mappings/`, rules from their decorators.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -16,7 +17,7 @@ import pytest
 
 import bridge
 from bridge.options import ConvertOptions
-from tests.readme import README, updated
+from tests.docs import DOCS, PARTS, README, updated
 
 PROJECT = Path(__file__).parents[2]
 MODEL = PROJECT / "roundtrip_models" / "if_nested.xml"
@@ -134,9 +135,35 @@ def test_all_that_is_public_is_there_and_documented() -> None:
         assert "error" in str(call.__doc__).lower(), call
 
 
-def test_readme_says_what_the_tables_say() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert updated(text) == text, "python -m tests.readme"
+@pytest.mark.parametrize("page", PARTS)
+def test_docs_say_what_the_tables_say(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert updated(page, text) == text, "python -m tests.docs"
+
+
+def test_links_of_the_docs_lead_somewhere() -> None:
+    pages = [README, PROJECT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
+    for page in pages:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            path, _, heading = link.partition("#")
+            if "://" in path:
+                continue
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {link}"
+            if heading:
+                text = target.read_text(encoding="utf-8")
+                headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+                known = {
+                    re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings
+                }
+                assert heading in known, f"{page.name}: {link}"
+
+
+def test_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+    assert {page.name for page in DOCS.glob("*.md")} <= set(
+        re.findall(r"docs/(\w+\.md)", README.read_text(encoding="utf-8"))
+    )
 
 
 def test_readme_has_the_commands() -> None:

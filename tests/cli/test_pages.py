@@ -19,10 +19,10 @@ from bridge.show.outline import outline
 from bridge.show.page import page
 from bridge.show.picture import picture
 from bridge.show.short import short
-from tests import readme
+from tests import docs
 from tests.benchmark.processes import ifs
+from tests.docs import PICTURE, README
 from tests.engines.test_check import GATE, NEVER, saved
-from tests.readme import PICTURE, README
 from tests.support.browser import Page, browser, found
 from tests.support.command_line import bridge as run
 from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES
@@ -179,7 +179,7 @@ def test_what_cannot_be_drawn(
 
 
 def test_the_picture_in_the_readme_is_what_inspect_draws() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == readme.picture(), "python -m tests.readme"
+    assert PICTURE.read_text(encoding="utf-8") == docs.picture(), "python -m tests.docs"
     assert f"({PICTURE.relative_to(README.parent)})" in README.read_text(encoding="utf-8")
 
 

@@ -2,9 +2,9 @@
 
 Makes an environment in FOLDER for each row of `RELEASES`, with pip, unless it is there; converts
 the models there and back in it and runs them. What a model should give is what the engines that run
-this script give. Keeps the README's table, which `python -m tests.readme` writes; what became of
-each model, and of the canaries of the faults that only old releases have, is in
-`FOLDER/<OpenVINO's release>.jsonl`.
+this script give. Keeps what was measured for `docs/releases.md`, which `python -m tests.docs`
+writes. What became of each model, and of the canaries of the faults that only old releases have,
+is in `FOLDER/<OpenVINO's release>.jsonl`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What `python -m tests.releases` has measured (`measured.json`), and the README's table of it."""
+"""What `python -m tests.releases` has measured (`measured.json`), as a table of
+`docs/releases.md`."""
 
 from __future__ import annotations
 
