@@ -48,6 +48,11 @@ class Builder:
         self.name = name
         self.target = target
 
+    @property
+    def opset(self) -> int:
+        """The operator set of ONNX that is written; 0 for IR, and while a file is read."""
+        return self.target.opset if self.target is not None else 0
+
     def node(
         self,
         op: str,

@@ -41,15 +41,14 @@ def wider_types(b: Builder, node: Node) -> Result:
     reals = has_trait(node.op, "reals_run_wider")
     if not reals and not has_trait(node.op, "runs_wider"):
         return None
-    assert b.target is not None
-    signature = type_signature(node.op, b.target.opset)
+    signature = type_signature(node.op, b.opset)
     found = None if signature is None else _first_disallowed(node, signature)
     if signature is None or found is None:
         return None
     variable, element = found
     if element.is_integer and has_trait(node.op, "exact_on_integers"):
         return b.op("Identity", node.inputs[0])
-    wide = _wider(element, allowed_elements(node.op, b.target.opset, variable))
+    wide = _wider(element, allowed_elements(node.op, b.opset, variable))
     if wide is None or (reals and not element.is_float):
         return None
     inputs: list[Value | None] = [

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
-from bridge.neutral.inference.constraints import demands, relations
+from bridge.neutral.inference.constraints import Demand, Relation, rank_constraints
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
@@ -193,6 +193,7 @@ class _Solver:
         self.changed = False
         # Nodes all of whose ranks are known and go together: nothing can change there.
         self._settled: set[Node] = set()
+        self._constraints: dict[Node, tuple[list[Relation], list[Demand]]] = {}
 
     def solve(self, graph: Graph) -> None:
         for _ in range(MOST_SWEEPS):
@@ -241,7 +242,10 @@ class _Solver:
     def _relate(self, node: Node) -> None:
         if not node.inputs or node in self._settled:
             return
-        for a, b, k in relations(node):
+        if node not in self._constraints:
+            self._constraints[node] = rank_constraints(node)
+        relations, demands = self._constraints[node]
+        for a, b, k in relations:
             below, above = self.of(b), self.of(a)
             if k and below is not None:
                 below = frozenset(r + k for r in below)
@@ -250,7 +254,7 @@ class _Solver:
                 above = frozenset(r - k for r in above if r >= k)
             self.narrow(a, below)
             self.narrow(b, above)
-        for value, rank in demands(node):
+        for value, rank in demands:
             self.narrow(value, frozenset((rank,)))
         if has_trait(node.op, "broadcasts"):
             self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])

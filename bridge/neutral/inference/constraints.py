@@ -9,7 +9,7 @@
     must.hold("MatMul", inner_sizes)
 
 From one declaration follow why a node cannot run (`contradiction`), which sizes of its inputs are
-equal (`equal_sizes`), and which ranks its inputs and outputs have (`relations`, `demands`). What is
+equal (`equal_sizes`), and which ranks its inputs and outputs have (`rank_constraints`). What is
 an operator's own arithmetic is a text that a check yields where a node contradicts itself.
 """
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from bridge.neutral.graph import Node, Value
@@ -126,13 +127,15 @@ def hold(ops: str | tuple[str, ...], *checks: Check) -> None:
         _checks[op] = checks
 
 
+@cache
+def _checks_of(op: str) -> tuple[Check, ...]:
+    load_operator(op)
+    return (broadcasts,) if has_trait(op, "broadcasts") else _checks.get(op, ())
+
+
 def _constraints(node: Node) -> Constraints:
-    load_operator(node.op)
-    if has_trait(node.op, "broadcasts"):
-        yield Broadcast(node.inputs)
-    else:
-        for check in _checks.get(node.op, ()):
-            yield from check(node)
+    for check in _checks_of(node.op):
+        yield from check(node)
 
 
 def constrained() -> dict[str, tuple[Check, ...]]:
@@ -145,9 +148,10 @@ def constrained() -> dict[str, tuple[Check, ...]]:
 
 def contradiction(node: Node) -> str:
     """Why the known shapes of a node's inputs do not go together; "" where they may."""
-    for found in _constraints(node):
-        if why := found if isinstance(found, str) else found.broken():
-            return why
+    for check in _checks_of(node.op):
+        for found in check(node):
+            if why := found if isinstance(found, str) else found.broken():
+                return why
     return ""
 
 
@@ -167,23 +171,29 @@ def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
                 yield from (pair for pair in pairs if 1 not in pair)
 
 
-def relations(node: Node) -> Iterator[tuple[Value, Value, int]]:
-    """How the ranks of a node's inputs and outputs go together: in (a, b, k), the rank of a is
-    that of b plus k."""
+Relation = tuple[Value, Value, int]
+"""(a, b, k): the rank of a is that of b plus k."""
+
+Demand = tuple[Value, int]
+"""A value, and the one rank that it can have."""
+
+
+def rank_constraints(node: Node) -> tuple[list[Relation], list[Demand]]:
+    """How the ranks of a node's inputs and outputs go together, and inputs that have one rank."""
+    relations: list[Relation] = []
+    demands: list[Demand] = []
     if has_trait(node.op, "keeps_rank") and node.inputs[0] is not None:
-        yield node.outputs[0], node.inputs[0], 0
+        relations.append((node.outputs[0], node.inputs[0], 0))
+    if has_trait(node.op, "broadcasts"):
+        return relations, demands
     for found in _constraints(node):
         if isinstance(found, Ranks):
             one, other = found.one.value, found.other.value
             if one is not None and other is not None:
-                yield one, other, found.more
-
-
-def demands(node: Node) -> Iterator[tuple[Value, int]]:
-    """Inputs of a node with the one rank that they can have."""
-    for found in _constraints(node):
-        if isinstance(found, Rank) and found.operand.value is not None:
-            yield found.operand.value, found.rank
+                relations.append((one, other, found.more))
+        elif isinstance(found, Rank) and found.operand.value is not None:
+            demands.append((found.operand.value, found.rank))
+    return relations, demands
 
 
 def operands(node: Node, count: int) -> list[Operand]:

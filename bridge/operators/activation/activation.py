@@ -89,8 +89,7 @@ def selu(b: Builder, node: Node) -> Result:
 def swish(b: Builder, node: Node) -> Result:
     """x · sigmoid(beta · x), where the operator set has no Swish or beta is no constant."""
     x, beta = node.input(0), node.input(1)
-    assert b.target is not None
-    if b.target.opset >= 24 and (beta is None or values_of(beta) is not None):
+    if b.opset >= 24 and (beta is None or values_of(beta) is not None):
         return None
     inner = x if beta is None else b.op("Mul", x, beta)
     return b.op("Mul", x, b.op("Sigmoid", inner))

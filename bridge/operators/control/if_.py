@@ -33,6 +33,5 @@ def if_to_onnx(b: Builder, node: Node) -> Result:
 
 def refuse_newer_types(b: Builder, node: Node) -> None:
     """Refuses an If or a Loop with an output of a type that comes with a later operator set."""
-    assert b.target is not None
-    if why := disallowed(node.op, b.target.opset, (), node.outputs):
+    if why := disallowed(node.op, b.opset, (), node.outputs):
         raise Refused(why)

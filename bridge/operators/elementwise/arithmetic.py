@@ -99,10 +99,9 @@ def ir_mod(b: Builder, node: Node) -> Result:
 def floating_mod(b: Builder, node: Node) -> Result:
     """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
     x, y = required(node, 0, 1)
-    assert b.target is not None
     if node.attributes["fmod"] or x.element is None or not x.element.is_float:
         return None
-    if b.target.opset >= 28:
+    if b.opset >= 28:
         return None
     return _remainder(b, x, y)
 

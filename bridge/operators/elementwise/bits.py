@@ -37,7 +37,7 @@ class Bytes:
 def converted_constant(b: Builder, node: Node) -> Result:
     """A constant that ONNX cannot hold, as the table's values or in bytes."""
     x, to = node.inputs[0], node.attributes["to"]
-    assert x is not None and b.target is not None
+    assert x is not None
     for element in (x.element, to):
         if element is not None and element.onnx is None and (x.constant is None or element is to):
             raise Refused(f"ONNX has no element type {element}")
@@ -47,7 +47,7 @@ def converted_constant(b: Builder, node: Node) -> Result:
     codes = tensor
     if tensor.element is NF4:
         codes = Tensor(U4, tensor.shape, tensor.source)
-    if codes.element is not U4 or U4.name not in allowed_elements("Cast", b.target.opset):
+    if codes.element is not U4 or U4.name not in allowed_elements("Cast", b.opset):
         codes = Tensor(U8, tensor.shape, Bytes(codes))
     if tensor.element is not NF4:
         return b.op("Cast", b.tensor(codes), to=to)

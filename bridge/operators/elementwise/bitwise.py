@@ -53,10 +53,9 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
     since operator set 28. Before, a left shift runs on the same bits without a sign, a right
     shift is a division by a power of two that rounds down."""
     x, y = required(node, 0, 1)
-    assert b.target is not None
     left = node.op == "BitwiseLeftShift"
     direction = "LEFT" if left else "RIGHT"
-    if x.element is None or x.element.kind == "uint" or b.target.opset >= 28:
+    if x.element is None or x.element.kind == "uint" or b.opset >= 28:
         return b.op("BitShift", x, y, direction=direction)
     if x.element.kind != "int":
         raise Refused(f"ONNX shifts no {x.element}")

@@ -57,8 +57,8 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
 def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
     """OneHot takes no bf16 before operator set 28."""
     indices, depth, values = node.inputs
-    assert values is not None and b.target is not None
-    if values.element is not BF16 or b.target.opset >= 28:
+    assert values is not None
+    if values.element is not BF16 or b.opset >= 28:
         return None
     hot = b.op("OneHot", indices, depth, b.cast(values, F32), axis=node.attributes["axis"])
     return b.cast(hot, BF16)

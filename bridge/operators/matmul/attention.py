@@ -302,11 +302,10 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     """Attention-23 in the place of a ScaledDotProductAttention, with another mask, which does not
     count where that is causal. In f32 alone: where Attention rounds what is narrower is the
     engine's affair. Heads of keys and values that are repeated need not be."""
-    assert b.target is not None
     query, key, value, scale = (node.input(i) for i in (0, 1, 2, 4))
     assert query is not None and key is not None and value is not None
     factor = values_of(scale)
-    if b.target.opset < 23 or (scale is not None and factor is None):
+    if b.opset < 23 or (scale is not None and factor is None):
         return None
     if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is not F32:
         return None

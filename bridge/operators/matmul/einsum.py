@@ -27,8 +27,7 @@ def einsum_to_onnx(b: Builder, node: Node) -> Result:
     inputs = [x for x in node.inputs if x is not None]
     aligned = _aligned(b, equation, inputs)
     element = inputs[0].element
-    assert b.target is not None
-    if element is BF16 and b.target.opset < 28:
+    if element is BF16 and b.opset < 28:
         wide = [b.cast(x, F32) for x in aligned]
         return b.cast(b.op("Einsum", *wide, equation=equation), BF16)
     return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)

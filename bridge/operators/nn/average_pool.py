@@ -66,7 +66,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
     before 22 the last window may start in the padding where sizes round up."""
     data, window = node.inputs[0], window_of(node)
-    assert b.target is not None and data is not None
+    assert data is not None
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
     if up and (exact := rounded_down(b, data, window)):
         if not node.attributes["count_include_pad"]:
@@ -74,7 +74,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
         room, inner = _with_padding(b, data, window)
         y = b.op("AveragePool", room, **inner, ceil_mode=True)
         return without_late_windows(b, y, data, window)
-    if b.target.opset >= 19 or lean(window)["dilations"] or not node.attributes.get("dilations"):
+    if b.opset >= 19 or lean(window)["dilations"] or not node.attributes.get("dilations"):
         return None
     return b.op("AveragePool", data, **{**node.attributes, "dilations": None})
 

@@ -55,8 +55,7 @@ def lp_pool_to_ir(b: Builder, node: Node) -> Result:
 def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """LpPool (1 to 22): before operator set 18 sizes do not round up, and there are no
     dilations, not even of 1."""
-    assert b.target is not None
-    if b.target.opset >= 18:
+    if b.opset >= 18:
         return None
     if node.attributes["ceil_mode"]:
         return _lp_pool(b, node, "AveragePool", count_include_pad=True)

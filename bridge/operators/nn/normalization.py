@@ -70,8 +70,7 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
 @legalizes("BatchNormalization", target="onnx")
 def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
     """BatchNormalization (1 to 15): training has another form before operator set 14."""
-    assert b.target is not None
-    if b.target.opset >= 14 or not node.attributes["training_mode"]:
+    if b.opset >= 14 or not node.attributes["training_mode"]:
         return None
     return _batch_normalization_in_training(b, node)
 

@@ -116,8 +116,7 @@ def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:
 def rounded_down(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
     """The attributes with pads that, rounding down, give "ceil_torch"'s size, where that is known
     and operator sets before 22, which infer the size of "ceil", would contradict it; else {}."""
-    assert b.target is not None
-    if b.target.opset >= 22 or same_either_way(data, attributes):
+    if b.opset >= 22 or same_either_way(data, attributes):
         return {}
     wanted = counts(data, attributes, "ceil_torch")
     if wanted is None:
@@ -161,10 +160,9 @@ def onnx_pads(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def computable(b: Builder, data: Value) -> tuple[Value, Any]:
     """`data` in an element type that ONNX pools, and its own."""
-    assert b.target is not None
     element = data.element
     if element is not None and element.is_integer:
         return b.cast(data, F64), element
-    if element is BF16 and b.target.opset < 22:
+    if element is BF16 and b.opset < 22:
         return b.cast(data, F32), element
     return data, element

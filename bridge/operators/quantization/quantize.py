@@ -113,8 +113,7 @@ def _target_of(node: Node) -> Element | None:
 
 def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
     """Whether the ONNX written lacks a (de)quantisation from or to `narrow` in this form."""
-    assert b.target is not None
-    opset, attributes = b.target.opset, node.attributes
+    opset, attributes = b.opset, node.attributes
     if opset >= 23 or narrow is None:
         return False
     since = 13 if narrow in (I8, U8, I32) else 19 if narrow.is_float and narrow.bits == 8 else 21

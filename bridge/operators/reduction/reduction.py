@@ -136,9 +136,9 @@ def _of_booleans(b: Builder, node: Node) -> Result:
 def _logical(b: Builder, node: Node) -> Result:
     """The minimum and maximum of booleans; of numbers before operator set 20."""
     x, axes = node.input(0), node.input(1)
-    assert x is not None and b.target is not None
+    assert x is not None
     op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
-    if b.target.opset >= 20:
+    if b.opset >= 20:
         return b.op(op, x, axes, **node.attributes)
     return b.cast(b.op(op, b.cast(x, I32), axes, **node.attributes), BOOL)
 
@@ -174,9 +174,8 @@ _COMPOSED = {
 
 def _axes_as_attribute(b: Builder, node: Node) -> Result:
     """Before operator set 18 ONNX wants the axes of most reductions to be constants."""
-    assert b.target is not None
     x, axes = node.input(0), node.input(1)
-    if b.target.opset >= 18 or node.op == "ReduceSum" or axes is None:
+    if b.opset >= 18 or node.op == "ReduceSum" or axes is None:
         return None
     known = known_axes(node)
     if known == ():

@@ -19,9 +19,8 @@ from bridge.operators.sequence.sequences import held
 
 def _is_plain(b: Builder, node: Node) -> bool:
     """Whether the input is no optional, which the operators take since operator set 18."""
-    assert b.target is not None
     value = node.input(0)
-    return b.target.opset < 18 and (value is None or not isinstance(value.type, OptionalType))
+    return b.opset < 18 and (value is None or not isinstance(value.type, OptionalType))
 
 
 @legalizes("OptionalHasElement", target="onnx")

@@ -94,11 +94,10 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
 @legalizes("Pad", target="onnx")
 def older_pad(b: Builder, node: Node) -> Value | None:
     """ONNX's Pad wraps since operator set 19, and has axes since 18."""
-    assert b.target is not None
     x, pads, value, axes = (node.input(i) for i in range(4))
     assert x is not None and pads is not None
-    wraps = node.attributes["mode"] == "wrap" and b.target.opset < 19
-    if b.target.opset >= 18 and not wraps:
+    wraps = node.attributes["mode"] == "wrap" and b.opset < 19
+    if b.opset >= 18 and not wraps:
         return None
     if axes is not None:
         pads = _for_all_axes(b, x, pads, axes)

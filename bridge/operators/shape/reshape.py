@@ -45,8 +45,7 @@ from bridge.operators.builder_helpers import required
 def shape_part(b: Builder, node: Node) -> Value | None:
     """ShapeOf, and Shape before operator set 15, give all sizes."""
     start, end = node.attributes["start"], node.attributes["end"]
-    assert b.target is not None
-    if (start == 0 and end is None) or (b.target.format == "onnx" and b.target.opset >= 15):
+    if (start == 0 and end is None) or b.opset >= 15:
         return None
     whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
     last = I64_MAX if end is None else end
@@ -63,8 +62,7 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     if dims is not None and 0 not in dims:
         return b.op("Reshape", *node.inputs, allowzero=False)
     x, shape = required(node, 0, 1)
-    assert b.target is not None
-    if b.target.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
+    if b.opset >= 14 or x.element is None or (dims is not None and -1 in dims):
         return None
     if dims is not None:
         return b.zeros(x, shape)

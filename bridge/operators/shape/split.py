@@ -72,9 +72,8 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
 def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     """`num_outputs` exists since operator set 18, and is needed there where lengths are not
     given; an even split needs neither before."""
-    assert b.target is not None
     count = len(node.outputs)
-    wanted = count if node.input(1) is None and b.target.opset >= 18 else None
+    wanted = count if node.input(1) is None and b.opset >= 18 else None
     given = node.attributes["num_outputs"]
     if given == wanted:
         return None

@@ -48,10 +48,9 @@ def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
 @legalizes("Col2Im", target="onnx")
 def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
     """ONNX wants a batch, and has no Col2Im before operator set 18."""
-    assert b.target is not None
     if ranks(node, 0) != [2]:
         count = length_of(node.inputs[1]) or length_of(node.inputs[2])
-        if b.target.opset >= 18 or count is None:
+        if b.opset >= 18 or count is None:
             return None
         return _by_scatter(b, node, count, _attributes(node, count))
     x, image, block = node.inputs

@@ -20,11 +20,11 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     before 16: every corner around a place is gathered."""
     x, grid = required(node, 0, 1)
     assert b.target is not None
-    newest = b.target.format == "onnx" and b.target.opset >= 20
+    newest = b.opset >= 20
     if newest or node.attributes["mode"] == "cubic":
         return None
     rank = ranks(node, 0)[0]
-    if rank == 4 and (b.target.format == "ir" or b.target.opset >= 16):
+    if rank == 4 and (b.target.format == "ir" or b.opset >= 16):
         return None
     if rank < 3:
         raise Refused(f"its data has rank {rank}, and no place beside batch and channels")

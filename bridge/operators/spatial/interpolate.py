@@ -99,7 +99,6 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and
     so does this."""
     x, wanted = required(node, 0, 1)
-    assert b.target is not None
     (rank,) = ranks(node, 0)
     attributes = node.attributes
     axes = list(range(rank))

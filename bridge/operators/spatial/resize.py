@@ -66,8 +66,7 @@ def upsample_for_ir(b: Builder, node: Node) -> Value:
 @legalizes("Upsample", target="onnx")
 def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
     """Upsample ended with operator set 9."""
-    assert b.target is not None
-    return _read_upsample(b, node, node.inputs[1]) if b.target.opset > 9 else None
+    return _read_upsample(b, node, node.inputs[1]) if b.opset > 9 else None
 
 
 @legalizes("Resize", target="onnx")
@@ -92,18 +91,17 @@ def _simple(b: Builder, node: Node) -> Value | None:
 def _older(b: Builder, node: Node) -> Value | None:
     """Symmetric half pixels came with operator set 19; axes, antialiasing and the policy with 18,
     where the region of interest got the axes, too."""
-    assert b.target is not None
     attributes = node.attributes
     symmetric = attributes["coordinate_transformation_mode"] == "half_pixel_symmetric"
-    newer = symmetric and b.target.opset < 19
-    if b.target.opset < 18:
+    newer = symmetric and b.opset < 19
+    if b.opset < 18:
         policy = attributes["keep_aspect_ratio_policy"] != "stretch"
         newer = newer or attributes["antialias"] or policy
         newer = newer or (attributes["axes"] is not None and given(node.input(1)) is not None)
     scales, sizes_ = given(node.input(2)), given(node.input(3))
     if newer:
         return resize_by_axes(b, node, scales, sizes_)
-    if b.target.opset >= 18 or attributes["axes"] is None:
+    if b.opset >= 18 or attributes["axes"] is None:
         return None
     (x,) = required(node, 0)
     axes = _axes(node, ranks(node, 0)[0])

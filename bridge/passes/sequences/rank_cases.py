@@ -9,7 +9,7 @@ from itertools import product
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.inference.constraints import contradiction, demands, relations
+from bridge.neutral.inference.constraints import contradiction, rank_constraints
 from bridge.neutral.types import ANY, Shape, TensorType, size_of
 from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
 from bridge.passes.sequences.tensors import Open, Plain, Tensor
@@ -90,9 +90,10 @@ def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
     the operator takes, or that go with its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
     known = {v: v.rank for v in trial.inputs if v is not None and v.rank is not None}
-    known.update(demands(trial))
+    relations, demands = rank_constraints(trial)
+    known.update(demands)
     for _ in range(2):
-        for a, b, k in relations(trial):
+        for a, b, k in relations:
             if a in known:
                 known.setdefault(b, known[a] - k)
             elif b in known:
