@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bridge.ir_format.document import Element, read_document, select
+from bridge.ir_format.names import split_names
 
 if TYPE_CHECKING:
     import onnx
@@ -99,47 +102,47 @@ def _onnx_node(node: onnx.NodeProto) -> Neighbour:
 
 def _ir_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
     """The layers of each graph of an IR, outer graphs before inner ones, and nothing around it."""
-    from xml.etree import ElementTree
-
-    waiting: list[Any] = [ElementTree.parse(path).getroot()]
+    layers: list[Element] = []
+    edges: list[Element] = []
+    read_document(path, lambda _, found: (edges if found.tag == "edge" else layers).append(found))
+    waiting = [(layers, edges)]
     while waiting:
-        net = waiting.pop(0)
-        layers = net.find("layers")
-        if layers is None:
-            continue
-        yield _layers(layers, net.find("edges")), []
+        layers, edges = waiting.pop(0)
+        yield _layers(layers, edges), []
         waiting += [
-            inner
+            (select(part.children, "layers", "layer"), select(part.children, "edges", "edge"))
             for layer in layers
-            for inner in layer
-            if inner.tag in ("body", "then_body", "else_body")
+            for part in layer.children
+            if part.tag in ("body", "then_body", "else_body")
         ]
 
 
-def _layers(layers: Any, edges: Any) -> Nodes:
-    from bridge.ir_format.names import split_names
-
+def _layers(layers: list[Element], edges: list[Element]) -> Nodes:
     outputs: dict[str, tuple[str, ...]] = {}
     ports: dict[tuple[str, str], str] = {}
     for layer in layers:
         names: list[str] = []
-        for number, port in enumerate(layer.findall("output/port")):
-            own = split_names(port.get("names", "")) or [f"{layer.get('name')}:{number}"]
+        for number, port in enumerate(select(layer.children, "output", "port")):
+            own = split_names(port.get("names")) or [f"{layer.get('name')}:{number}"]
             ports[layer.get("id"), port.get("id")] = own[0]
             names += own
         outputs[layer.get("id")] = tuple(names)
     inputs: dict[str, list[str]] = {}
-    for edge in edges if edges is not None else ():
+    for edge in edges:
         source = ports.get((edge.get("from-layer"), edge.get("from-port")), "")
         inputs.setdefault(edge.get("to-layer"), []).append(source)
     return [
         Neighbour(
             "",
             f"{layer.get('type')} ({layer.get('version')})",
-            layer.get("name", ""),
+            layer.get("name"),
             tuple(inputs.get(layer.get("id"), ())),
             outputs[layer.get("id")],
-            {k: v[:_SHOWN] for data in layer.findall("data") for k, v in data.attrib.items()},
+            {
+                name: text[:_SHOWN]
+                for data in select(layer.children, "data")
+                for name, text in data.attributes.items()
+            },
         )
         for layer in layers
     ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
+from bridge.ir_format.document import Element, select
 from bridge.ir_format.layers import Layer, number, read_layers
-from bridge.ir_format.text import Xml
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
 from bridge.neutral.builder import Builder, integers
@@ -38,11 +38,15 @@ class _Entry:
 
     port: int
     layer: int
-    xml: Xml
+    xml: Element
 
     @property
     def purpose(self) -> str:
-        return str(self.xml.get("purpose", ""))
+        return self.xml.get("purpose")
+
+    @property
+    def has_axis(self) -> bool:
+        return "axis" in self.xml.attributes
 
 
 @dataclass
@@ -168,7 +172,7 @@ def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
     maps = _Maps()
     where = f"{where} / {tag}"
     inputs: list[_Entry] = []
-    for xml in layer.xml.iterfind(f"{tag}/*"):
+    for xml in select(layer.parts, tag, "*"):
         entry = _Entry(
             number(xml, "external_port_id", where), number(xml, "internal_layer_id", where), xml
         )
@@ -181,7 +185,7 @@ def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
         if entry.purpose and entry.purpose in {known.purpose for known in maps.inputs.values()}:
             raise InvalidModelError(f"{where}: two layers of the body are the {entry.purpose}")
         maps.inputs[entry.layer] = entry
-    for edge in layer.xml.iterfind("back_edges/edge"):
+    for edge in select(layer.parts, "back_edges", "edge"):
         target = number(edge, "to-layer", where)
         maps.back_edges[target] = number(edge, "from-layer", where)
     return maps
@@ -217,7 +221,7 @@ def _repeated_outputs(entries: list[_Entry], numbers: dict[int, int]) -> dict[in
     first: dict[int, int] = {}
     repeats: dict[int, int] = {}
     for entry in sorted(entries, key=lambda e: e.port):
-        if entry.port >= 0 and entry.xml.get("axis") is None:
+        if entry.port >= 0 and not entry.has_axis:
             number = numbers[entry.port]
             if first.setdefault(entry.layer, number) != number:
                 repeats[number] = first[entry.layer]
@@ -228,7 +232,7 @@ def _input_port(
     entry: _Entry, index: int, maps: _Maps, places: dict[int, int], where: str
 ) -> InputPort:
     """The port of a Loop's body input that is the node's input `index`."""
-    if entry.xml.get("axis") is not None:
+    if entry.has_axis:
         return Sliced(index, **_slicing(entry, where))
     result = maps.back_edges.get(entry.layer)
     return Invariant(index) if result is None else Carried(index, places[result])
@@ -236,14 +240,14 @@ def _input_port(
 
 def _output_port(entry: _Entry, index: int, where: str) -> OutputPort:
     """The port of a Loop's body output that is the node's output `index`."""
-    if entry.xml.get("axis") is not None:
+    if entry.has_axis:
         return Stacked(index, **_slicing(entry, where))
     return Yield(index)
 
 
 def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
     names = ("axis", "start", "stride", "end", "part_size")
-    return {n: number(entry.xml, n, where) for n in names if entry.xml.get(n) is not None}
+    return {n: number(entry.xml, n, where) for n in names if n in entry.xml.attributes}
 
 
 def _in_result_order(
@@ -252,7 +256,7 @@ def _in_result_order(
     """Uses of body results in the file's order of the Result layers. One that nothing uses keeps
     what it is given from being removed, and stays."""
     order: dict[int, int] = {}
-    for xml in layer.xml.iterfind("body/layers/layer"):
+    for xml in select(layer.parts, "body", "layers", "layer"):
         if xml.get("type") == "Result":
             order[number(xml, "id", where)] = len(order)
     used = {id for id, _ in uses}
@@ -276,13 +280,13 @@ def _read_body(
     where: str,
 ) -> Body:
     """The body in element `tag`. A constant of the graph around it becomes one of its own."""
-    xml = layer.xml.find(tag)
+    found = select(layer.parts, tag)
     where = f"{where} / {tag}"
-    if xml is None:
+    if not found:
         raise InvalidModelError(f"{where}: is missing")
     reader.depth += 1
     budget().graph(reader.depth, where)
-    layers = read_layers(xml, where, reader.notes)
+    layers = read_layers(found[0], where, reader.notes)
     graph = Graph()
     reader.bodies.append(graph)
     body = Body(graph)

@@ -1,19 +1,22 @@
 """The XML of an IR, read as a stream: what a layer says is taken over when it has been read, so
-that little more than the graph itself is in memory at once."""
+that little more than the graph itself is in memory at once.
+
+libxml2 refuses a tree of more than 2,048 elements within one another, which seven hundred Ifs
+have. So lxml tells what it reads to a target, which keeps elements of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
-from xml.parsers import expat
+
+from lxml import etree
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.text import Xml
 from bridge.limits import budget
 
-PIECE = 1 << 20
+PIECE = 1 << 16
 """Bytes that are read at once."""
 
 LONGEST = 1 << 26
@@ -23,98 +26,125 @@ STRANGERS = 1000
 """Elements of a `<net>` that no IR has, from which on the file is none."""
 
 
-def read_document(path: Path, take: Callable[[Xml, Xml], None]) -> Xml:
-    """The root of an IR. Whole elements of `<layers>` and `<edges>` go to `take`, with the root,
-    and are then dropped. InvalidModelError for what is no XML, or has a document type, whose
-    entities could expand without end; LimitError where it has too many elements."""
-    reading = _Reading(path, take)
+@dataclass(slots=True, eq=False)
+class Element:
+    """An element, with the text before its first child and the text behind its end."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+    tail: str = ""
+
+    def get(self, name: str, default: str = "") -> str:
+        """An attribute."""
+        return self.attributes.get(name, default)
+
+
+def select(elements: Iterable[Element], *tags: str) -> list[Element]:
+    """Those of the elements that have the first tag, their children that have the second, and so
+    on; `*` is any tag."""
+    first, *further = tags
+    found = [element for element in elements if first in ("*", element.tag)]
+    return select((c for e in found for c in e.children), *further) if further else found
+
+
+Take = Callable[[Element, Element], None]
+
+
+def read_document(path: Path, take: Take) -> Element:
+    """The root of an IR. Each element of its `<layers>` and `<edges>` goes to `take`, with the
+    root, and is then dropped.
+
+    InvalidModelError for what is no XML, or has a document type, whose entities could expand
+    without end; LimitError where it has too many elements.
+    """
+    # Without a document type there are no entities but XML's own five. A parser that is not to
+    # resolve entities gives its target `&#38;` for `&amp;`.
+    parser = etree.XMLParser(
+        target=_Document(path, take),
+        huge_tree=True,
+        resolve_entities="internal",
+        load_dtd=False,
+        no_network=True,
+    )
+    elements = waiting = 0
     try:
         with path.open("rb") as file:
-            for piece in _pieces(file.read, path):
-                reading.feed(piece)
-            return reading.close()
+            while piece := file.read(PIECE):
+                elements += piece.count(b"<") - piece.count(b"</")
+                budget().elements(elements, str(path))
+                waiting = 0 if b">" in piece else waiting + len(piece)
+                if waiting > LONGEST:
+                    raise InvalidModelError(f"{path}: holds a text of more than {LONGEST} bytes")
+                parser.feed(piece)
+        root: Element = parser.close()
+        return root
     except OSError as error:
         raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ElementTree.ParseError, expat.ExpatError, ValueError, LookupError) as error:
-        raise InvalidModelError(f"{path}: is no whole XML file: {error}") from None
+    except etree.XMLSyntaxError as error:
+        raise InvalidModelError(f"{path}: is no whole XML file: {error.msg}") from None
 
 
-def _pieces(read: Callable[[int], bytes], path: Path) -> Iterator[bytes]:
-    """The file piece by piece. A tag or text is in one of them, or two: the parser would look at
-    what it has of it again and again."""
-    while piece := read(PIECE):
-        while b">" not in piece and (more := read(len(piece))):
-            piece += more
-            if len(piece) > LONGEST:
-                raise InvalidModelError(f"{path}: holds a text of more than {LONGEST} bytes")
-        yield piece
+class _Document:
+    """What has been read: the target to which lxml tells the elements and texts of a file."""
 
+    def __init__(self, path: Path, take: Take) -> None:
+        self._path = path
+        self._take = take
+        self._open: list[Element] = []
+        self._root: Element | None = None
+        self._texts: list[str] = []
+        self._strangers = 0
 
-class _Reading:
-    def __init__(self, path: Path, take: Callable[[Xml, Xml], None]) -> None:
-        self.path = path
-        self.take = take
-        self.parser: Any = ElementTree.XMLPullParser(("start",))
-        self.prolog: expat.XMLParserType | None = expat.ParserCreate()
-        self.prolog.StartDoctypeDeclHandler = self._refuse_type
-        self.prolog.StartElementHandler = self._end_prolog
-        self.root: Xml = None
-        self.elements = 0
-        self.strangers = 0
+    def doctype(self, *_: object) -> None:
+        """Refuses a document type."""
+        raise InvalidModelError(f"{self._path}: is no OpenVINO IR: it has a document type")
 
-    def feed(self, piece: bytes) -> None:
-        """Reads on, and takes over what is whole."""
-        if self.prolog is not None:
-            try:
-                self.prolog.Parse(piece)
-            except _PrologEnds:
-                self.prolog = None
-        self.elements += piece.count(b"<") - piece.count(b"</")
-        budget().elements(self.elements, str(self.path))
-        self.parser.feed(piece)
-        for _, element in self.parser.read_events():
-            if self.root is None:
-                self.root = element
-                if element.tag != "net":
-                    raise InvalidModelError(
-                        f"{self.path}: is no OpenVINO IR: its root is <{element.tag}>, not <net>"
-                    )
-        if self.root is not None:
-            self._take_over(whole=False)
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begins an element."""
+        self._end_text()
+        element = Element(tag, attributes)
+        self._open.append(element)
+        if self._root is None:
+            self._root = element
+            if tag != "net":
+                raise InvalidModelError(
+                    f"{self._path}: is no OpenVINO IR: its root is <{tag}>, not <net>"
+                )
 
-    def close(self) -> Xml:
-        """Takes over the rest; the root."""
-        if self.prolog is not None:
-            self.prolog.Parse(b"", True)
-        self.parser.close()
-        self._take_over(whole=True)
-        return self.root
+    def data(self, text: str) -> None:
+        """Notes a text, or a part of one."""
+        self._texts.append(text)
 
-    def _take_over(self, whole: bool) -> None:
-        """Hands over the elements that nothing will be added to any more: all but the last one of
-        each parent, until the file is `whole`."""
-        root = self.root
-        for index, section in enumerate(root):
-            ended = whole or index < len(root) - 1
-            children = section if ended else section[:-1]
-            if section.tag in ("layers", "edges"):
-                for element in children:
-                    self.take(root, element)
-                del section[: len(children)]
-            elif section.tag != "rt_info":
-                self.strangers += len(children)
-                del section[: len(children)]
-        if self.strangers + len(root) > STRANGERS:
-            raise InvalidModelError(
-                f"{self.path}: is no OpenVINO IR: its <net> has many elements like <{root[0].tag}>"
-            )
+    def end(self, _: str) -> None:
+        """Ends an element, which its parent keeps if it is not taken over."""
+        self._end_text()
+        element = self._open.pop()
+        if not self._open:
+            return
+        parent = self._open[-1]
+        if len(self._open) == 2 and parent.tag in ("layers", "edges"):
+            self._take(self._open[0], element)
+            return
+        parent.children.append(element)
+        if len(self._open) <= 2 and parent.tag != "rt_info":
+            self._strangers += 1
+            if self._strangers > STRANGERS:
+                raise InvalidModelError(
+                    f"{self._path}: is no OpenVINO IR: its <net> has many elements like "
+                    f"<{element.tag}>"
+                )
 
-    def _refuse_type(self, *_: object) -> None:
-        raise InvalidModelError(f"{self.path}: is no OpenVINO IR: it has a document type")
+    def close(self) -> Element | None:
+        """Ends the document; its root."""
+        return self._root
 
-    def _end_prolog(self, *_: object) -> None:
-        raise _PrologEnds
-
-
-class _PrologEnds(Exception):
-    pass
+    def _end_text(self) -> None:
+        if self._texts and self._open:
+            parent, text = self._open[-1], "".join(self._texts)
+            if parent.children:
+                parent.children[-1].tail = text
+            else:
+                parent.text = text
+        self._texts.clear()

@@ -10,7 +10,7 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse, parse_bool
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import read_document
+from bridge.ir_format.document import Element, read_document, select
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin
@@ -19,7 +19,6 @@ from bridge.ir_format.provenance import ProvenanceTable
 from bridge.ir_format.rt_info import read_rt_info
 from bridge.ir_format.symbols import SYMBOLS
 from bridge.ir_format.symbols import restore as restore_symbols
-from bridge.ir_format.text import Xml
 from bridge.ir_format.values import (
     edge_layer,
     edited_shape,
@@ -53,15 +52,14 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     layers: list[Layer] = []
     edges: list[Edge] = []
 
-    def take(net: Xml, element: Xml) -> None:
+    def take(net: Element, element: Element) -> None:
         if element.tag == "layer":
             layers.append(read_layer(element, net.get("name") or xml.stem))
-            _drop_what_is_read(element)
         elif element.tag == "edge":
             edges.append(read_edge(element, net.get("name") or xml.stem))
 
     net = read_document(xml, take)
-    if net.find("layers") is None:
+    if not select(net.children, "layers"):
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
     version = _version(net, xml, layers)
     where = net.get("name") or xml.stem
@@ -76,7 +74,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     symbols = SYMBOLS.take(metadata) or {}
     for value in parameters.values():
         restore_symbols(value, value.name, symbols)
-    graph = Graph(list(parameters.values()), name=net.get("name", ""))
+    graph = Graph(list(parameters.values()), name=net.get("name"))
     results = reader.build(graph, layers, parameters, where)
     graph.outputs = list(results.values())
     by_id = {layer.id: layer for layer in layers}
@@ -103,7 +101,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     return model
 
 
-def _version(net: Xml, xml: Path, layers: list[Layer]) -> int:
+def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
     """The version of an IR; InvalidModelError for one that Bridge does not read, and for what is a
     model no more."""
     version = number(net, "version", str(xml))
@@ -136,13 +134,6 @@ def _as_they_were(
     return edited
 
 
-def _drop_what_is_read(xml: Xml) -> None:
-    """Removes from a layer what `read_layer` has taken from it."""
-    for child in list(xml):
-        if child.tag in ("data", "input", "output", "rt_info"):
-            xml.remove(child)
-
-
 def _output_names(
     graph: Graph, results: list[Layer], layers: dict[int, Layer], version: int
 ) -> list[str]:
@@ -153,7 +144,7 @@ def _output_names(
     for value, result in zip(graph.outputs, results, strict=True):
         source, index = result.sources[0]
         producer = layers[source]
-        own = split_names(result.xml.get("output_names", ""))
+        own = split_names(result.output_names)
         value.names.extend(name for name in own if name not in value.names)
         candidates = [*own, *producer.outputs[index].names]
         if version == 10:
@@ -352,12 +343,11 @@ def _raw(
     nodes: list[Node], layer: Layer, inputs: list[Value], where: str, why: str
 ) -> Sequence[Value]:
     """A layer that Bridge does not know, kept as it is: IR gets it back, ONNX cannot have it."""
-    for child in layer.xml:
-        if child.tag not in ("data", "input", "output", "rt_info"):
-            raise InvalidModelError(
-                f"{where} / {layer}: Bridge knows no layer of this type, and cannot keep its "
-                f"<{child.tag}>"
-            )
+    if layer.parts:
+        raise InvalidModelError(
+            f"{where} / {layer}: Bridge knows no layer of this type, and cannot keep its "
+            f"<{layer.parts[0].tag}>"
+        )
     extras = extras_of(layer) or {}
     extras["layer"] = (layer.type, layer.version)
     if why:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import integer, port_type
+from bridge.ir_format.document import Element, select
 from bridge.ir_format.names import split_names
-from bridge.ir_format.text import Xml, inner_xml
+from bridge.ir_format.text import inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
@@ -34,17 +34,19 @@ class Port:
 @dataclass
 class Layer:
     """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
-    name that somebody gave it, "" where it has one only because every layer has."""
+    name that somebody gave it, "" where it has one only because every layer has. `parts` are the
+    elements with its bodies and port maps, and those that are not known."""
 
     id: int
     name: str
     type: str
     version: str
-    xml: Xml
+    output_names: str
     data: dict[str, str] = field(default_factory=dict)
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
     sources: list[tuple[int, int]] = field(default_factory=list)
+    parts: list[Element] = field(default_factory=list)
     rt_info: str = ""
     given: str = ""
 
@@ -52,21 +54,21 @@ class Layer:
         return f'{self.type} "{self.name}"'
 
 
-def number(xml: Xml, attribute: str, where: str) -> int:
+def number(xml: Element, attribute: str, where: str) -> int:
     """An integer attribute; InvalidModelError where it is missing or none."""
-    text = xml.get(attribute)
     try:
-        return integer(text)
-    except (TypeError, ValueError):
-        has = "lacks" if text is None else f'has "{text}" as'
+        return integer(xml.attributes[attribute])
+    except (KeyError, ValueError):
+        given = xml.attributes.get(attribute)
+        has = "lacks" if given is None else f'has "{given}" as'
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
 
 
-def read_layers(net: Xml, where: str, notes: list[str]) -> list[Layer]:
+def read_layers(body: Element, where: str, notes: list[str]) -> list[Layer]:
     """The layers of a body, in file order but for those that come before their inputs, of which
     `notes` learns. InvalidModelError for edges to nowhere and cycles."""
-    layers = [read_layer(xml, where) for xml in net.iterfind("layers/layer")]
-    edges = [read_edge(xml, where) for xml in net.iterfind("edges/edge")]
+    layers = [read_layer(xml, where) for xml in select(body.children, "layers", "layer")]
+    edges = [read_edge(xml, where) for xml in select(body.children, "edges", "edge")]
     return arrange(layers, edges, where, notes)
 
 
@@ -83,47 +85,51 @@ def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str])
     return _sorted(layers, where, notes)
 
 
-def read_edge(xml: Xml, where: str) -> Edge:
+def read_edge(xml: Element, where: str) -> Edge:
     """An edge."""
     names = ("from-layer", "from-port", "to-layer", "to-port")
     a, b, c, d = (number(xml, name, where) for name in names)
     return a, b, c, d
 
 
-def read_layer(xml: Xml, where: str) -> Layer:
+def read_layer(xml: Element, where: str) -> Layer:
     """A layer, not yet connected."""
     budget().allow(nodes=1)
     version = xml.get("version", "opset1")
     if (opset := version.removeprefix("opset")).isdecimal() and not 1 <= int(opset) <= NEWEST:
         raise InvalidModelError(
-            f'{where}: layer "{xml.get("name", "")}" is of operator set {opset}; Bridge knows '
+            f'{where}: layer "{xml.get("name")}" is of operator set {opset}; Bridge knows '
             f"1 to {NEWEST}"
         )
     layer = Layer(
-        number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
-        xml,
+        number(xml, "id", where), xml.get("name"), _type(xml.get("type"), version), version,
+        xml.get("output_names"),
     )  # fmt: skip
     layer.given = layer.name
-    for child in _first_of_each(xml):
-        match child.tag:
-            case "data":
-                layer.data = dict(child.attrib)
-            case "input":
-                layer.inputs = [_port(port, layer, where) for port in child.iterfind("port")]
-            case "output":
-                layer.outputs = [_port(port, layer, where) for port in child.iterfind("port")]
-            case "rt_info":
-                layer.rt_info = inner_xml(child)
+    # Of several that are known, OpenVINO reads the first.
+    seen: set[str] = set()
+    for child in xml.children:
+        if child.tag not in _KNOWN:
+            layer.parts.append(child)
+        elif child.tag not in seen:
+            seen.add(child.tag)
+            _read_part(child, layer, where)
     return layer
 
 
-def _first_of_each(xml: Xml) -> Iterator[Xml]:
-    """The first child of each tag, as OpenVINO reads them."""
-    seen: set[str] = set()
-    for child in xml:
-        if child.tag not in seen:
-            seen.add(child.tag)
-            yield child
+_KNOWN = ("data", "input", "output", "rt_info")
+
+
+def _read_part(xml: Element, layer: Layer, where: str) -> None:
+    match xml.tag:
+        case "data":
+            layer.data = dict(xml.attributes)
+        case "input":
+            layer.inputs = [_port(port, layer, where) for port in select(xml.children, "port")]
+        case "output":
+            layer.outputs = [_port(port, layer, where) for port in select(xml.children, "port")]
+        case "rt_info":
+            layer.rt_info = inner_xml(xml)
 
 
 def _type(text: str, version: str) -> str:
@@ -131,20 +137,19 @@ def _type(text: str, version: str) -> str:
     return ir_type(text) if version.startswith("opset") else text
 
 
-def _port(xml: Xml, layer: Layer, where: str) -> Port:
+def _port(xml: Element, layer: Layer, where: str) -> Port:
     dims: list[int] = []
     rt_info = ""
     try:
-        for child in xml:
+        for child in xml.children:
             if child.tag == "dim":
                 dims.append(integer(child.text))
             elif child.tag == "rt_info":
                 rt_info = inner_xml(child)
-        type = port_type(xml.get("precision", ""), dims)
-    except (TypeError, ValueError) as error:
+        type = port_type(xml.get("precision"), dims)
+    except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: port {xml.get('id')}: {error}") from None
-    names = xml.get("names")
-    return Port(number(xml, "id", where), type, split_names(names) if names else [], rt_info)
+    return Port(number(xml, "id", where), type, split_names(xml.get("names")), rt_info)
 
 
 def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:

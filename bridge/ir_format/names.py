@@ -11,6 +11,8 @@ _FORBIDDEN = "[\0-\b\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 def split_names(text: str) -> list[str]:
     """The names in a `names` or `output_names` attribute; `\\,` is a comma in a name."""
+    if not text:
+        return []
     names = [name.replace("\\,", ",") for name in re.split(_SEPARATOR, text) if name]
     return list(dict.fromkeys(names))
 

@@ -6,21 +6,21 @@ which OpenVINO reads and keeps like any other entry.
 
 from __future__ import annotations
 
-from bridge.ir_format.text import Xml, as_text, attribute
+from bridge.ir_format.document import Element, select
+from bridge.ir_format.text import as_text, attribute
 
 
-def read_rt_info(net: Xml) -> tuple[tuple[str, ...], dict[str, str]]:
+def read_rt_info(net: Element) -> tuple[tuple[str, ...], dict[str, str]]:
     """The entries of a model's rt_info as XML texts, and the metadata Bridge put there."""
     entries: list[str] = []
     metadata: dict[str, str] = {}
-    for child in net.iterfind("rt_info/*"):
+    for child in select(net.children, "rt_info", "*"):
         if child.tag != "bridge" and child.get("name") != "bridge":
             entries.append(as_text(child))
             continue
-        for section in child:
-            for entry in section:
-                # OpenVINO writes <info name="key" value="..."/>, older ones <key value="..."/>.
-                metadata[entry.get("name", entry.tag)] = entry.get("value", "")
+        for entry in select(child.children, "*", "*"):
+            # OpenVINO writes <info name="key" value="..."/>, older ones <key value="..."/>.
+            metadata[entry.get("name", entry.tag)] = entry.get("value")
     return tuple(entries), metadata
 
 

@@ -1,15 +1,17 @@
-"""Text of an XML file, built directly: a tree in memory is several times slower to write."""
+"""The text of an XML file, laid out as OpenVINO lays it out.
+
+It is built directly. lxml has no way to write ` />` at the end of an empty element, as OpenVINO
+does, and refuses elements deeper than 2,048 within one another.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from bridge.ir_format.document import Element
 from bridge.ir_format.names import clean
-
-Xml = Any
-"""An element: `xml.etree.ElementTree.Element`."""
 
 Text: TypeAlias = "list[str | Text]"
 """Pieces of text, in lists as deep as the bodies: to join those of each body, or to copy them into
@@ -35,10 +37,6 @@ _ESCAPES = {
     ord("\t"): "&#9;", ord("\n"): "&#10;", ord("\r"): "&#13;",
 }  # fmt: skip
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-_VALUE = str.maketrans({
-    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;",
-    "\r": "&#13;",
-})  # fmt: skip
 
 
 def attribute(value: str) -> str:
@@ -48,26 +46,26 @@ def attribute(value: str) -> str:
     return f'"{clean(value).translate(_ESCAPES)}"'
 
 
-def inner_xml(element: Xml) -> str:
+def inner_xml(element: Element) -> str:
     """The elements inside an element, as text."""
-    return "".join(map(as_text, element))
+    return "".join(map(as_text, element.children))
 
 
-def as_text(element: Xml) -> str:
+def as_text(element: Element) -> str:
     """An element as text, however deep."""
     parts: list[str] = []
-    stack: list[Any] = [element]
+    stack: list[Element | str] = [element]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
             parts.append(item)
             continue
-        values = "".join(f' {k}="{v.translate(_VALUE)}"' for k, v in item.attrib.items())
-        tail = (item.tail or "").translate(_TEXT) if item is not element else ""
-        if not len(item) and not item.text:
+        values = "".join(f' {k}="{v.translate(_ESCAPES)}"' for k, v in item.attributes.items())
+        tail = item.tail.translate(_TEXT) if item is not element else ""
+        if not item.children and not item.text:
             parts.append(f"<{item.tag}{values}/>{tail}")
             continue
-        parts.append(f"<{item.tag}{values}>{(item.text or '').translate(_TEXT)}")
+        parts.append(f"<{item.tag}{values}>{item.text.translate(_TEXT)}")
         stack.append(f"</{item.tag}>{tail}")
-        stack.extend(reversed(item))
+        stack.extend(reversed(item.children))
     return "".join(parts)
