@@ -90,7 +90,7 @@ class Uses:
         self._counts = Counter(graph.outputs)
         self._nodes: dict[Node, None] = {}
         self._users: dict[Value, dict[Node, None]] | None = None
-        self._of = (substitution or Substitution()).of
+        self._of = (Substitution() if substitution is None else substitution).of
         self.add(graph.nodes)
 
     def add(self, nodes: Iterable[Node]) -> None:
@@ -144,7 +144,7 @@ class Pattern:
 
     `ask(b, node, rewriter)` makes nodes with the builder and gives the values that take the place
     of the node's outputs; or None, and the node stays. It is asked about nodes of the operators
-    `ops` (None: of all). `bodies` are rewritten before the node that holds them is asked about; a
+    `ops` (None: of all but Constant). `bodies` are rewritten before their node is asked about; a
     pattern without that calls `Rewriter.descend` where it wants. `backwards` begins at the last
     node, so that a pattern is met before the smaller ones within it, and drops the nodes that
     nobody uses. `uses` says that the pattern asks for them.
@@ -156,6 +156,10 @@ class Pattern:
     bodies: bool = True
     backwards: bool = False
     uses: bool = False
+
+    def asks(self, node: Node) -> bool:
+        """Whether the pattern is asked about a node."""
+        return node.op != "Constant" if self.ops is None else node.op in self.ops
 
 
 class Rewriter:
@@ -188,13 +192,7 @@ class Rewriter:
         if pattern.backwards or pattern.uses:
             self._uses = Uses(self.graph, self._substitution)
         nodes: list[Node] = []
-        if pattern.backwards:
-            for node in reversed(self.graph.nodes):
-                nodes += reversed(self._unless_dead(node, pattern))
-            nodes.reverse()
-        else:
-            for node in self.graph.nodes:
-                self._visit(node, pattern, nodes)
+        (self._backwards if pattern.backwards else self._forwards)(self.graph.nodes, pattern, nodes)
         self._finish(nodes, pattern.backwards)
         return self.changed
 
@@ -206,8 +204,7 @@ class Rewriter:
             for node in nodes:
                 self._substitution.apply(node)
             self._uses.add(nodes)
-        for node in nodes:
-            self._visit(node, pattern, made)
+        self._forwards(nodes, pattern, made)
         if self._uses is not None:  # They count as soon as they stand there.
             self._uses.remove(made)
         self.depth -= 1
@@ -223,17 +220,34 @@ class Rewriter:
             if self.inside(node, body).run(pattern):
                 self.changed = True
 
-    def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
-        """Appends to `out` the node, or what takes its place."""
-        if not pattern.backwards:
+    def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
+        """Appends to `out` the nodes, or what takes their place."""
+        for node in nodes:
             self._substitution.apply(node)
-        if node.bodies and pattern.bodies:
+            if pattern.asks(node) or node.bodies:
+                self._visit(node, pattern, out)
+            else:
+                out.append(node)
+
+    def _backwards(self, nodes: Sequence[Node], pattern: Pattern, out: list[Node]) -> None:
+        """Appends to `out` the nodes that somebody uses, or what takes their place."""
+        for node in reversed(nodes):
+            if node.op not in EFFECTS and not any(map(self.uses.count, node.outputs)):
+                self.changed = True
+                self.uses.remove((node,))
+            elif pattern.asks(node) or node.bodies:
+                made: list[Node] = []
+                self._visit(node, pattern, made)
+                out += reversed(made)
+            else:
+                out.append(node)
+        out.reverse()
+
+    def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
+        if pattern.bodies:
             self.descend(node, pattern)
-        if pattern.ops is not None and node.op not in pattern.ops:
-            out.append(node)
-            return
         builder = Builder([], node.name, pattern.target)
-        result = pattern.ask(builder, node, self)
+        result = pattern.ask(builder, node, self) if pattern.asks(node) else None
         if result is None:
             out.append(node)
             return
@@ -246,16 +260,6 @@ class Rewriter:
         for old, new in zip(node.outputs, results, strict=False):
             if new is not None:
                 self.replace(old, new)
-
-    def _unless_dead(self, node: Node, pattern: Pattern) -> list[Node]:
-        """The node, or what takes its place; nothing where nobody uses it."""
-        out: list[Node] = []
-        if node.op in EFFECTS or any(map(self.count, node.outputs)):
-            self._visit(node, pattern, out)
-        else:
-            self.changed = True
-            self.uses.remove((node,))
-        return out
 
     def _finish(self, nodes: list[Node], backwards: bool) -> None:
         for old, new in self._handed_over.items():

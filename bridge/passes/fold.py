@@ -35,8 +35,6 @@ def infer_and_fold(graph: Graph) -> None:
 
 
 def _folded(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-    if node.op == "Constant":
-        return None
     if node.op == "If":
         known = integers(node.inputs[0])
         if known is not None and len(known) == 1:

@@ -64,8 +64,6 @@ class Legalizer:
             raise UnsupportedError(str(self.target), self.findings)
 
     def _legalized(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        if node.op == "Constant":
-            return None
         if node.bodies:
             rewriter.changed |= sink_constants(node)
             rewriter.descend(node, self._pattern)

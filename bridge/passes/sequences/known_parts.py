@@ -142,7 +142,8 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
     rewriter = Rewriter(graph)
     for index, value in zip(used, found, strict=True):
         rewriter.replace(value, parts[index], names=False)
-    rewriter.run(Pattern(lambda b, node, _: () if node in matched else None, bodies=False))
+    ops = frozenset(node.op for node in matched)
+    rewriter.run(Pattern(lambda b, node, _: () if node in matched else None, ops, bodies=False))
     return port, parts
 
 
