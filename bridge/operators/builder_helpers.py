@@ -1,26 +1,10 @@
-"""What rules ask of a node's inputs; and the builder's short forms as functions."""
+"""What rules ask of the inputs of a node. Short forms of operators are methods of `Builder`."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import UNKNOWN_ELEMENT, Builder, Refused
+from bridge.neutral.builder import UNKNOWN_ELEMENT, Refused
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import Element
-
-as_bits = Builder.as_bits
-as_i64 = Builder.as_i64
-cast = Builder.cast
-concat = Builder.concat
-of_shape = Builder.of_shape
-from_the_front = Builder.from_the_front
-positions = Builder.positions
-reshape = Builder.reshape
-size = Builder.size
-sizes = Builder.sizes
-squeeze = Builder.squeeze
-take = Builder.take
-transpose = Builder.transpose
-unsqueeze = Builder.unsqueeze
-zeros = Builder.zeros
 
 
 def element_type(x: Value) -> Element:

@@ -24,7 +24,6 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, F32, I64, is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast, squeeze, unsqueeze
 from bridge.quirks.quirk import Undo
 
 FAR = 1 << 30
@@ -46,9 +45,9 @@ def opaque(
             return b.op("Or" if value.element is BOOL else "Max", value, value)
         case "number":
             nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
-            return b.op("Add", value, cast(b, nothing, value.element))
+            return b.op("Add", value, b.cast(nothing, value.element))
         case "content":
-            return b.op("Gather", unsqueeze(b, value, 0), unknown_nothing(b, 0), b.constant(0))
+            return b.op("Gather", b.unsqueeze(value, 0), unknown_nothing(b, 0), b.constant(0))
         case "sizes":
             return _cut_far(b, value, axes, number or unknown_nothing(b))
         case "bounds":
@@ -67,7 +66,7 @@ def unknown_nothing(b: Builder, rank: int = 1) -> Value:
     some = b.op(
         RANDOM, b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
     )
-    return b.op("Bucketize", some if rank else squeeze(b, some, 0), b.constant([1.0]))
+    return b.op("Bucketize", some if rank else b.squeeze(some, 0), b.constant([1.0]))
 
 
 def _cut_far(b: Builder, value: Value, axes: Sequence[int], number: Value) -> Value:

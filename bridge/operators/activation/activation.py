@@ -63,8 +63,7 @@ def read_gelu(b: Builder, node: Node) -> Result:
 def hard_sigmoid(b: Builder, node: Node) -> Result:
     """HardSigmoid (1 to 22): max(0, min(1, alpha · x + beta)), where the parameters are no
     constants."""
-    x, alpha, beta = node.inputs
-    assert x is not None
+    x, alpha, beta = required(node, 0, 1, 2)
     if values_of(alpha) is not None and values_of(beta) is not None:
         return None
     line = b.op("Add", b.op("Mul", x, alpha), beta)
@@ -76,8 +75,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
 def selu(b: Builder, node: Node) -> Result:
     """Selu (1 to 22): gamma · (x where positive, else alpha · (exp(x) - 1)), where the
     parameters are no constants."""
-    x, alpha, gamma = node.inputs
-    assert x is not None
+    x, alpha, gamma = required(node, 0, 1, 2)
     if values_of(alpha) is not None and values_of(gamma) is not None:
         return None
     zero = _like(b, 0, x)

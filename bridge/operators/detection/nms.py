@@ -27,8 +27,7 @@ _LEAST = np.float32(2.0**-125)
 def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps boxes of an overlap below
     the threshold alone."""
-    boxes, scores = node.inputs[:2]
-    assert boxes is not None
+    boxes, scores = required(node, 0, 1)
     if boxes.rank == 3 and boxes.dims[2] != 4:
         # IR wants to know that a box has four coordinates.
         boxes = b.reshape(boxes, 0, 0, 4)

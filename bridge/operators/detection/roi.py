@@ -13,6 +13,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import required
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
 
@@ -98,8 +99,7 @@ def _neighbours(
 def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     """ROIAlign (3 to 9): ONNX's mode max takes the maximum of weighted corners, IR's that of
     samples and 0: it is pooled here from averages of one sample each."""
-    data, rois, batches = node.inputs
-    assert rois is not None and batches is not None
+    data, rois, batches = required(node, 0, 1, 2)
     attributes = node.attributes
     aligned = attributes["aligned_mode"]
     scale = attributes["spatial_scale"]

@@ -61,8 +61,7 @@ def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
 @legalizes("CastLike", target="ir")
 def cast_like(b: Builder, node: Node) -> Result:
     """CastLike (15 to 25): Cast, where saturation or the direction of rounding matter."""
-    x, like = node.inputs
-    assert like is not None
+    x, like = required(node, 0, 1)
     if like.element is None or like.element.name not in (*_LARGEST, "f8e8m0"):
         return None
     return b.op("Cast", x, to=like.element, **node.attributes)

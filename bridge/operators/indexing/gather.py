@@ -27,8 +27,7 @@ from bridge.operators.builder_helpers import ranks, required
 def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
     gives 0."""
-    data, indices, axis = node.inputs
-    assert data is not None and indices is not None
+    data, indices, axis = required(node, 0, 1, 2)
     known = integers(axis)
     if known is None:
         raise Refused("its axis must be a constant")

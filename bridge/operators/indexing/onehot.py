@@ -56,8 +56,7 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
 @legalizes("OneHot", target="onnx")
 def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
     """OneHot takes no bf16 before operator set 28."""
-    indices, depth, values = node.inputs
-    assert values is not None
+    indices, depth, values = required(node, 0, 1, 2)
     if values.element is not BF16 or b.opset >= 28:
         return None
     hot = b.op("OneHot", indices, depth, b.cast(values, F32), axis=node.attributes["axis"])

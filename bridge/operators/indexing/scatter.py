@@ -15,15 +15,14 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import BOOL, Element, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import element_type, ranks
+from bridge.operators.builder_helpers import element_type, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
 @legalizes("ScatterUpdate", target="onnx")
 def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
     """ScatterUpdate-3: updates[..., indices, ...] along one axis."""
-    data, indices, updates, axis = node.inputs
-    assert data is not None and indices is not None and updates is not None
+    data, indices, updates, axis = required(node, 0, 1, 2, 3)
     known = integers(axis)
     if known is None:
         raise Refused("its axis must be a constant")

@@ -120,8 +120,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
 @legalizes("GroupConvolution", target="onnx")
 def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """GroupConvolution-1 as Conv: the axis of groups is joined with that of output channels."""
-    data, filters = node.inputs
-    assert filters is not None
+    data, filters = required(node, 0, 1)
     joined, group = join_groups(b, filters)
     attributes = full_attributes(node, spatial_rank(node, joined))
     return b.op("Conv", data, joined, **attributes, group=group)
@@ -214,8 +213,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
 @legalizes("DeformConv", target="ir")
 def deform_conv_to_ir(b: Builder, node: Node) -> Result:
     """DeformConv (19 to 25) as DeformableConvolution-8, with a bias behind it."""
-    data, filters, offset = node.inputs[:3]
-    assert filters is not None
+    data, filters, offset = required(node, 0, 1, 2)
     rank = spatial_rank(node, filters)
     y = b.op(
         "DeformableConvolution", data, offset, filters, node.input(4),

@@ -190,8 +190,7 @@ def read_mvn(b: Builder, node: Node) -> Result:
 @legalizes("MVN", target="onnx")
 def mvn_to_onnx(b: Builder, node: Node) -> Result:
     """MVN-6, written out: its epsilon is inside or outside of the root."""
-    data, axes = node.inputs
-    assert axes is not None
+    data, axes = required(node, 0, 1)
     axes = b.as_i64(axes)
     y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
     if not node.attributes["normalize_variance"]:

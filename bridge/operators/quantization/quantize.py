@@ -209,8 +209,7 @@ def _dequantized(b: Builder, node: Node) -> Value:
 @legalizes("QLinearConv", target="ir")
 def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
     """QLinearConv-10, which IR lacks: a Conv between DequantizeLinear and QuantizeLinear."""
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.inputs[:8]
-    assert x_scale is not None and w_scale is not None
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = required(node, 0, 1, 2, 3, 4, 5, 6, 7)
     data = b.op("DequantizeLinear", x, x_scale, x_zero)
     filters = b.op("DequantizeLinear", w, w_scale, w_zero, axis=0)
     bias = node.input(8)

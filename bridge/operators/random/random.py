@@ -148,8 +148,7 @@ def _of_shape(b: Builder, dims: Value) -> Value:
 def multinomial_to_onnx(b: Builder, node: Node) -> Result:
     """Multinomial; without replacement the classes with the largest sums of log probability and
     Gumbel noise, which is the same distribution."""
-    probs, count = node.inputs
-    assert probs is not None
+    probs, count = required(node, 0, 1)
     attributes = node.attributes
     logs = probs if attributes["log_probs"] else b.op("Log", probs)
     if not attributes["with_replacement"]:

@@ -10,6 +10,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -94,8 +95,7 @@ def _step(
 @legalizes("GRUSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """GRUSequence-5: GRU."""
-    x, h, lengths, w, r, bias = node.inputs
-    assert x is not None and h is not None and w is not None and r is not None
+    x, h, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5)
     linear = node.attributes["linear_before_reset"]
     weights = [w, r, _onnx_bias(b, node, bias)]
     return from_sequence(

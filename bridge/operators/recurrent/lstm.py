@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -81,8 +82,7 @@ def lstm_step(
 @legalizes("LSTMSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """LSTMSequence-5: LSTM."""
-    x, h, c, lengths, w, r, bias = node.inputs
-    assert x is not None and h is not None and c is not None and w is not None and r is not None
+    x, h, c, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5, 6)
     weights = [_onnx_gates(b, node, v, 1) for v in (w, r, bias)]
     weights[2] = doubled_bias(b, weights[2])
     return from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)

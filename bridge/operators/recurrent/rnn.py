@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.recurrent.recurrent import (
     Layer,
     activate,
@@ -46,8 +47,7 @@ def _step(
 @legalizes("RNNSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """RNNSequence-5: RNN."""
-    x, h, lengths, w, r, bias = node.inputs
-    assert x is not None and h is not None and w is not None and r is not None
+    x, h, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5)
     return from_sequence(b, node, "RNN", x, (h,), lengths, [w, r, doubled_bias(b, bias)])
 
 

@@ -28,8 +28,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
 @legalizes("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
     """CumSum (11 to 14): OpenVINO wants the axis to be a scalar."""
-    x, axis = node.inputs
-    assert axis is not None
+    x, axis = required(node, 0, 1)
     if axis.rank == 0:
         return None
     return b.op("CumSum", x, b.scalar(axis), **node.attributes)
@@ -77,8 +76,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
 @legalizes("CumSum", target="onnx")
 def onnx_axis(b: Builder, node: Node) -> Result:
     """CumSum (11 to 14): ONNX's axis is i32 or i64."""
-    x, axis = node.inputs
-    assert axis is not None
+    x, axis = required(node, 0, 1)
     if axis.element is None or axis.element.name in ("i32", "i64"):
         return None
     return b.op("CumSum", x, b.cast(axis, I64), **node.attributes)

@@ -28,8 +28,7 @@ def read_top_k_1(b: Builder, node: Node) -> Result:
 def top_k(b: Builder, node: Node) -> Result:
     """TopK (1 to 24): IR's k is a scalar; `stable` puts the lower index first among equals, as
     ONNX does."""
-    x, k = node.inputs
-    assert k is not None
+    x, k = required(node, 0, 1)
     return b.ops(
         "ir::TopK", 2, x, b.scalar(k), axis=node.attributes["axis"],
         mode="max" if node.attributes["largest"] else "min",

@@ -18,7 +18,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranks
+from bridge.operators.builder_helpers import ranks, required
 
 
 def _size(b: Builder, x: Value, axis: int) -> int | Value:
@@ -110,8 +110,7 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("BatchToSpace", target="onnx")
 def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     """BatchToSpace-2: moves blocks of every axis out of the batch, then crops."""
-    x, _, begin, end = node.inputs
-    assert x is not None
+    x, begin, end = required(node, 0, 2, 3)
     blocks = _blocks(node)
     (rank,) = ranks(node, 0)
     batch, *space = (_size(b, x, axis) for axis in range(rank))

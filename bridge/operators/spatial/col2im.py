@@ -27,8 +27,7 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     attributes = _attributes(node, count)
     if count != 2:
         return _by_scatter(b, node, count, attributes)
-    x, image, block = node.inputs
-    assert image is not None and block is not None
+    x, image, block = required(node, 0, 1, 2)
     known = [length_of(image), length_of(block)] == [count, count]
     if known and attributes == node.attributes:
         return None
@@ -53,8 +52,7 @@ def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
         if b.opset >= 18 or count is None:
             return None
         return _by_scatter(b, node, count, _attributes(node, count))
-    x, image, block = node.inputs
-    assert x is not None
+    x, image, block = required(node, 0, 1, 2)
     made = b.op("Col2Im", b.unsqueeze(x, 0), image, block, **node.attributes)
     return b.op("Squeeze", made, b.constant([0]))
 

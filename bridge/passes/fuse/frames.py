@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.operators.builder_helpers import reshape
 from bridge.passes.fuse.uses import Uses, either_way, is_number
 
 
@@ -27,7 +26,7 @@ def short_time_transform(b: Builder, node: Node, uses: Uses) -> Value | None:
         grid = _grid(gather, signal, uses)
         if grid is not None and window.shape == (grid[1], 1):
             step, size = grid
-            shaped = reshape(b, window, size)
+            shaped = b.reshape(window, size)
             return b.op("STFT", signal, step, shaped, b.constant(size), onesided=True)
     return None
 

@@ -7,7 +7,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
 from bridge.neutral.types import is_static
-from bridge.operators.builder_helpers import transpose
 from bridge.passes.fuse.uses import Uses
 
 
@@ -58,7 +57,7 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     if last is node or not alone or value is None:
         return None
     b.name = last.name
-    return transpose(b, value, *whole)
+    return b.transpose(value, *whole)
 
 
 def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -7,7 +7,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
 from bridge.neutral.types import F32, F64, I32
-from bridge.operators.builder_helpers import cast
 from bridge.passes.fuse.uses import Uses
 
 
@@ -27,7 +26,7 @@ def place_of_one(b: Builder, node: Node, uses: Uses) -> Value | None:
     b.name = top.name
     op = "ArgMax" if top.attributes["mode"] == "max" else "ArgMin"
     made = b.op(op, x, axis=top.attributes["axis"], keepdims=False)
-    return cast(b, made, top.attributes["index_element_type"])
+    return b.cast(made, top.attributes["index_element_type"])
 
 
 def compress(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -10,7 +10,6 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
-from bridge.operators.builder_helpers import reshape
 from bridge.operators.quantization.quantize import bounds
 
 
@@ -110,5 +109,5 @@ def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     producer = value.producer
     inner = producer.inputs[0] if producer is not None and producer.op == "Cast" else None
     if producer is not None and inner is not None and inner.constant is not None:
-        return b.op("Cast", reshape(b, inner, *shape), **producer.attributes)
-    return reshape(b, value, *shape)
+        return b.op("Cast", b.reshape(inner, *shape), **producer.attributes)
+    return b.reshape(value, *shape)

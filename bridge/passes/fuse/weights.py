@@ -10,7 +10,6 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I4, I8, U2, U4, U8
-from bridge.operators.builder_helpers import as_bits, of_shape
 from bridge.passes.fuse.uses import Uses
 
 DOMAIN = "com.microsoft"
@@ -39,15 +38,15 @@ def matmul_n_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
     b.name = weights.name
     inputs = [
         x,
-        as_bits(b, numbers, U8, columns, blocks, size * bits // 8),
-        of_shape(b, found.scale, (columns * blocks,)),
+        b.as_bits(numbers, U8, columns, blocks, size * bits // 8),
+        b.of_shape(found.scale, (columns * blocks,)),
     ]
     zeros = values_of(zero_point) if zero_point is not None else np.zeros(columns * blocks)
     if zeros is not None and not (zeros == 1 << bits - 1).all():
         whole = np.zeros((columns, -(-blocks * bits // 8) * 8 // bits), tensor.element.dtype)
         whole[:, :blocks] = zeros.reshape(columns, blocks)
         packed = b.tensor(Tensor.of(whole), [] if zero_point is None else zero_point.names[:])
-        inputs.append(as_bits(b, packed, U8, whole.size * bits // 8))
+        inputs.append(b.as_bits(packed, U8, whole.size * bits // 8))
     return b.op(
         f"{DOMAIN}::MatMulNBits", *inputs, K=length or width, N=columns, bits=bits, block_size=size
     )

@@ -14,7 +14,6 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Yield
 from bridge.neutral.types import I64, STRING, TensorType, is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import reshape, take
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -43,9 +42,9 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
         fixed = [d if isinstance(d, int) and d else None for d in node.outputs[index].shape or ()]
         for axis, size in enumerate(fixed):
             # A constant shape says more to OpenVINO than one that is put together.
-            found = -1 if fixed.count(None) == 1 else take(b, results[further + 1], 0, axis)
+            found = -1 if fixed.count(None) == 1 else b.take(results[further + 1], 0, axis)
             sizes.append(found if size is None else size)
-        outputs[index] = reshape(b, whole, *sizes)
+        outputs[index] = b.reshape(whole, *sizes)
         further += 2
     return outputs
 

@@ -8,7 +8,6 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
 
@@ -22,7 +21,7 @@ def put_in_place(b: Builder, node: Node, place: Place) -> Result:
     inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
     inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
     padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
-    return b.op("Where", cast(b, inside, BOOL), padded, value)
+    return b.op("Where", b.cast(inside, BOOL), padded, value)
 
 
 def _pads(b: Builder, node: Node) -> Iterator[Value]:

@@ -8,7 +8,6 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Stacked, Yield, outer_input
 from bridge.neutral.types import F4E2M1, F8E8M0, F32, U2, U8, Element, TensorType
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -27,14 +26,14 @@ def wider(b: Builder, node: Node, place: Place) -> Result:
     for index in {outer_input(port) for value, port in body.entries() if value in entries}:
         outer = None if index is None else loop_builder.inputs[index]
         if index is not None and outer is not None and outer.element in WIDER:
-            loop_builder.inputs[index] = cast(b, outer, WIDER[outer.element])
+            loop_builder.inputs[index] = b.cast(outer, WIDER[outer.element])
     narrow = _narrowed(body, entries, Builder([], node.name, b.target))
     body.graph.outputs = [narrow.get(value, value) for value in body.graph.outputs]
     inner = loop_builder.inside(b)
     for index in exits:
         value, exit = body.graph.outputs[index], body.outputs[index]
         assert value.element is not None
-        body.graph.outputs[index] = cast(inner, value, WIDER[value.element])
+        body.graph.outputs[index] = inner.cast(value, WIDER[value.element])
         if isinstance(exit, Yield | Stacked) and exit.output is not None:
             loop_builder.after(exit.output, _back(value.element))
     return loop_builder.build(b)
@@ -48,7 +47,7 @@ def _narrowed(body: Body, entries: set[Value], b: Builder) -> dict[Value, Value]
         if value in entries and value.element is not None:
             entry = Value(TensorType(WIDER[value.element], value.shape), list(value.names))
             graph.inputs[place] = entry
-            narrow[value] = cast(b, entry, value.element)
+            narrow[value] = b.cast(entry, value.element)
     for node in graph.nodes:
         node.inputs = [None if v is None else narrow.get(v, v) for v in node.inputs]
     graph.prepend(b.nodes)
@@ -56,7 +55,7 @@ def _narrowed(body: Body, entries: set[Value], b: Builder) -> dict[Value, Value]
 
 
 def _back(element: Element) -> Finish:
-    return lambda b, value: cast(b, value, element)
+    return lambda b, value: b.cast(value, element)
 
 
 QUIRK = Quirk(

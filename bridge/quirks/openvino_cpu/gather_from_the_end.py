@@ -9,7 +9,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative, replaces_negative
 from bridge.operators import Result
-from bridge.operators.builder_helpers import from_the_front, sizes
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import rewritten
 
@@ -22,7 +21,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
     made = indices.producer
     if axes is None or is_not_negative(indices) or (made is not None and replaces_negative(made)):
         return None
-    counted = from_the_front(b, indices, sizes(b, data, *axes))
+    counted = b.from_the_front(indices, b.sizes(data, *axes))
     return b.op(node.op, data, counted, **node.attributes)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.builder_helpers import reshape
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -16,7 +15,7 @@ def taken_apart(b: Builder, node: Node, place: Place) -> Result:
     if place.body is None or data is None or data.rank is None:
         return None
     assert scale is not None and bias is not None
-    grouped = reshape(b, data, 0, node.attributes["num_groups"], -1)
+    grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
     eps = node.attributes["epsilon"]
     settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
     even = b.op("Reshape", b.op("MVN", grouped, b.constant([2]), **settings), b.op("Shape", data))
@@ -25,7 +24,7 @@ def taken_apart(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
-    return reshape(b, vector, 1, -1, *(1,) * (rank - 2))
+    return b.reshape(vector, 1, -1, *(1,) * (rank - 2))
 
 
 QUIRK = Quirk(

@@ -9,7 +9,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -23,7 +22,7 @@ def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
     for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
         if node.attributes[wanted]:
             infinity = b.constant(np.float32(sign * np.inf), F32)
-            equal = b.op("Equal", cast(b, x, F32), infinity)
+            equal = b.op("Equal", b.cast(x, F32), infinity)
             found = equal if found is None else b.op("Or", found, equal)
     return found
 

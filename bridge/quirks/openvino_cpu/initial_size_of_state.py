@@ -8,7 +8,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, scalar
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -44,7 +43,7 @@ def _number(b: Builder, trips: Value | None) -> Value:
     """A number that OpenVINO does not know; i64, of rank 1."""
     if trips is None or trips.constant is not None:
         return unknown_nothing(b)
-    return b.op("Reshape", cast(b, scalar(b, trips), I64), b.constant([1]))
+    return b.op("Reshape", b.cast(scalar(b, trips), I64), b.constant([1]))
 
 
 QUIRK = Quirk(

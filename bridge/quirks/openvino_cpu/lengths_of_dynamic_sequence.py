@@ -8,7 +8,6 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast, concat, positions, reshape, transpose, unsqueeze
 from bridge.operators.loops import along
 from bridge.operators.recurrent.recurrent import part_of
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -22,8 +21,8 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
     x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
     if is_static(x.shape) or _cover_all(lengths, x):
         return None
-    major, lengths = transpose(b, x, 1, 0, 2), cast(b, lengths, I64)
-    some = unsqueeze(b, b.op("Greater", lengths, b.constant(0)), 1)
+    major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
+    some = b.unsqueeze(b.op("Greater", lengths, b.constant(0)), 1)
     direction = node.attributes["direction"]
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
@@ -34,10 +33,10 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
             for state in (_state(b, node, v, index) for v in states)
         ]
         fixed = [*(part_of(b, v, 0, index) for v in (w, r, bias)), lengths]
-        sliced = [major, positions(b, major, 0)]
+        sliced = [major, b.positions(major, 0)]
         last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
-        parts.append([transpose(b, y, 1, 0, 2), *last])
-    return [concat(b, 1, *(unsqueeze(b, v, 1) for v in both)) for both in zip(*parts, strict=True)]
+        parts.append([b.transpose(y, 1, 0, 2), *last])
+    return [b.concat(1, *(b.unsqueeze(v, 1) for v in both)) for both in zip(*parts, strict=True)]
 
 
 def _cover_all(lengths: Value, x: Value) -> bool:
@@ -54,7 +53,7 @@ def _cover_all(lengths: Value, x: Value) -> bool:
 
 def _state(b: Builder, node: Node, states: Value, index: int) -> Value:
     """The initial state of a direction, [batch, hidden]."""
-    return reshape(b, part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
+    return b.reshape(part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
 
 
 def _step(
@@ -65,7 +64,7 @@ def _step(
     *weights, lengths = fixed
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
     after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
-    inside = unsqueeze(b, b.op("Less", number, lengths), 1)
+    inside = b.unsqueeze(b.op("Less", number, lengths), 1)
     y = b.op("Where", inside, after[0], b.like(0, after[0]))
     return [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)], [y]
 

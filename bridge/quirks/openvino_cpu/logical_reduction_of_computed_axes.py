@@ -8,7 +8,6 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I32
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
 
@@ -21,7 +20,7 @@ def of_numbers(b: Builder, node: Node, place: Place) -> Result:
     assert x is not None
     if integers(axes) is not None:
         return None
-    return cast(b, b.op(OF_NUMBERS[node.op], cast(b, x, I32), axes, **node.attributes), BOOL)
+    return b.cast(b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes), BOOL)
 
 
 def _reductions(b: Builder, node: Node) -> Iterator[Value]:

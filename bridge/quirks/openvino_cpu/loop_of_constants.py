@@ -12,7 +12,6 @@ from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
@@ -39,8 +38,8 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     wide = element if element in NUMBERS else F32 if element.is_float else I64
     loop_builder = LoopBuilder.of(node)
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
-    loop_builder.inputs[index] = cast(
-        b, opaque(b, cast(b, value, wide), "number", (), nothing), element
+    loop_builder.inputs[index] = b.cast(
+        opaque(b, b.cast(value, wide), "number", (), nothing), element
     )
     return loop_builder.build(b)
 

@@ -19,7 +19,6 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import reshape
 from bridge.quirks.opaque import opaque, recognise, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.vocabulary import operator
@@ -51,7 +50,7 @@ def kept(b: Builder, node: Node, place: Place) -> Result:
 def _tell_shape(body: Body, position: int, shape: tuple[int, ...]) -> None:
     b = Builder([])
     exits: list[tuple[Value, OutputPort]] = [
-        (reshape(b, value, *shape) if port == Yield(position) else value, port)
+        (b.reshape(value, *shape) if port == Yield(position) else value, port)
         for value, port in body.exits()
     ]
     body.graph.nodes += b.nodes

@@ -13,7 +13,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators import Result
-from bridge.operators.builder_helpers import squeeze, unsqueeze
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -80,18 +79,18 @@ def _enter(b: Builder, inside: Builder, loop_builder: LoopBuilder, index: int) -
     assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
     outer = loop_builder.inputs[port.input]
     assert outer is not None
-    port = replace(port, input=loop_builder.outer(unsqueeze(b, outer, 0)))
+    port = replace(port, input=loop_builder.outer(b.unsqueeze(outer, 0)))
     body.inputs[index] = replace(port, axis=port.axis + 1) if isinstance(port, Sliced) else port
     entry = Value(TensorType(value.element, (1, *value.dims)), list(value.names))
     body.graph.inputs[index] = entry
-    return _of_type(squeeze(inside, entry, 0), value)
+    return _of_type(inside.squeeze(entry, 0), value)
 
 
 def _leave(b: Builder, loop_builder: LoopBuilder, index: int) -> None:
     """Has an output of the body leave with one more axis, which goes behind the Loop."""
     body = loop_builder.body
     exit = body.outputs[index]
-    body.graph.outputs[index] = unsqueeze(loop_builder.inside(b), body.graph.outputs[index], 0)
+    body.graph.outputs[index] = loop_builder.inside(b).unsqueeze(body.graph.outputs[index], 0)
     if isinstance(exit, Stacked):
         body.outputs[index] = replace(exit, axis=exit.axis + 1)
     if isinstance(exit, Yield | Stacked) and exit.output is not None:
@@ -99,7 +98,7 @@ def _leave(b: Builder, loop_builder: LoopBuilder, index: int) -> None:
 
 
 def _without_axis(output: Value) -> Finish:
-    return lambda b, value: _of_type(squeeze(b, value, 0), output)
+    return lambda b, value: _of_type(b.squeeze(value, 0), output)
 
 
 def _of_type(value: Value, known: Value) -> Value:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.builder_helpers import from_the_front
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import rewritten
 
@@ -18,7 +17,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
     if node.attributes["negative_indices_mode"] != "normalize":
         return None
     assert isinstance(indices, Value) and isinstance(depth, Value)
-    indices = from_the_front(b, indices, depth)
+    indices = b.from_the_front(indices, depth)
     axis = node.attributes["axis"]
     return b.op(
         "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"

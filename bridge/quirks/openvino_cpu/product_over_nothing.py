@@ -7,7 +7,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.operators.builder_helpers import unsqueeze, zeros
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -22,9 +21,9 @@ def sum_of_sums(b: Builder, node: Node, place: Place) -> Result:
         return None
     rows, columns = _sum(b, one, first), _sum(b, other, second)
     if other.rank > 1:
-        rows = unsqueeze(b, rows, -1)
+        rows = b.unsqueeze(rows, -1)
     if one.rank > 1:
-        columns = unsqueeze(b, columns, -2)
+        columns = b.unsqueeze(columns, -2)
     return b.op("Add", rows, columns)
 
 
@@ -32,7 +31,7 @@ def _sum(b: Builder, value: Value, axis: int) -> Value:
     dims = list(value.dims)
     del dims[axis]
     if is_static(tuple(dims)):
-        return zeros(b, value, *(dim for dim in dims if isinstance(dim, int)))
+        return b.zeros(value, *(dim for dim in dims if isinstance(dim, int)))
     return b.op("ReduceSum", value, b.constant([axis]), keepdims=False)
 
 

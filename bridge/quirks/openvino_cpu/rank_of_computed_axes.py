@@ -12,7 +12,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import BOOL, I64
 from bridge.operators import Result
-from bridge.operators.builder_helpers import as_i64, cast
 from bridge.operators.reduction.reduction import IR
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
@@ -43,10 +42,10 @@ def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
 
 def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
     """Which of `rank` axes are among `axes`: bool, 1-D."""
-    axes = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    axes = b.op("Mod", b.as_i64(axes), b.constant(rank))
     same = b.op("Equal", b.constant(np.arange(rank)[:, None]), axes)
     return b.op(
-        "Cast", b.op("ReduceMax", cast(b, same, I64), b.constant([1]), keepdims=False), to=BOOL
+        "Cast", b.op("ReduceMax", b.cast(same, I64), b.constant([1]), keepdims=False), to=BOOL
     )
 
 
@@ -56,7 +55,7 @@ def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     if x.rank == 0:
         return b.op("Reshape", x, b.constant([1] * count))
     # How many of the input's own axes are in front of each axis.
-    own = b.op("CumSum", cast(b, b.op("Not", new), I64), b.constant(0), exclusive=True)
+    own = b.op("CumSum", b.cast(b.op("Not", new), I64), b.constant(0), exclusive=True)
     own = b.op("Min", own, b.constant(x.rank - 1))
     dims = b.op("Gather", b.op("Shape", x), own, b.constant(0))
     return b.op("Reshape", x, b.op("Where", new, b.constant(1), dims), allowzero=True)

@@ -11,7 +11,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.builder_helpers import size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import rewritten
 
@@ -33,7 +32,7 @@ def chosen(b: Builder, node: Node, place: Place) -> Result:
         return None
     is_empty = reduce(
         lambda one, other: b.op("Or", one, other),
-        [b.op("Equal", size(b, data, axis), b.constant(0)) for axis in empty],
+        [b.op("Equal", b.size(data, axis), b.constant(0)) for axis in empty],
     )
     result = b.op(node.op, *node.inputs, **node.attributes)
     return b.op("Where", is_empty, b.like(OF_NOTHING[node.op], result), result)

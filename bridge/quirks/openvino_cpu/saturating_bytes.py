@@ -6,7 +6,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -17,7 +16,7 @@ def in_32_bits(b: Builder, node: Node, place: Place) -> Result:
     assert x is not None and y is not None
     if x.element not in (I8, U8):
         return None
-    return cast(b, b.op(node.op, cast(b, x, I32), cast(b, y, I32), **node.attributes), x.element)
+    return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
 
 
 def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -9,7 +9,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F16
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast, unsqueeze
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
@@ -30,8 +29,8 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
         return None
     if all(when_known(value, place) <= Known.COMPUTED for value in given):
         return None
-    wide = cast(b, cast(b, narrow, F16), weights.element)
-    scale = unsqueeze(b, scale, *range((narrow.rank or 0) - (scale.rank or 0)))
+    wide = b.cast(b.cast(narrow, F16), weights.element)
+    scale = b.unsqueeze(scale, *range((narrow.rank or 0) - (scale.rank or 0)))
     return b.op("Mul", wide if offset is None else b.op("Sub", wide, offset), scale)
 
 

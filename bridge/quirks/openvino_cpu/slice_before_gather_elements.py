@@ -6,7 +6,6 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.operators import Result
-from bridge.operators.builder_helpers import positions
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -21,7 +20,7 @@ def gathered(b: Builder, node: Node, place: Place) -> Result:
     part = data.producer.inputs[0]
     for axis in axes:
         size = data.shape[axis]
-        first = b.counted(size) if isinstance(size, int) else positions(b, data, axis)
+        first = b.counted(size) if isinstance(size, int) else b.positions(data, axis)
         part = b.op("Gather", part, first, b.constant(axis))
     return b.op("GatherElements", part, indices, **node.attributes)
 

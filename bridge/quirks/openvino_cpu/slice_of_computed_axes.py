@@ -11,7 +11,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
-from bridge.operators.builder_helpers import as_i64
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
 
@@ -22,12 +21,12 @@ def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
     if data is None or not data.rank or axes is None or values_of(axes) is not None:
         return None
     rank = data.rank
-    places = b.op("Mod", as_i64(b, axes), b.constant(rank))
+    places = b.op("Mod", b.as_i64(axes), b.constant(rank))
     full = []
     for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
         bounds = b.constant([whole] * rank)
         if bound is not None and not _are(bound, whole):
-            bounds = b.op("ScatterElements", bounds, places, as_i64(b, bound), b.constant(0))
+            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), b.constant(0))
         full.append(bounds)
     return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
 

@@ -11,7 +11,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Stacked
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.operators.builder_helpers import squeeze, unsqueeze
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -36,7 +35,7 @@ def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
 def _in_front(b: Builder, value: Value, axis: int) -> Value:
     """The value with an axis as its first."""
     if value.dims[axis] == 1:
-        return unsqueeze(b, squeeze(b, value, axis), 0)
+        return b.unsqueeze(b.squeeze(value, axis), 0)
     others = [other for other in range(len(value.dims)) if other != axis]
     return b.op("Transpose", value, b.constant([axis, *others]))
 

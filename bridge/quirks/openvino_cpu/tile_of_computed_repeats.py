@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.operators.builder_helpers import as_i64, unsqueeze
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
 
@@ -18,11 +17,11 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
     assert x is not None and repeats is not None
     if integers(repeats) is not None or x.rank is None or x.rank == 0:
         return None
-    repeats = as_i64(b, repeats)
+    repeats = b.as_i64(repeats)
     dims = b.op("Shape", x)
     ones = b.constant([1] * x.rank)
     pairs = (
-        b.op("Concat", *(unsqueeze(b, v, 1) for v in two), axis=1)
+        b.op("Concat", *(b.unsqueeze(v, 1) for v in two), axis=1)
         for two in ((ones, dims), (repeats, dims))
     )
     before, after = (b.op("Reshape", pair, b.constant([-1])) for pair in pairs)

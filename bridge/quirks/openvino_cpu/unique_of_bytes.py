@@ -7,7 +7,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
-from bridge.operators.builder_helpers import cast
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -18,9 +17,9 @@ def of_words(b: Builder, node: Node, place: Place) -> Result:
         return None
     if value.element not in (I8, U8):
         return None
-    wide = cast(b, value, I32)
+    wide = b.cast(value, I32)
     some, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
-    return [cast(b, some, value.element), *others]
+    return [b.cast(some, value.element), *others]
 
 
 QUIRK = Quirk(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.operators.builder_helpers import reshape
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
@@ -15,7 +14,7 @@ def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
     value = node.inputs[0]
     if value is None or node.attributes["sorted"] or node.input(1) is not None:
         return None
-    vector = value if value.rank == 1 else reshape(b, value, -1)
+    vector = value if value.rank == 1 else b.reshape(value, -1)
     made = b.ops("Unique", len(node.outputs), vector, b.constant(0), **node.attributes)
     return list(made)
 
