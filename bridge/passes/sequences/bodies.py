@@ -3,9 +3,10 @@ its new inputs and outputs, each with the port that it will have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
 from bridge.neutral.inference.control import enter, part_type, widen
@@ -55,6 +56,16 @@ class Inputs:
         return found
 
 
+class Entry(NamedTuple):
+    """An input of a lowered body: a leaf of a value of the graph around, or a leaf of a state."""
+
+    value: Value
+    port: InputPort
+    outer: Value | None = None
+    state: int = 0
+    leaf: int = 0
+
+
 class OpenBody:
     """A body while it is lowered. `lowering` walks through it, `outer` through the graph around;
     `role` is what it is to its node."""
@@ -68,42 +79,55 @@ class OpenBody:
         self.body = body
         self.role = role
         outer.branches.enter(node, body)
-        self.entries: list[tuple[Value, InputPort, Value | None]] = []
+        self.entries: list[Entry] = []
         self.states: list[Form | None] = []
 
-    def enter_invariants(self) -> None:
-        """Gives the body what it captures."""
-        for value, port in self.body.entries():
-            self._enter(value, port)
+    def enter(self, states: list[Form | None]) -> None:
+        """Gives the body what it captures, and its states in the forms tried: None for an input
+        that is no state."""
+        self.states = states
+        for index, (value, port) in enumerate(self.body.entries()):
+            state = states[index]
+            if isinstance(port, Carried) and state is not None:
+                self._enter_state(value, port, index, state)
+            elif isinstance(port, Sliced):
+                self._enter_part(value, port)
+            elif isinstance(port, Invariant):
+                outer = self.node.inputs[port.input]
+                assert outer is not None
+                self._enter_captured(value, port, outer)
+            else:
+                self.entries.append(Entry(value, port))
+                if not isinstance(port, Carried):
+                    enter(self.node, value, port)
 
-    def _enter(self, value: Value, port: InputPort) -> None:
-        if isinstance(port, Sliced):
-            self._enter_part(value, port)
+    def _enter_state(self, value: Value, port: Carried, index: int, state: Form) -> None:
+        if isinstance(state, Plain) and not is_compound(value):
+            self.entries.append(Entry(value, port, state=index))
+            value.type = state.value.type
             return
-        outer_value = self.node.inputs[port.input] if isinstance(port, Invariant) else None
-        if outer_value is None:
-            self.entries.append((value, port, None))
-            if not isinstance(port, Carried):
-                enter(self.node, value, port)
-            return
-        form = self.outer.form(outer_value)
+        names = _names(value, state)
+        inner = [Value(type, own) for type, own in zip(state.leaf_types(), names, strict=True)]
+        self.entries += [Entry(made, port, None, index, leaf) for leaf, made in enumerate(inner)]
+        self.lowering.forms[value] = state.with_leaves(iter(inner))
+
+    def _enter_captured(self, value: Value, port: Invariant, outer: Value) -> None:
+        form = self.outer.form(outer)
         if isinstance(form, Plain) and not is_compound(value):
             value.type, value.known_value = form.value.type, form.value.known_value
-            self.entries.append((value, port, form.value))
+            self.entries.append(Entry(value, port, form.value))
             return
         inner: list[Value] = []
-        for leaf, part in zip(form.leaves(), form.leaf_names(), strict=True):
-            tensor = leaf.constant
-            if tensor is not None:
-                inner.append(self.lowering.builder.tensor(tensor))
+        for leaf, names in zip(form.leaves(), _names(value, form), strict=True):
+            if leaf.constant is not None:
+                inner.append(self.lowering.builder.tensor(leaf.constant))
                 continue
-            made = Value(leaf.type, [f"{name}.{part}" for name in value.names])
-            made.known_value = leaf.known_value
-            self.entries.append((made, port, leaf))
-            inner.append(made)
+            inner.append(Value(leaf.type, names))
+            inner[-1].known_value = leaf.known_value
+            self.entries.append(Entry(inner[-1], port, leaf))
         entered = form.with_leaves(iter(inner))
         if isinstance(entered, Open):
-            self.lowering.bind(value, self._here(entered, outer_value))
+            self.lowering.bind(value, self._here(entered, outer))
         else:
             self.lowering.forms[value] = entered
 
@@ -131,7 +155,7 @@ class OpenBody:
         assert source is not None
         whole = self.outer.form(source)
         if isinstance(whole, Plain):
-            self.entries.append((value, port, whole.value))
+            self.entries.append(Entry(value, port, whole.value))
             value.type = meet(part_type(whole.value.type, port), value.declared)
             return
         if not isinstance(whole, Open):
@@ -141,29 +165,10 @@ class OpenBody:
             parts = self.outer.parts[source, port] = whole.sliced(self.outer.builder, port)
         part = Value(part_type(parts.data.type, port), list(value.names))
         shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
-        self.entries += [(part, port, parts.data), (shape, Invariant(0), parts.shape)]
+        self.entries += Entry(part, port, parts.data), Entry(shape, Invariant(0), parts.shape)
         b = self.lowering.builder
         data = b.op("Reshape", part, b.constant([-1]))
         self.lowering.forms[value] = Open(data, shape, parts.shapes)
-
-    def enter_loop(self, states: list[Form | None]) -> None:
-        """Gives a Loop's body what it captures, and its states in the forms tried."""
-        self.states = states
-        for value, port, state in zip(
-            self.body.graph.inputs, self.body.inputs, states, strict=True
-        ):
-            if not isinstance(port, Carried) or state is None:
-                self._enter(value, port)
-            elif isinstance(state, Plain) and not is_compound(value):
-                self.entries.append((value, port, None))
-                value.type = state.value.type
-            else:
-                inner = []
-                for type, part in zip(state.leaf_types(), state.leaf_names(), strict=True):
-                    made = Value(type, [f"{name}.{part}" for name in value.names])
-                    self.entries.append((made, port, None))
-                    inner.append(made)
-                self.lowering.forms[value] = state.with_leaves(iter(inner))
 
     def output(self, index: int) -> Form:
         """The form that becomes the node's output `index`."""
@@ -198,63 +203,53 @@ class OpenBody:
         for index, target in enumerate(targets):
             name = self.node.outputs[index].name
             outputs += target.hold(self.lowering.builder, self.output(index), name).leaves()
-        ports: list[OutputPort] = [Yield(i) for i in range(len(outputs))]
-        return self._close(outputs, ports, self._input_ports(inputs))
-
-    def _input_ports(self, inputs: Inputs) -> list[tuple[Value, InputPort]]:
-        result: list[tuple[Value, InputPort]] = []
-        for value, _, outer in self.entries:
-            assert outer is not None
-            result.append((value, Invariant(inputs.index(outer))))
-        return result
+        ports = [Yield(index) for index in range(len(outputs))]
+        entries = [self._entry(entry, inputs, (), {}) for entry in self.entries]
+        return self._close(outputs, ports, entries)
 
     def _close(
         self,
         outputs: list[Value],
-        output_ports: list[OutputPort],
+        ports: Sequence[OutputPort],
         entries: list[tuple[Value, InputPort]],
     ) -> Body:
         self.body.graph.nodes = self.lowering.nodes
         self.body.set_entries(entries)
-        self.body.set_exits(zip(outputs, output_ports, strict=True))
+        self.body.set_exits(zip(outputs, ports, strict=True))
         return self.body
 
     def finish_loop(self, inputs: Inputs) -> tuple[Body, list[Form]]:
         """The lowered body of a Loop, and the structure of each of the node's outputs."""
-        b = self.lowering.builder
-        carried: dict[int, Form] = {}
-        for port, state in zip(self.body.inputs, self.states, strict=True):
-            if isinstance(port, Carried) and state is not None:
-                carried[port.output] = state
+        carried = {
+            port.output: state
+            for port, state in zip(self.body.inputs, self.states, strict=True)
+            if isinstance(port, Carried) and state is not None
+        }
         # The node's outputs keep their order, each in as many values as its form has leaves.
         targets: list[Form | None] = [None] * len(self.node.outputs)
-        by_output: list[Form] = []
+        exits: list[Form] = []
         for index, (value, exit) in enumerate(self.body.exits()):
-            form = self.lowering.form(value)
-            if isinstance(exit, Condition) and isinstance(form, Open):
-                form = Plain(form.at_rank(b, 0))
-            own = form
+            own = self.lowering.form(value)
+            if isinstance(exit, Condition) and isinstance(own, Open):
+                own = Plain(own.at_rank(self.lowering.builder, 0))
+            form = own
             if index in carried:
-                form = carried[index].hold(b, form, value.name)
-            by_output.append(form)
+                form = carried[index].hold(self.lowering.builder, own, value.name)
+            exits.append(form)
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
                 targets[exit.output] = self._behind(exit, form, own)
-        first: dict[int, int] = {}
-        count = 0
-        for index, target in enumerate(targets):
-            first[index] = count
-            count += len(target.leaves()) if target else 0
-        outputs: list[Value] = []
+        first, place = _offsets(targets), _offsets(exits)
         ports: list[OutputPort] = []
-        place: dict[int, int] = {}
-        for index, (form, exit) in enumerate(zip(by_output, self.body.outputs, strict=True)):
-            place[index] = len(outputs)
-            for offset, leaf in enumerate(form.leaves()):
-                outputs.append(leaf)
-                ports.append(_moved(exit, first, offset))
-        entries = self._loop_entries(inputs, place)
-        body = self._close(outputs, ports, entries)
-        return body, [t for t in targets if t is not None]
+        for form, exit in zip(exits, self.body.outputs, strict=True):
+            for leaf in range(len(form.leaves())):
+                if isinstance(exit, Yield | Stacked) and exit.output is not None:
+                    ports.append(replace(exit, output=first[exit.output] + leaf))
+                else:
+                    ports.append(exit)
+        starts = self._starts()
+        entries = [self._entry(entry, inputs, place, starts) for entry in self.entries]
+        body = self._close([leaf for form in exits for leaf in form.leaves()], ports, entries)
+        return body, [target for target in targets if target is not None]
 
     def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
         """What a Loop gives of what its body gives: a state that has the structure `form` is what
@@ -266,36 +261,46 @@ class OpenBody:
         runs = surely_runs(self.node, self.node.inputs[:2])
         return replace(form, shapes=own.known_shapes()) if runs else form
 
-    def _loop_entries(self, inputs: Inputs, place: dict[int, int]) -> list[tuple[Value, InputPort]]:
-        starts: dict[int, Iterator[Value]] = {}
-        offsets: dict[int, int] = {}
-        for port, state in zip(self.body.inputs, self.states, strict=True):
+    def _starts(self) -> dict[int, tuple[Value, ...]]:
+        """What each state starts with, in the form that it keeps."""
+        starts = {}
+        for index, (port, state) in enumerate(zip(self.body.inputs, self.states, strict=True)):
             if isinstance(port, Carried) and port.input is not None and state is not None:
                 outer = self.node.inputs[port.input]
                 assert outer is not None
                 form = state.hold(self.outer.builder, self.outer.form(outer), outer.name)
-                starts[id(port)] = iter(form.leaves())
-        entries: list[tuple[Value, InputPort]] = []
-        for value, port, outer in self.entries:
-            match port:
-                case Invariant():
-                    assert outer is not None
-                    entries.append((value, Invariant(inputs.index(outer))))
-                case Carried():
-                    at = place[port.output] + offsets.get(id(port), 0)
-                    offsets[id(port)] = offsets.get(id(port), 0) + 1
-                    if isinstance(self.body.outputs[port.output], Condition):
-                        entries.append((value, Carried(port.input, at)))
-                    else:
-                        start = next(starts[id(port)])
-                        inputs.values.append(start)
-                        entries.append((value, Carried(len(inputs.values) - 1, at)))
-                case Sliced():
-                    assert outer is not None
-                    entries.append((value, replace(port, input=inputs.index(outer))))
-                case Iteration():
-                    entries.append((value, port))
-        return entries
+                starts[index] = form.leaves()
+        return starts
+
+    def _entry(
+        self,
+        entry: Entry,
+        inputs: Inputs,
+        place: Sequence[int],
+        starts: Mapping[int, Sequence[Value]],
+    ) -> tuple[Value, InputPort]:
+        """An input with its port: `place` is where the leaves of each body output begin."""
+        port = entry.port
+        if isinstance(port, Carried):
+            output = place[port.output] + entry.leaf
+            if isinstance(self.body.outputs[port.output], Condition):
+                return entry.value, Carried(port.input, output)
+            inputs.values.append(starts[entry.state][entry.leaf])
+            return entry.value, Carried(len(inputs.values) - 1, output)
+        if isinstance(port, Iteration):
+            return entry.value, port
+        assert entry.outer is not None
+        return entry.value, replace(port, input=inputs.index(entry.outer))
+
+
+def _names(value: Value, form: Form) -> list[list[str]]:
+    """The names of each leaf of the form of a value."""
+    return [[f"{name}.{leaf}" for name in value.names] for leaf in form.leaf_names()]
+
+
+def _offsets(forms: Sequence[Form | None]) -> list[int]:
+    """Where the leaves of each form begin among all."""
+    return [*accumulate((len(form.leaves()) if form else 0 for form in forms), initial=0)]
 
 
 def same_form(a: Form | None, b: Form | None) -> bool:
@@ -320,15 +325,3 @@ def _widened(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
         for s in wide.shapes
     )
     return replace(wide, shapes=tuple(shapes))
-
-
-def _moved(exit: OutputPort, first: dict[int, int], offset: int) -> OutputPort:
-    match exit:
-        case Yield():
-            return Yield(None if exit.output is None else first[exit.output] + offset)
-        case Stacked():
-            return Stacked(
-                first[exit.output] + offset, exit.axis, exit.start, exit.stride, exit.end,
-                exit.part_size, exit.keepdims,
-            )  # fmt: skip
-    return exit

@@ -155,7 +155,7 @@ class Lowering:
             if condition is not None and bool(condition[0]) != (index == 0):
                 continue
             branch = self._open(node, role, index)
-            branch.enter_invariants()
+            branch.enter([None] * len(branch.body.inputs))
             try:
                 branch.lowering.run()
                 branches.append(branch)
@@ -254,7 +254,7 @@ class Lowering:
         """A Loop's body, lowered with states in forms that they keep."""
         for round in range(MOST_ROUNDS):
             attempt = self._open(node, "body", 0, copy=True)
-            attempt.enter_loop(states)
+            attempt.enter(states)
             attempt.lowering.run()
             again = attempt.next_states(bounded=round < ROUNDS_OF_RANKS)
             if all(same_form(a, b) for a, b in zip(states, again, strict=True)):

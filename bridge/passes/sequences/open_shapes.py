@@ -5,18 +5,17 @@ Each rule says what a node gives, or None where what goes for other operators go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of, shape_in
-from bridge.neutral.types import ANY, I64, I64_MAX, Dim, broadcast, low
-from bridge.passes.sequences.rank_cases import Inputs
+from bridge.neutral.types import ANY, I64, I64_MAX, broadcast, low
+from bridge.passes.sequences.rank_cases import Inputs, possible_cases, shapes_after
 from bridge.passes.sequences.shape_vectors import (
     Dims,
-    as_i64,
     as_long_as,
     filled_up,
     joined,
@@ -37,7 +36,7 @@ def on_shapes(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
 def _vector(form: Tensor | None, b: Builder) -> Value:
     """A shape that a node takes, i64 1-D."""
     assert form is not None
-    return as_i64(b, form.at_rank(b, 1))
+    return b.cast(form.at_rank(b, 1), I64)
 
 
 def _shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
@@ -48,9 +47,9 @@ def _shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     shape = form.shape
     if start or end is not None:
         last = b.constant([I64_MAX if end is None else end])
-        shape = b.op("Slice", shape, b.constant([start]), last, b.constant([0]))
+        shape = b.cut(shape, 0, start, last)
     wanted = node.attributes["output_type"]
-    return Plain(shape if wanted in (None, I64) else b.op("Cast", shape, to=wanted))
+    return Plain(b.cast(shape, wanted or I64))
 
 
 def _size(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
@@ -126,7 +125,7 @@ def _unsqueeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     shape = form.shape
     for axis in axes:
         shape = with_axis(b, shape, axis)
-    return _in_shape(form, shape, (_with(known, axes) for known in form.shapes or ()))
+    return _in_shape(b, node, forms, shape)
 
 
 def _squeeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
@@ -141,7 +140,7 @@ def _squeeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     shape = form.shape
     for axis in reversed(axes):
         shape = without_axis(b, shape, axis)
-    return _in_shape(form, shape, (_without(known, axes) for known in form.shapes or ()))
+    return _in_shape(b, node, forms, shape)
 
 
 def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
@@ -152,35 +151,16 @@ def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
     return tuple(sorted(axes, reverse=axes[0] < 0))
 
 
-def _in_shape(form: Open, shape: Value, known: Iterable[Dims | None]) -> Open | None:
-    """The same elements in another shape, of which all is `known` but the cases that fail (None);
-    None where all fail."""
+def _in_shape(b: Builder, node: Node, forms: Inputs, shape: Value) -> Open | None:
+    """The same elements in another shape, of which inference tells what is known; None where the
+    operator fails for all shapes that the tensor may have."""
+    form = forms[0]
+    assert isinstance(form, Open)
     if form.shapes is None:
         return Open(form.data, shape, None)
-    shapes = joined(shape for shape in known if shape is not None)
+    cases = [case for case in possible_cases(node, forms) if case.runs]
+    shapes = shapes_after(cases, 0)
     return Open(form.data, as_long_as(shape, shapes), shapes) if shapes else None
-
-
-def _with(shape: Dims, axes: tuple[int, ...]) -> Dims | None:
-    """A shape with 1s at these axes of what it is then."""
-    rank = len(shape) + len(axes)
-    if not all(-rank <= axis < rank for axis in axes):
-        return None
-    places, rest = {axis % rank for axis in axes}, iter(shape)
-    return tuple(1 if place in places else next(rest) for place in range(rank))
-
-
-def _without(shape: Dims, axes: tuple[int, ...]) -> Dims | None:
-    """A shape without these axes, if they may be 1."""
-    rank = len(shape)
-    if not all(-rank <= axis < rank and _may_be_one(shape[axis]) for axis in axes):
-        return None
-    places = {axis % rank for axis in axes}
-    return tuple(dim for place, dim in enumerate(shape) if place not in places)
-
-
-def _may_be_one(dim: Dim) -> bool:
-    return dim == 1 or not isinstance(dim, int)
 
 
 def _squeezed(b: Builder, pair: Open) -> Open:

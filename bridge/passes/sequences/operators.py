@@ -9,6 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import (
     ANY,
     F32,
+    I64,
     OptionalType,
     SequenceType,
     TensorType,
@@ -21,7 +22,6 @@ from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import chunks, scalar, split
-from bridge.passes.sequences.shape_vectors import as_i64
 from bridge.passes.sequences.tensors import Plain, Tensor
 
 LONGEST = 64
@@ -156,7 +156,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     elif sizes.rank == 0:
         sizes = chunks(b, dim, scalar(b, sizes))
     else:
-        sizes = as_i64(b, sizes)
+        sizes = b.cast(sizes, I64)
     return split(b, value, axis, sizes, keepdims)
 
 

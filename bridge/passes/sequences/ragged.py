@@ -12,9 +12,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, I64, I64_MAX, Element, Shape, TensorType, interval
 from bridge.passes.sequences.form import Form, Sequence, rank_not_known, undetermined
 from bridge.passes.sequences.shape_vectors import (
-    as_i64,
     as_long_as,
-    cut,
     shapes_as_long_as,
     unsettled,
 )
@@ -99,7 +97,7 @@ class Ragged(Sequence):
 
     def _entries_before(self, b: Builder, place: Value) -> Value:
         """How many entries of `data` belong to elements before a place, i64 [1]."""
-        before = part(b, self.shapes, b.constant([0]), vector(b, place))
+        before = b.cut(self.shapes, 0, b.constant([0]), vector(b, place))
         return b.op("ReduceSum", self._counts(b, before), b.constant([0]), keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
@@ -112,7 +110,7 @@ class Ragged(Sequence):
         count = _product(b, shape)
         if self.rank == 0:
             count = b.constant([1])
-        piece = part(b, self.data, start, b.op("Add", start, count))
+        piece = b.cut(self.data, 0, start, b.op("Add", start, count))
         if self.mixed:
             shapes = shapes_as_long_as(ANY if self.rank is None else interval(0, self.rank))
             return Open(piece, as_long_as(shape, shapes), shapes)
@@ -138,10 +136,8 @@ class Ragged(Sequence):
         place = position(b, index, form.length(b))
         split = form._entries_before(b, place)
         zero, last, line = b.constant([0]), b.constant([I64_MAX]), vector(b, place)
-        data = b.op("Concat", part(b, data, zero, split), entries,
-                    part(b, data, split, last), axis=0)  # fmt: skip
-        shapes = b.op("Concat", part(b, shapes, zero, line), row,
-                      part(b, shapes, line, last), axis=0)  # fmt: skip
+        data = b.concat(0, b.cut(data, 0, zero, split), entries, b.cut(data, 0, split, last))
+        shapes = b.concat(0, b.cut(shapes, 0, zero, line), row, b.cut(shapes, 0, line, last))
         return replace(form, data=data, shapes=shapes)
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Ragged:
@@ -149,11 +145,9 @@ class Ragged(Sequence):
         after = b.op("Add", place, b.constant(1))
         start, end = self._entries_before(b, place), self._entries_before(b, after)
         zero, last = b.constant([0]), b.constant([I64_MAX])
-        data = b.op(
-            "Concat", part(b, self.data, zero, start), part(b, self.data, end, last), axis=0
-        )
-        before = part(b, self.shapes, zero, vector(b, place))
-        behind = part(b, self.shapes, vector(b, after), last)
+        data = b.concat(0, b.cut(self.data, 0, zero, start), b.cut(self.data, 0, end, last))
+        before = b.cut(self.shapes, 0, zero, vector(b, place))
+        behind = b.cut(self.shapes, 0, vector(b, after), last)
         return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
@@ -164,7 +158,7 @@ class Ragged(Sequence):
 
     def _concat(self, b: Builder, axis: int, rank: int) -> Value:
         first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
-        head, tail = cut(b, first, 0, axis), cut(b, first, axis + 1, rank)
+        head, tail = b.cut(first, 0, 0, axis), b.cut(first, 0, axis + 1, rank)
         counts = b.op("Gather", self.shapes, b.constant(axis), b.constant(1))
         total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
         if axis == 0:
@@ -231,7 +225,7 @@ def empty(b: Builder, element: Element, rank: int | None, mixed: bool) -> Ragged
 
 def scalar(b: Builder, value: Value) -> Value:
     """An integer of one element as an i64 scalar."""
-    value = as_i64(b, value)
+    value = b.cast(value, I64)
     if value.rank != 0:
         value = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
     return value
@@ -252,15 +246,9 @@ def count_of(b: Builder, value: Value) -> Value:
     return b.op("Slice", b.op("Shape", value), b.constant([0]), b.constant([1]))
 
 
-def part(b: Builder, value: Value, start: Value, end: Value) -> Value:
-    """A part of a tensor along its first axis."""
-    return b.op("Slice", value, start, end, b.constant([0]))
-
-
 def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
     """Tensors of a rank that are stacked along the first axis, stacked along another."""
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    return stacked if axis == 0 else b.op("Transpose", stacked, b.constant(order))
+    return b.transpose(stacked, *range(1, axis + 1), 0, *range(axis + 1, rank + 1))
 
 
 def _with_ones(b: Builder, shapes: Value) -> Value:
@@ -317,7 +305,7 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
     rank, element = len(value.dims), value.element
     assert element is not None
     shape = b.op("Shape", value)
-    head, tail = cut(b, shape, 0, axis), cut(b, shape, axis + 1, rank)
+    head, tail = b.cut(shape, 0, 0, axis), b.cut(shape, 0, axis + 1, rank)
     number = b.op("Shape", counts)
 
     def tiled(sizes: Value, width: int) -> list[Value]:
@@ -328,10 +316,10 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
     middle = [b.op("Unsqueeze", counts, b.constant([1]))] if keepdims else []
     columns = [*tiled(head, axis), *middle, *tiled(tail, rank - axis - 1)]
     if columns:
-        shapes = b.op("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+        shapes = b.concat(1, *columns)
     else:
-        shapes = b.op("Expand", b.constant(np.zeros((1, 0), np.int64)),
-                      b.op("Concat", number, b.constant([0]), axis=0))  # fmt: skip
+        none = b.constant(np.zeros((1, 0), np.int64))
+        shapes = b.op("Expand", none, b.op("Concat", number, b.constant([0]), axis=0))
     own = rank if keepdims else rank - 1
     if axis == 0:
         return Ragged(b.op("Reshape", value, b.constant([-1])), shapes, element, own)

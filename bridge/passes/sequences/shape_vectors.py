@@ -10,7 +10,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import (
     ANY,
-    I64,
     I64_MAX,
     Dim,
     TensorType,
@@ -70,16 +69,6 @@ def as_long_as(shape: Value, shapes: Shapes) -> Value:
     return typed(shape, (interval(len(shapes[0]), len(shapes[-1])),))
 
 
-def as_i64(b: Builder, value: Value) -> Value:
-    """Integers as i64."""
-    return value if value.element is I64 else b.op("Cast", value, to=I64)
-
-
-def cut(b: Builder, vector: Value, start: int, end: int) -> Value:
-    """Some entries of a vector."""
-    return b.op("Slice", vector, b.constant([start]), b.constant([end]), b.constant([0]))
-
-
 def sizes(b: Builder, shape: Value, known: Dims) -> Value:
     """A shape vector whose length, and what else is `known`, the target's inference sees."""
     rank = len(known)
@@ -94,7 +83,7 @@ def sizes(b: Builder, shape: Value, known: Dims) -> Value:
         end, fixed = start + 1, isinstance(known[start], int)
         while end < rank and isinstance(known[end], int) == fixed:
             end += 1
-        parts.append(b.constant(list(known[start:end])) if fixed else cut(b, vector, start, end))
+        parts.append(b.constant(list(known[start:end])) if fixed else b.cut(vector, 0, start, end))
         start = end
     return b.op("Concat", *parts, axis=0)
 
@@ -109,16 +98,16 @@ def filled_up(b: Builder, shape: Value, rank: int, front: bool) -> Value:
     """The first `rank` entries of a shape with 1s behind it, or the last with 1s before it."""
     ones = b.constant([1] * rank)
     if front:
-        return cut(b, b.op("Concat", shape, ones, axis=0), 0, rank)
-    return cut(b, b.op("Concat", ones, shape, axis=0), -rank, I64_MAX)
+        return b.cut(b.op("Concat", shape, ones, axis=0), 0, 0, rank)
+    return b.cut(b.op("Concat", ones, shape, axis=0), 0, -rank, I64_MAX)
 
 
 def without_axis(b: Builder, shape: Value, axis: int) -> Value:
     """A shape vector without one of its entries."""
-    ends = [cut(b, shape, 0, axis)] if axis else []
+    ends = [b.cut(shape, 0, 0, axis)] if axis else []
     if axis != -1:
-        ends.append(cut(b, shape, axis + 1, I64_MAX))
-    return b.op("Concat", *ends, axis=0) if len(ends) > 1 else ends[0]
+        ends.append(b.cut(shape, 0, axis + 1, I64_MAX))
+    return b.concat(0, *ends)
 
 
 def with_axis(b: Builder, shape: Value, axis: int) -> Value:
@@ -129,5 +118,5 @@ def with_axis(b: Builder, shape: Value, axis: int) -> Value:
     if axis == -1:
         return b.op("Concat", shape, one, axis=0)
     place = axis if axis > 0 else axis + 1
-    ends = cut(b, shape, 0, place), cut(b, shape, place, I64_MAX)
+    ends = b.cut(shape, 0, 0, place), b.cut(shape, 0, place, I64_MAX)
     return b.op("Concat", ends[0], one, ends[1], axis=0)

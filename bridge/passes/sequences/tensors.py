@@ -34,7 +34,6 @@ from bridge.passes.sequences.shape_vectors import (
     Dims,
     Shapes,
     as_long_as,
-    cut,
     filled_up,
     joined,
     padded,
@@ -251,7 +250,7 @@ class Open(Tensor):
 
     def row(self, b: Builder, rank: int) -> Value:
         filled = b.op("Concat", self.shape, b.constant([-1] * rank), axis=0)
-        return b.op("Reshape", cut(b, filled, 0, rank), b.constant([1, rank]))
+        return b.op("Reshape", b.cut(filled, 0, 0, rank), b.constant([1, rank]))
 
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         return self if like is None else replace(self, shapes=like.shapes)
@@ -285,9 +284,9 @@ class Open(Tensor):
         """The tensor whose parts along a new first axis this holds: `data` [parts, elements] and
         `shape` [parts, rank], of which all rows are alike."""
         count = b.op("Shape", self.shape)
-        row = b.op("Slice", b.op("Reshape", self.shape, b.constant([-1])), b.constant([0]),
-                   cut(b, count, 1, 2), b.constant([0]))  # fmt: skip
-        shape = b.op("Concat", cut(b, count, 0, 1), row, axis=0)
+        rows = b.op("Reshape", self.shape, b.constant([-1]))
+        row = b.op("Slice", rows, b.constant([0]), b.cut(count, 0, 1, 2), b.constant([0]))
+        shape = b.op("Concat", b.cut(count, 0, 0, 1), row, axis=0)
         shapes = None if self.shapes is None else tuple((ANY, *known) for known in self.shapes)
         data = b.op("Reshape", self.data, b.constant([-1]))
         return Open(data, as_long_as(shape, shapes), shapes)
@@ -346,9 +345,9 @@ def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[
         (only,) = known
         if value.rank == len(only):
             return Plain(typed(value, only))
-        part = cut(b, shape, 0, len(only)) if front else cut(b, shape, -len(only), I64_MAX)
+        part = b.cut(shape, 0, 0, len(only)) if front else b.cut(shape, 0, -len(only), I64_MAX)
         part = sizes(b, part, only) if only else b.constant(np.zeros(0, np.int64))
-        return Plain(typed(b.op("Reshape", value, part, allowzero=True), only))
+        return Plain(typed(b.op("Reshape", value, allowzero=True), only))
     zero = b.constant([0])
     if front:
         own = b.op("Slice", shape, zero, rank, zero)

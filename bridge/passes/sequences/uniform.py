@@ -14,7 +14,6 @@ from bridge.passes.sequences.form import Form, Sequence
 from bridge.passes.sequences.ragged import (
     Ragged,
     count_of,
-    part,
     position,
     rows_of,
     to_axis,
@@ -99,14 +98,14 @@ class Uniform(Sequence):
         if index is None:
             return self._of(b, self.data, added)
         line = self._line(b, index)
-        before = part(b, self.data, b.constant([0]), line)
-        return self._of(b, before, added, part(b, self.data, line, b.constant([I64_MAX])))
+        before = b.cut(self.data, 0, b.constant([0]), line)
+        return self._of(b, before, added, b.cut(self.data, 0, line, b.constant([I64_MAX])))
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Uniform:
         line = self._line(b, b.constant(-1) if index is None else index)
-        before = part(b, self.data, b.constant([0]), line)
+        before = b.cut(self.data, 0, b.constant([0]), line)
         after = b.op("Add", line, b.constant([1]))
-        return self._of(b, before, part(b, self.data, after, b.constant([I64_MAX])))
+        return self._of(b, before, b.cut(self.data, 0, after, b.constant([I64_MAX])))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         axis %= len(self.shape)
