@@ -109,27 +109,27 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
                     f'the input "{name}" became a constant, its default value; to feed it, convert '
                     f'the model with its shape given: --input-shape "{name}=[...]"'
                 )
-            port = boundary.inputs.get(name)
-            if port is None:
+            recorded = boundary.inputs.get(name)
+            if recorded is None:
                 packed[name] = value
             else:
-                packed.update(zip(port.parts(name), _pack(name, port, value), strict=True))
+                packed.update(zip(recorded.parts(name), _pack(name, recorded, value), strict=True))
         for name, words in boundary.vocabularies.inputs.items():
             if name in packed:
                 packed[name] = places_of(name, packed[name], words)
     return packed
 
 
-def _pack(name: str, port: BoundaryValue, value: Any) -> list[np.ndarray]:
-    present = [np.array(value is not None)] if port.optional else []
-    if value is None and not port.optional:
+def _pack(name: str, recorded: BoundaryValue, value: Any) -> list[np.ndarray]:
+    present = [np.array(value is not None)] if recorded.optional else []
+    if value is None and not recorded.optional:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
-    dtype, rank = _dtype(port), port.rank
-    if port.kind == "tensor":
+    dtype, rank = _dtype(recorded), recorded.rank
+    if recorded.kind == "tensor":
         what = f'the input "{name}", which is absent'
         return [
             *present,
-            zeros(port.dummy, dtype, what) if value is None else np.asarray(value),
+            zeros(recorded.dummy, dtype, what) if value is None else np.asarray(value),
         ]
     if not isinstance(value, list | tuple | None):
         raise UsageError(f'the input "{name}" is a sequence: give it a list of arrays')
@@ -149,10 +149,10 @@ def _pack(name: str, port: BoundaryValue, value: Any) -> list[np.ndarray]:
     return [*present, data, shapes]
 
 
-def _dtype(port: BoundaryValue) -> Any:
+def _dtype(recorded: BoundaryValue) -> Any:
     from bridge.neutral.types import ELEMENTS
 
-    return ELEMENTS[port.element].dtype
+    return ELEMENTS[recorded.element].dtype
 
 
 @keywords()
@@ -167,34 +167,34 @@ def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     for name, words in boundary.vocabularies.outputs.items():
         if name in results:
             results[name] = words_at(name, results[name], words)
-    parts = {part for name, port in boundary.outputs.items() for part in port.parts(name)}
+    parts = {part for name, recorded in boundary.outputs.items() for part in recorded.parts(name)}
     unpacked = {name: value for name, value in results.items() if name not in parts}
-    for name, port in boundary.outputs.items():
-        missing = [part for part in port.parts(name) if part not in results]
+    for name, recorded in boundary.outputs.items():
+        missing = [part for part in recorded.parts(name) if part not in results]
         if missing:
             raise UsageError(
-                f'the output "{name}" is made of {", ".join(port.parts(name))}; of these '
+                f'the output "{name}" is made of {", ".join(recorded.parts(name))}; of these '
                 f"{', '.join(missing)} is not among the results"
             )
-        values = [np.asarray(results[part]) for part in port.parts(name)]
-        unpacked[name] = _unpack(port, values)
+        values = [np.asarray(results[part]) for part in recorded.parts(name)]
+        unpacked[name] = _unpack(recorded, values)
     for name, keys in boundary.map_keys.outputs.items():
         if name in unpacked:
             unpacked[name] = maps_of(name, unpacked[name], keys)
     return unpacked
 
 
-def _unpack(port: BoundaryValue, values: list[np.ndarray]) -> Any:
-    if port.optional and not values.pop(0).item():
+def _unpack(recorded: BoundaryValue, values: list[np.ndarray]) -> Any:
+    if recorded.optional and not values.pop(0).item():
         return None
-    if port.kind == "tensor":
+    if recorded.kind == "tensor":
         return values[0]
-    if port.kind == "open":
+    if recorded.kind == "open":
         data, shape = values
         if size_of(shape.tolist()) != data.size:
             raise UsageError(f"the shape {shape.tolist()} is not that of {data.size} elements")
         return data.reshape(shape)
-    if port.kind == "elements":
+    if recorded.kind == "elements":
         return values
     data, shapes = values
     result, start = [], 0

@@ -97,6 +97,12 @@ class Entry(Generic[T]):
         style = {"separators": (",", ":")} if self.style is None else self.style
         metadata[self.key] = json.dumps(record, default=self._as_object, **style)
 
+    def names_nothing(self, name: str) -> InvalidModelError:
+        """The error for a name in the record that the model does not have."""
+        return InvalidModelError(
+            f'the model\'s record of its {self.name} names "{name}", which it does not have'
+        )
+
     def _as_object(self, record: Any) -> dict[str, Any]:
         return {key: value for key, value in asdict(record).items() if value or not self.hint}
 

@@ -6,7 +6,6 @@ name, and the metadata keeps the keys.
 
 from __future__ import annotations
 
-from bridge.errors import InvalidModelError
 from bridge.neutral.boundary_record import MAP_KEYS, LabelRecord
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, names_of_outputs
@@ -47,9 +46,7 @@ def restore_maps(model: Model, context: Context) -> None:
     graph = model.graph
     for name, keys in record.outputs.items() if record else ():
         if name not in graph.output_names:
-            raise InvalidModelError(
-                f'the model\'s record of its maps names "{name}", which it does not have'
-            )
+            raise MAP_KEYS.names_nothing(name)
         index = graph.output_names.index(name)
         kind = "strings" if isinstance(keys[0], str) else "int64s"
         b = Builder(graph.nodes, name, context.target)

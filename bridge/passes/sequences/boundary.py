@@ -40,9 +40,8 @@ def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> N
         if not is_compound(value):
             inputs.append(value)
             continue
-        form, port = input_form(value.name, value.type)
+        form, boundary.inputs[value.name] = input_form(value.name, value.type)
         lowering.forms[value] = form
-        boundary.inputs[value.name] = port
         inputs += form.leaves()
     model.graph.inputs = inputs
 

@@ -51,11 +51,13 @@ def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
     outputs: list[Value] = []
     own: list[str] = []
     for value, name in zip(graph.outputs, names, strict=True):
-        port, parts = _output(value, own_values) if _is_compound(value.type) else (None, [value])
+        recorded, parts = (
+            _output(value, own_values) if _is_compound(value.type) else (None, [value])
+        )
         outputs += parts
-        own += [name] if port is None else port.parts(name)
-        if port is not None:
-            boundary.outputs[name] = port
+        own += [name] if recorded is None else recorded.parts(name)
+        if recorded is not None:
+            boundary.outputs[name] = recorded
     if boundary.outputs:
         graph.outputs, graph.output_names = outputs, own
 
@@ -63,18 +65,18 @@ def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
 def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[Value]]:
     """What an output stands for, and the tensors, of the graph's `own`, that do; itself where it is
     none of those."""
-    for port in _ports(value.type):
-        parts = [Value(type) for type in _types(port)]
+    for recorded in _candidates(value.type):
+        parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
         match = Match(parts)
-        if match.values(put_together(Builder(nodes), port, list(parts)), value):
+        if match.values(put_together(Builder(nodes), recorded, list(parts)), value):
             found = [match.bound[part] for part in parts]
             if own.issuperset(found):
-                return _as_found(port, found[-1], value.type), found
+                return _as_found(recorded, found[-1], value.type), found
     return None, [value]
 
 
-def _ports(type: Type) -> Iterator[BoundaryValue]:
+def _candidates(type: Type) -> Iterator[BoundaryValue]:
     """What Bridge may have restored a value of a type from."""
     optional = isinstance(type, OptionalType)
     item = type.item if isinstance(type, OptionalType) else type
@@ -90,25 +92,25 @@ def _ports(type: Type) -> Iterator[BoundaryValue]:
         yield BoundaryValue("tensor", element.name, shape_of(item), optional)
 
 
-def _types(port: BoundaryValue) -> list[TensorType]:
-    element = ELEMENTS[port.element]
-    present = [TensorType(BOOL, ())] if port.optional else []
-    if port.kind == "tensor":
+def _types(recorded: BoundaryValue) -> list[TensorType]:
+    element = ELEMENTS[recorded.element]
+    present = [TensorType(BOOL, ())] if recorded.optional else []
+    if recorded.kind == "tensor":
         return [*present, TensorType(element)]
     return [*present, TensorType(element, (ANY,)), TensorType(I64, (ANY, ANY))]
 
 
-def _as_found(port: BoundaryValue, last: Value, type: Type) -> BoundaryValue:
-    """A port with the rank that its tensors have."""
+def _as_found(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue:
+    """A recorded with the rank that its tensors have."""
     shape = last.shape
     rank: object = None
-    if port.kind == "ragged":
+    if recorded.kind == "ragged":
         rank = shape[1] if shape is not None and len(shape) == 2 else None
     elif shape is not None:
         rank = len(shape)
     if isinstance(rank, int):
-        port.shape = shape_of(innermost(type), rank)
-    return port
+        recorded.shape = shape_of(innermost(type), rank)
+    return recorded
 
 
 def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
@@ -118,8 +120,8 @@ def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
         if made is None:
             inputs.append(whole)
             continue
-        port, parts = made
-        boundary.inputs[whole.name] = port
+        recorded, parts = made
+        boundary.inputs[whole.name] = recorded
         inputs += parts
     graph.inputs = inputs
 
@@ -128,12 +130,12 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
     """What an input stands for and the tensors that do, which take the place of those that were
     made of it; None where something else is made of it too."""
     try:
-        form, port = input_form(whole.name, whole.type)
+        form, recorded = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
         return None
     parts = list(form.leaves())
     for used in _choices(len(parts)):
-        made = _made(graph, whole, port, used)
+        made = _made(graph, whole, recorded, used)
         if made is not None:
             break
     else:
@@ -144,7 +146,7 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
         rewriter.replace(value, parts[index], names=False)
     ops = frozenset(node.op for node in matched)
     rewriter.run(Pattern(lambda b, node, _: () if node in matched else None, ops, bodies=False))
-    return port, parts
+    return recorded, parts
 
 
 def _choices(count: int) -> Iterator[tuple[int, ...]]:
@@ -154,13 +156,13 @@ def _choices(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _made(
-    graph: Graph, whole: Value, port: BoundaryValue, used: tuple[int, ...]
+    graph: Graph, whole: Value, recorded: BoundaryValue, used: tuple[int, ...]
 ) -> tuple[list[Value], set[Node]] | None:
     """The values that are these parts of an input, and the nodes that take it apart to them alone;
     None where that is not all that is made of it."""
     inside = Value(whole.type)
     pattern = Graph([inside])
-    taken = taken_apart(Builder(pattern.nodes), inside, port)
+    taken = taken_apart(Builder(pattern.nodes), inside, recorded)
     pattern.outputs = [taken[index] for index in used]
     remove_dead_nodes(pattern, trim=True)
     match = Match([inside], {inside: whole})

@@ -40,62 +40,56 @@ def restore_boundary(model: Model, context: Context) -> None:
     graph.nodes = [*front, *graph.nodes, *back]
 
 
-def _type(port: BoundaryValue) -> Type:
-    tensor: Type = TensorType(ELEMENTS[port.element], _shape(port))
-    type = tensor if port.kind in ("tensor", "open") else SequenceType(tensor)
-    return OptionalType(type) if port.optional else type
+def _type(recorded: BoundaryValue) -> Type:
+    tensor: Type = TensorType(ELEMENTS[recorded.element], _shape(recorded))
+    type = tensor if recorded.kind in ("tensor", "open") else SequenceType(tensor)
+    return OptionalType(type) if recorded.optional else type
 
 
-def _shape(port: BoundaryValue) -> Shape:
-    if port.shape is None or port.mixed:
+def _shape(recorded: BoundaryValue) -> Shape:
+    if recorded.shape is None or recorded.mixed:
         return None
-    return tuple(ANY if dim is None else dim for dim in port.shape)
+    return tuple(ANY if dim is None else dim for dim in recorded.shape)
 
 
-def _missing(part: str) -> InvalidModelError:
-    return InvalidModelError(
-        f'the model\'s record of its sequences names "{part}", which it does not have'
-    )
-
-
-def _require_elements(name: str, port: BoundaryValue, parts: list[Value]) -> None:
+def _require_elements(name: str, recorded: BoundaryValue, parts: list[Value]) -> None:
     """Raises InvalidModelError where the tensors that stand for `name` hold other elements."""
-    held = parts[1:] if port.optional else parts
-    if port.optional and parts[0].element not in (None, BOOL):
+    held = parts[1:] if recorded.optional else parts
+    if recorded.optional and parts[0].element not in (None, BOOL):
         raise InvalidModelError(
             f'the model\'s record of its sequences says that "{parts[0].name}" tells whether '
             f'"{name}" is there; it is {parts[0].element}'
         )
-    for value in held[:1] if port.kind in ("open", "ragged") else held:
-        if value.element not in (None, ELEMENTS[port.element]):
+    for value in held[:1] if recorded.kind in ("open", "ragged") else held:
+        if value.element not in (None, ELEMENTS[recorded.element]):
             raise InvalidModelError(
-                f'the model\'s record of its sequences says that "{name}" holds {port.element}; '
-                f'"{value.name}" is {value.element}'
+                f'the model\'s record of its sequences says that "{name}" holds '
+                f'{recorded.element}; "{value.name}" is {value.element}'
             )
 
 
 def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
     given = {name: value for value in graph.inputs for name in value.names}
     made: dict[str, Value] = {}
-    for name, port in boundary.inputs.items():
+    for name, recorded in boundary.inputs.items():
         parts = []
-        for part in port.parts(name):
+        for part in recorded.parts(name):
             if part not in given:
-                raise _missing(part)
+                raise BOUNDARY.names_nothing(part)
             parts.append(given[part])
-        _require_elements(name, port, parts)
+        _require_elements(name, recorded, parts)
         there = parts[-1].shape
-        if port.kind == "tensor" and there is not None and len(there) != port.rank:
+        if recorded.kind == "tensor" and there is not None and len(there) != recorded.rank:
             # The record may be of a file that somebody changed.
             sizes: list[int | str | None] = [d if isinstance(d, int) else None for d in there]
-            port = replace(port, shape=sizes)
+            recorded = replace(recorded, shape=sizes)
         b.name = name
-        made[name] = whole = Value(_type(port), [name])
-        for old, new in zip(parts, taken_apart(b, whole, port), strict=True):
+        made[name] = whole = Value(_type(recorded), [name])
+        for old, new in zip(parts, taken_apart(b, whole, recorded), strict=True):
             _become(b, old, new)
     for name in boundary.input_order:
         if name not in made and name not in given:
-            raise _missing(name)
+            raise BOUNDARY.names_nothing(name)
     graph.inputs = [made.get(name) or given[name] for name in boundary.input_order]
 
 
@@ -105,27 +99,27 @@ def _become(b: Builder, old: Value, new: Value) -> None:
     b.node("Identity", [new], [old])
 
 
-def taken_apart(b: Builder, whole: Value, port: BoundaryValue) -> list[Value]:
+def taken_apart(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value]:
     """The tensors that stand for a sequence or an optional, in the order of `parts`."""
     value, present = whole, []
-    if port.optional:
+    if recorded.optional:
         present = [b.op("OptionalHasElement", whole)]
-        value = _element_or_dummy(b, whole, present[0], port)
-    if port.kind == "tensor":
+        value = _element_or_dummy(b, whole, present[0], recorded)
+    if recorded.kind == "tensor":
         return [*present, value]
-    return [*present, *_flattened(b, value, ELEMENTS[port.element], port.rank)]
+    return [*present, *_flattened(b, value, ELEMENTS[recorded.element], recorded.rank)]
 
 
-def _element_or_dummy(b: Builder, whole: Value, present: Value, port: BoundaryValue) -> Value:
-    element = ELEMENTS[port.element]
+def _element_or_dummy(b: Builder, whole: Value, present: Value, recorded: BoundaryValue) -> Value:
+    element = ELEMENTS[recorded.element]
     inside = Value(whole.type, [f"{whole.name}.inside"])
     there = Graph([inside], name="present")
     inner = Builder(there.nodes, b.name)
     there.outputs = [inner.op("OptionalGetElement", inside)]
     absent = Graph(name="absent")
     inner = Builder(absent.nodes, b.name)
-    if port.kind == "tensor":
-        dummy = inner.filled(0, port.dummy, element)
+    if recorded.kind == "tensor":
+        dummy = inner.filled(0, recorded.dummy, element)
     else:
         dummy = inner.op("SequenceEmpty", dtype=element)
     absent.outputs = [dummy]
@@ -163,7 +157,9 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
     given: dict[str, Value] = {}
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
         given[name] = value
-    owner = {part: name for name, port in boundary.outputs.items() for part in port.parts(name)}
+    owner = {
+        part: name for name, recorded in boundary.outputs.items() for part in recorded.parts(name)
+    }
     outputs: list[Value] = []
     names: list[str] = []
     for name in graph.output_names:
@@ -171,18 +167,18 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
         if whole in names:
             continue
         names.append(whole)
-        port = boundary.outputs.get(whole)
-        if port is None:
+        recorded = boundary.outputs.get(whole)
+        if recorded is None:
             outputs.append(given[name])
             continue
-        missing = [part for part in port.parts(whole) if part not in given]
+        missing = [part for part in recorded.parts(whole) if part not in given]
         if missing:
-            raise _missing(missing[0])
+            raise BOUNDARY.names_nothing(missing[0])
         b.name = whole
-        parts = [given[part] for part in port.parts(whole)]
-        _require_elements(whole, port, parts)
-        made = put_together(b, port, parts)
-        said = _type(port)
+        parts = [given[part] for part in recorded.parts(whole)]
+        _require_elements(whole, recorded, parts)
+        made = put_together(b, recorded, parts)
+        said = _type(recorded)
         # The record may be of a file that somebody changed.
         if not isinstance(said, TensorType) or said.rank is None or made.rank in (None, said.rank):
             made.type = made.declared = said
@@ -190,19 +186,19 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
     graph.outputs, graph.output_names = outputs, names
 
 
-def put_together(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
+def put_together(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence, optional or tensor of open rank that tensors stand for."""
-    if not port.optional:
-        return _whole(b, port, parts)
+    if not recorded.optional:
+        return _whole(b, recorded, parts)
     present, *parts = parts
     inputs: list[Value | None] = [present, *parts]
     inside = [Value(value.type, [f"{value.name}.inside"]) for value in parts]
     there = Graph(inside, name="present")
     inner = Builder(there.nodes, b.name)
-    value = _whole(inner, port, inside)
+    value = _whole(inner, recorded, inside)
     there.outputs = [inner.op("Optional", value)]
     absent = Graph(name="absent")
-    type = _type(port)
+    type = _type(recorded)
     assert isinstance(type, OptionalType)
     absent.outputs = [Builder(absent.nodes, b.name).op("Optional", type=type.item)]
     ports = [Invariant(i + 1) for i in range(len(parts))]
@@ -210,26 +206,26 @@ def put_together(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
     return b.node("If", inputs, 1, {}, bodies).outputs[0]
 
 
-def _whole(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
+def _whole(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence or tensor that its parts make."""
-    if port.kind == "tensor":
+    if recorded.kind == "tensor":
         return parts[0]
-    if port.kind == "open":
+    if recorded.kind == "open":
         data, shape = parts
         if shape.element is not I64:
             shape = b.op("Cast", shape, to=I64)
         return b.op("Reshape", data, shape, allowzero=True)
-    return _sequence(b, port, parts)
+    return _sequence(b, recorded, parts)
 
 
-def _sequence(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
-    if port.kind == "elements":
+def _sequence(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
+    if recorded.kind == "elements":
         return b.op("SequenceConstruct", *parts)
     data, shapes = parts
-    element = ELEMENTS[port.element]
+    element = ELEMENTS[recorded.element]
     count = b.op("Gather", b.op("Shape", shapes), b.constant(0), b.constant(0))
     start = b.op("SequenceEmpty", dtype=element)
-    type = SequenceType(TensorType(element, _shape(port)))
+    type = SequenceType(TensorType(element, _shape(recorded)))
     index = Value(TensorType(I64, ()), ["index"])
     offset = Value(TensorType(I64, (1,)), ["offset"])
     state = Value(type, ["sequence"])
@@ -238,7 +234,7 @@ def _sequence(b: Builder, port: BoundaryValue, parts: list[Value]) -> Value:
     graph = Graph([index, again, offset, state, all_data, all_shapes], name="cut")
     inner = Builder(graph.nodes, b.name)
     shape = inner.op("Gather", all_shapes, index, inner.constant(0))
-    if port.mixed:
+    if recorded.mixed:
         shape = inner.op("Compress", shape, inner.op("GreaterOrEqual", shape, inner.constant(0)))
     if shapes.element is not I64:
         shape = inner.op("Cast", shape, to=I64)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.errors import InvalidModelError
 from bridge.neutral.boundary_record import VOCABULARIES, Label
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
@@ -26,12 +25,12 @@ def restore_strings(model: Model, context: Context) -> None:
     for name, words in record.inputs.items():
         index = next((i for i, value in enumerate(graph.inputs) if name in value.names), None)
         if index is None:
-            raise _missing(name)
+            raise VOCABULARIES.names_nothing(name)
         b = Builder(front, name, context.target)
         graph.inputs[index] = _places_of_words(b, graph.inputs[index], name, words)
     for name, words in record.outputs.items():
         if name not in graph.output_names:
-            raise _missing(name)
+            raise VOCABULARIES.names_nothing(name)
         index = graph.output_names.index(name)
         b = Builder(graph.nodes, name, context.target)
         graph.outputs[index] = _words_at_places(b, graph.outputs[index], words)
@@ -63,9 +62,3 @@ def _words_at_places(b: Builder, places: Value, words: Sequence[Label]) -> Value
     made = b.op("Gather", b.tensor(Tensor.of(array)), places, b.constant(0))
     made.type = made.declared = TensorType(STRING, places.shape)
     return made
-
-
-def _missing(name: str) -> InvalidModelError:
-    return InvalidModelError(
-        f'the model\'s record of its strings names "{name}", which it does not have'
-    )

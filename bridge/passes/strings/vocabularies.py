@@ -207,20 +207,12 @@ class Vocabularies:
         self._names(node.outputs[0], listed(node, "values"))
         self._names(node.outputs[0], [default_word(node)])
 
-    def category_mapper(self, node: Node) -> None:
-        """It compares with its categories, or makes them."""
-        words = node.attributes.get("cats_strings")
-        self._names(node.inputs[0], words)
-        self._names(node.outputs[0], words)
-        self._names(node.outputs[0], [node.attributes["default_string"]])
-
-    def one_hot_encoder(self, node: Node) -> None:
-        """It compares with its categories."""
-        self._names(node.inputs[0], node.attributes.get("cats_strings"))
-
-    def classifier(self, node: Node) -> None:
-        """Its labels are strings."""
-        self._names(node.outputs[0], node.attributes.get("classlabels_strings"))
+    def named(self, node: Node) -> None:
+        """Its attributes name the strings that it compares its input with, or makes."""
+        ends = node.inputs[0], node.outputs[0]
+        for value, attributes in zip(ends, _NAMED[node.op], strict=True):
+            for words in map(node.attributes.get, attributes):
+                self._names(value, [words] if isinstance(words, str) else words)
 
 
 def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
@@ -262,26 +254,27 @@ def _moves(node: Node) -> bool:
     return node.op in ("Shape", "Size") or any(has_trait(node.op, trait) for trait in traits)
 
 
+_NAMED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "ai.onnx.ml::CategoryMapper": (("cats_strings",), ("cats_strings", "default_string")),
+    "ai.onnx.ml::OneHotEncoder": (("cats_strings",), ()),
+    "ai.onnx.ml::LinearClassifier": ((), ("classlabels_strings",)),
+    "ai.onnx.ml::SVMClassifier": ((), ("classlabels_strings",)),
+    "ai.onnx.ml::TreeEnsembleClassifier": ((), ("classlabels_strings",)),
+}
+"""The attributes with strings that an operator compares its input with, and that it makes."""
+
+_SELECTIONS = (
+    "Where", "Compress", "Expand", "GatherElements", "GatherND", "ReverseSequence",
+    "ScatterElements", "ScatterND", "Slice", "Split", "Tile",
+    "ai.onnx.ml::ArrayFeatureExtractor",
+)  # fmt: skip
+"""Operators that pick strings."""
+
 _VISITS: dict[str, Callable[[Vocabularies, Node], None]] = {
     "Constant": Vocabularies.constant,
     "Equal": Vocabularies.equal,
-    "Where": Vocabularies.selection,
-    "Compress": Vocabularies.selection,
-    "Expand": Vocabularies.selection,
-    "GatherElements": Vocabularies.selection,
-    "GatherND": Vocabularies.selection,
-    "ReverseSequence": Vocabularies.selection,
-    "ScatterElements": Vocabularies.selection,
-    "ScatterND": Vocabularies.selection,
-    "Slice": Vocabularies.selection,
-    "Split": Vocabularies.selection,
-    "Tile": Vocabularies.selection,
-    "ai.onnx.ml::ArrayFeatureExtractor": Vocabularies.selection,
     "Cast": Vocabularies.cast,
     "ai.onnx.ml::LabelEncoder": Vocabularies.label_encoder,
-    "ai.onnx.ml::CategoryMapper": Vocabularies.category_mapper,
-    "ai.onnx.ml::OneHotEncoder": Vocabularies.one_hot_encoder,
-    "ai.onnx.ml::LinearClassifier": Vocabularies.classifier,
-    "ai.onnx.ml::SVMClassifier": Vocabularies.classifier,
-    "ai.onnx.ml::TreeEnsembleClassifier": Vocabularies.classifier,
+    **dict.fromkeys(_SELECTIONS, Vocabularies.selection),
+    **dict.fromkeys(_NAMED, Vocabularies.named),
 }
