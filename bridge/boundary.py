@@ -36,8 +36,8 @@ from bridge.suggestions import keywords
 @dataclass
 class Boundary(BoundaryRecord):
     """A record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
-    model that became constants, `vocabularies` and `map_keys` the lists that tensors in the place
-    of strings and maps belong to."""
+    model that became constants. `vocabularies` and `map_keys` are the lists of labels for tensors
+    that stand for strings and maps."""
 
     constants: tuple[str, ...] = ()
     vocabularies: LabelRecord = field(default_factory=lambda: LabelRecord({}, {}))
@@ -157,9 +157,9 @@ def _dtype(recorded: BoundaryValue) -> Any:
 
 @keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
-    """Outputs of the ONNX model from those of its IR, by name: a sequence as a list of arrays, an
-    absent optional as None, a tensor of open rank as an array, strings as an array of objects, maps
-    as a list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
+    """Outputs of the ONNX model from those of its IR, by name. A sequence is a list of arrays, an
+    absent optional None, a tensor of open rank an array. Strings are an array of objects, maps a
+    list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
     are missing."""
     boundary = Boundary.of(source)
     _require_mapping("the results", results)

@@ -13,8 +13,8 @@ Symbols = dict[str, list[str | None]]
 SYMBOLS: Entry[Symbols] = Entry(
     "symbols", Symbols, "symbols", hint=True, style={"ensure_ascii": False}
 )
-"""The entry for the names of the dimensions of inputs and outputs, None for those that have none,
-by the name of the input or output."""
+"""The entry for the names of dimensions, by the name of the input or output. None stands for a
+dimension without a name."""
 
 
 def symbols_of(values: Iterable[tuple[str, Value]]) -> Symbols:

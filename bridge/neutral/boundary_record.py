@@ -35,7 +35,7 @@ class BoundaryValue:
     `element` is the element type's name. `shape` is that of the tensor or of each element, or what
     an ONNX model declared of one of open rank: sizes, symbols, and None for any size; None as a
     whole where ranks differ. Where the elements of a ragged sequence differ in rank (`mixed`), it
-    is as long as the longest, and the rows of `.shapes` of the others end in -1s.
+    has the largest rank. The rows of `.shapes` for the other elements end in -1s.
     """
 
     kind: Literal["ragged", "elements", "tensor", "open"]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class NodeExtras(TypedDict, total=False):
     """Of a node.
 
-    IR: `rt_info` is XML, `port_rt_info` that of its ports by ("input" or "output", index),
-    `ir_attributes` what the layer has beside the operator's own attributes, `layer` the type and
+    IR: `rt_info` is XML, `port_rt_info` that of its ports by ("input" or "output", index).
+    `ir_attributes` are the layer's attributes beside the operator's own. `layer` is the type and
     the operator set of a layer that no row reads, `why` the reason.
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the node of ONNX in whose place this stands, with others that lead to it.

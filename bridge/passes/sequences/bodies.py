@@ -79,6 +79,9 @@ class OpenBody:
         self.body = body
         self.role = role
         outer.branches.enter(node, body)
+        self.yields = {
+            port.output: value for value, port in body.exits() if isinstance(port, Yield)
+        }
         self.entries: list[Entry] = []
         self.states: list[Form | None] = []
 
@@ -142,12 +145,12 @@ class OpenBody:
 
     def results(self) -> list[Exit]:
         """What a branch gives for each output, with the shapes that a tensor may have."""
-        exits: dict[int | None, Exit] = {}
-        for value, port in self.body.exits():
-            form = self.lowering.form(value)
+        exits = []
+        for index in range(len(self.node.outputs)):
+            form = self.output(index)
             shapes = form.known_shapes() if isinstance(form, Tensor) else None
-            exits[port.output if isinstance(port, Yield) else None] = Exit(value, shapes)
-        return [exits[index] for index in range(len(self.node.outputs))]
+            exits.append(Exit(self.yields[index], shapes))
+        return exits
 
     def _enter_part(self, value: Value, port: Sliced) -> None:
         """Gives the body a part of a tensor."""
@@ -172,10 +175,7 @@ class OpenBody:
 
     def output(self, index: int) -> Form:
         """The form that becomes the node's output `index`."""
-        for value, port in self.body.exits():
-            if isinstance(port, Yield) and port.output == index:
-                return self.lowering.form(value)
-        raise AssertionError(f"no branch output {index}")
+        return self.lowering.form(self.yields[index])
 
     def next_states(self, bounded: bool) -> list[Form | None]:
         """What the states must be able to hold after an iteration. A rank that is still open to
@@ -252,8 +252,8 @@ class OpenBody:
         return body, [target for target in targets if target is not None]
 
     def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
-        """What a Loop gives of what its body gives: a state that has the structure `form` is what
-        an iteration gives, `own`, where the Loop is known to run, and not what it starts as."""
+        """What a Loop gives for a body output, which has the structure `form`. Where the Loop is
+        known to run, a state has the shapes of `own`, what an iteration gives."""
         if not isinstance(form, Open) or not isinstance(own, Tensor):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):

@@ -1,8 +1,8 @@
-"""What a value can be where a condition is so.
+"""The shapes that a tensor can have in a branch, by what the branch's condition says.
 
-Exporters write an early return, a break or a continue as an If that gives a flag, the value, and a
-dummy of another rank where there is none; a later If asks the flag, and takes the value where the
-flag says that it is there.
+Exporters write an early return, a break or a continue as an If. It gives a flag and the value, or a
+dummy of another rank where there is no value. A later If asks the flag, and takes the value in the
+branch where the flag says that it is there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Exit:
 
 
 class Branches:
-    """The Ifs of the graph as it was."""
+    """The Ifs of the graph before it is lowered, and the inputs of their bodies."""
 
     def __init__(self) -> None:
         self._exits: dict[Node, list[list[Exit]]] = {}

@@ -1,5 +1,7 @@
-"""What `restore` makes at the boundary of an ONNX model is known again on the way to IR: its inputs
-and outputs are the tensors that stand for a sequence or an optional, as they were."""
+"""The nodes that `restore.py` made at the boundary of an ONNX model, recognised on the way to IR.
+
+The tensors that stand for a sequence or an optional are the inputs and outputs again.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ from bridge.passes.sequences.restore import put_together, taken_apart
 
 
 def know_parts(model: Model, context: Context) -> None:
-    """Puts the tensors that stand for sequences and optionals in their place, in place, where the
-    model is one that Bridge restored them in, and records what they stand for."""
+    """Replaces, in place, sequences and optionals that Bridge restored at the boundary by the
+    tensors that stand for them, and records what these stand for."""
     graph, boundary = model.graph, context.boundary
     _inputs(graph, boundary)
     _outputs(graph, boundary)

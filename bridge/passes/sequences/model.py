@@ -14,8 +14,8 @@ from bridge.passes.sequences.lower import Lowering
 
 
 def lower_sequences(model: Model, context: Context) -> None:
-    """Rewrites, in place, every sequence, optional and tensor of open rank of the model, and notes
-    in the report the branches that fail whenever they are taken and are pruned for that.
+    """Rewrites, in place, every sequence, optional and tensor of open rank of the model. Branches
+    that fail whenever they are taken are pruned; the report says which.
 
     Raises UnsupportedError with what stands in the way.
     """

@@ -188,9 +188,9 @@ class Ragged(Sequence):
         return self.rank
 
     def _of_one_rank(self, b: Builder, axis: int, new: bool) -> Tensor:
-        """The elements joined where their ranks may differ: those that are there have one rank, for
-        otherwise nothing can join them. It is known at run time alone, so they are joined as views
-        of the largest rank, by whose end the axis counts from the same side."""
+        """The elements joined where their ranks may differ. Those that are there have one rank, for
+        otherwise nothing can join them. That rank is known at run time alone. So they are joined as
+        views of the largest rank, with their own axes at the end from which the axis counts."""
         assert self.rank is not None
         largest, front = self.rank, axis >= 0
         first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))

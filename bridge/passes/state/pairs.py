@@ -1,5 +1,6 @@
-"""State between calls, asked for: pairs of an input and an output of an ONNX model, as the caches
-of a language model are, become variables of IR (ReadValue, Assign), as OpenVINO's GenAI runs them.
+"""State between calls, where a user asks for it: pairs of an input and an output of an ONNX model
+become variables of IR (ReadValue, Assign). The caches of a language model are such pairs, and
+OpenVINO's GenAI runs them as variables.
 
 The metadata records the pairs, and the way back to ONNX gives them again.
 """

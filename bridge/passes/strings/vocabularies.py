@@ -29,9 +29,11 @@ def texts(value: Value) -> list[str] | None:
 
 @dataclass(eq=False)
 class Group:
-    """Values that meet. `words` is their vocabulary: each word's place in it; `needed` says
-    whether something is done with them that IR cannot do with strings, `text` whether something
-    that needs more than to know which word it is, `open` whether a value is open."""
+    """Values that meet. `words` is their vocabulary: each word's place in it.
+
+    `needed`: an operator does something with them that IR cannot do with strings. `text`: an
+    operator needs to know more than which word each string is. `open`: a value is open.
+    """
 
     values: list[Value] = field(default_factory=list)
     words: dict[str, int] = field(default_factory=dict)
@@ -180,8 +182,8 @@ class Vocabularies:
             self._closed.append((one, other))
 
     def selection(self, node: Node) -> None:
-        """It hands strings on, which IR does not, or OpenVINO's plugins do not, or by the bytes of
-        what holds them alone, so that they are freed twice."""
+        """It hands strings on. IR has no such operator on strings, or OpenVINO's plugins do not run
+        it, or they copy the bytes of the objects that hold the strings, and free them twice."""
         self._hand_on(node, node.inputs)
         for value in node.outputs:
             self._names(value, ())
