@@ -11,7 +11,7 @@ from bridge.neutral.types import F32, I64, I64_MAX, UNKNOWN, TensorType, Type
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
 from bridge.operators.ctc.ctc import moved_to_front, same_as_before
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 
 _NEVER = np.float32(-np.inf)
 """The logarithm of the probability of what cannot be."""
@@ -34,9 +34,7 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
         same = b.op("Equal", b.cut(places, 1, 0, -2), b.cut(places, 1, 2, I64_MAX))
         jumps = b.op("And", jumps, b.op("Not", same))
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         (time, scores), (reached,) = parts, states
         places, stays, jumps, lengths = fixed
         never = b.constant(_NEVER)

@@ -12,7 +12,7 @@ from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
 from bridge.operators.detection.multiclass_nms import selected
 from bridge.operators.detection.suppression import NONE, of_classes
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 
 
 @legalizes("MatrixNms", target="onnx")
@@ -29,9 +29,7 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
         scores = b.op("Where", hidden, b.constant(NONE), scores)
     image, _ = of_classes(b, scores)
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         scores, image = parts
         return [], [_decayed(b, b.op("Gather", fixed[0], image, b.constant(0)), scores, attributes)]
 

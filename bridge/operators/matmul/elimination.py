@@ -8,7 +8,7 @@ from bridge.neutral.inference import first, infers
 from bridge.neutral.types import BF16, F16, F32, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 
 
 @legalizes("Det", target="ir")
@@ -20,9 +20,7 @@ def det_to_ir(b: Builder, node: Node) -> Result:
     rows = b.positions(matrix, -1)
     unused = _ones(b, matrix)
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, det = states
         column = b.op("Gather", matrix, parts[0], b.constant(-1))
         index, chosen = _pivot(b, column, unused, fixed[0])
@@ -56,9 +54,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     identity = b.op("Expand", identity, b.op("Shape", matrix))
     nothing = b.op("Sub", identity, identity)
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, order = states
         column = b.op("Gather", matrix, parts[0], b.constant(-1))
         _, chosen = _pivot(b, column, unused, fixed[0])

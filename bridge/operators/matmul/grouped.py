@@ -8,7 +8,7 @@ from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import ranks, required
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 from bridge.operators.matmul.matmul import product, swapped
 
 
@@ -24,9 +24,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     if found != (2, 3):
         raise Refused(f"there is none of values of ranks {found}, but of (2, 3) and (3, 3)")
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)
         x, weights = fixed
         matrix = b.op("Gather", weights, b.scalar(number), b.constant(0))

@@ -14,7 +14,7 @@ from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 from bridge.operators.ml.scores import (
     as_float,
     chosen,
@@ -174,9 +174,7 @@ def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
     if depth == 0:
         return start
 
-    def step(
-        b: Builder, parts: list[Value], states: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         (at,), (x,) = states, fixed
 
         def of_node(values: np.ndarray, element: Any = None) -> Value:

@@ -17,21 +17,8 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
+from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
-from bridge.operators.nn.windows import (
-    average_of_full_windows,
-    computable,
-    counts,
-    lean,
-    no_larger,
-    onnx_pads,
-    padded,
-    rounded_down,
-    same_either_way,
-    window_for_onnx,
-    window_of,
-    without_late_windows,
-)
 
 
 @legalizes("AveragePool", target="ir")
@@ -39,42 +26,42 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 25) as AvgPool-14: rounding up is "ceil_torch", and counts no padding that
     it adds."""
     (data,) = required(node, 0)
-    attributes, include = window_of(node), node.attributes["count_include_pad"]
+    attributes, include = windows.window_of(node), node.attributes["count_include_pad"]
     explicit = attributes["auto_pad"] == "NOTSET"
     up = node.attributes["ceil_mode"] and explicit
     if up:
-        attributes = no_larger(data, attributes)
+        attributes = windows.no_larger(data, attributes)
     if not (up and include and any(attributes["pads"])):
         rounding = "ceil_torch" if up else "floor"
-        window = lean(attributes)
+        window = windows.lean(attributes)
         return b.op("AvgPool", data, **window, exclude_pad=not include, rounding_type=rounding)
     room, inner = _with_padding(b, data, attributes)
     y = b.op("AvgPool", room, **inner, exclude_pad=True, rounding_type="ceil_torch")
-    return without_late_windows(b, y, data, attributes)
+    return windows.without_late_windows(b, y, data, attributes)
 
 
 def _with_padding(
     b: Builder, data: Value, attributes: dict[str, Any]
 ) -> tuple[Value, dict[str, Any]]:
     """The data with its padding, and the attributes of a window without."""
-    without = {**lean(attributes), "pads": (0,) * len(attributes["pads"])}
-    return padded(b, data, attributes["pads"], 0.0), without
+    without = {**windows.lean(attributes), "pads": (0,) * len(attributes["pads"])}
+    return windows.padded(b, data, attributes["pads"], 0.0), without
 
 
 @legalizes("AveragePool", target="onnx")
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
     before 22 the last window may start in the padding where sizes round up."""
-    data, window = node.inputs[0], window_of(node)
+    data, window = node.inputs[0], windows.window_of(node)
     assert data is not None
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
-    if up and (exact := rounded_down(b, data, window)):
+    if up and (exact := windows.rounded_down(b, data, window)):
         if not node.attributes["count_include_pad"]:
-            return b.op("AveragePool", data, **lean(exact))
+            return b.op("AveragePool", data, **windows.lean(exact))
         room, inner = _with_padding(b, data, window)
         y = b.op("AveragePool", room, **inner, ceil_mode=True)
-        return without_late_windows(b, y, data, window)
-    if b.opset >= 19 or lean(window)["dilations"] or not node.attributes.get("dilations"):
+        return windows.without_late_windows(b, y, data, window)
+    if b.opset >= 19 or windows.lean(window)["dilations"] or not node.attributes.get("dilations"):
         return None
     return b.op("AveragePool", data, **{**node.attributes, "dilations": None})
 
@@ -84,28 +71,27 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AvgPool-1 and AvgPool-14 as AveragePool: `exclude_pad` turned round, three ways of rounding
     in two."""
     (data,) = required(node, 0)
-    attributes, rounding = window_for_onnx(node)
+    attributes, rounding = windows.window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
-    data, element = computable(b, data)
+    data, element = windows.computable(b, data)
     if rounding != "floor":
         if include and any(attributes["pads"]):
-            y = average_of_full_windows(b, data, attributes, "AveragePool")
+            y = windows.average_of_full_windows(b, data, attributes, "AveragePool")
             if rounding == "ceil_torch":
-                y = without_late_windows(b, y, data, attributes)
+                y = windows.without_late_windows(b, y, data, attributes)
             return b.cast(y, element)
-        if rounding == "ceil" and not same_either_way(data, attributes):
+        if rounding == "ceil" and not windows.same_either_way(data, attributes):
             advice = "; give the input a static shape"
             raise Refused(
                 'a window of rounding type "ceil" may start in the padding, which ONNX has not'
-                + (advice if counts(data, attributes, rounding) is None else "")
+                + (advice if windows.counts(data, attributes, rounding) is None else "")
             )
-        exact = rounded_down(b, data, attributes)
+        exact = windows.rounded_down(b, data, attributes)
         if exact:
-            return b.cast(b.op("AveragePool", data, **lean(exact)), element)
-    y = b.op(
-        "AveragePool", data, **onnx_pads(lean(attributes)), count_include_pad=include,
-        ceil_mode=rounding != "floor",
-    )  # fmt: skip
+            return b.cast(b.op("AveragePool", data, **windows.lean(exact)), element)
+    window = windows.onnx_pads(windows.lean(attributes))
+    up = rounding != "floor"
+    y = b.op("AveragePool", data, **window, count_include_pad=include, ceil_mode=up)
     return b.cast(y, element)
 
 

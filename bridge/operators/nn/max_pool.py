@@ -18,29 +18,18 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
-from bridge.operators.nn.windows import (
-    computable,
-    lean,
-    no_larger,
-    onnx_pads,
-    padded,
-    rounded_down,
-    same_either_way,
-    window_for_onnx,
-    window_of,
-    with_room,
-)
 
 
 @legalizes("MaxPool", target="ir")
 def max_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxPool-1 has one output and no dilations, later versions always have both."""
     (data,) = required(node, 0)
-    attributes, order = window_of(node), node.attributes["storage_order"]
+    attributes, order = windows.window_of(node), node.attributes["storage_order"]
     explicit = attributes["auto_pad"] == "NOTSET"
     if explicit and node.attributes["rounding_type"] != "floor":
-        attributes = no_larger(data, attributes)
+        attributes = windows.no_larger(data, attributes)
     attributes |= {
         "axis": node.attributes["axis"],
         "index_element_type": node.attributes["index_element_type"],
@@ -49,8 +38,8 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
     }
     indexed = len(node.outputs) > 1
     first_version = not indexed and attributes["rounding_type"] != "ceil_torch"
-    if first_version and lean(attributes)["dilations"] is None:
-        attributes = lean(attributes)
+    if first_version and windows.lean(attributes)["dilations"] is None:
+        attributes = windows.lean(attributes)
         return None if node.attributes == attributes else b.op("MaxPool", data, **attributes)
     if indexed and node.attributes == attributes:
         return None
@@ -83,21 +72,23 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """MaxPool-1, -8 and -14: ONNX rounds in fewer ways and counts through the whole tensor."""
     (data,) = required(node, 0)
-    attributes, rounding = window_for_onnx(node)
+    attributes, rounding = windows.window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
     explicit = attributes["auto_pad"] == "NOTSET"
-    pooled, element = (data, data.element) if data.element in (I8, U8) else computable(b, data)
+    pooled, element = (
+        (data, data.element) if data.element in (I8, U8) else windows.computable(b, data)
+    )
     bare = node.attributes["auto_pad"] == "NOTSET" or not node.attributes.get("pads")
-    exact = rounded_down(b, data, attributes) if rounding != "floor" else {}
+    exact = windows.rounded_down(b, data, attributes) if rounding != "floor" else {}
     plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
     if plain_enough and rounding != "ceil":
         return None
-    plain = {**onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
+    plain = {**windows.onnx_pads(attributes), "storage_order": node.attributes["storage_order"]}
     plain["dilations"] = node.attributes.get("dilations")
     plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
     if exact:
         plain |= {**exact, "rounding_type": "floor"}
-    late = rounding == "ceil" and not same_either_way(data, attributes)
+    late = rounding == "ceil" and not windows.same_either_way(data, attributes)
     wide = explicit and any(
         pad >= size for pad, size in zip(plain["pads"], attributes["kernel_shape"] * 2, strict=True)
     )
@@ -108,10 +99,10 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
                 else "onnxruntime takes no pads that are as large as the kernel"
             )  # fmt: skip
         # The padding as elements, with what OpenVINO gives for a window without any.
-        room = with_room(attributes) if late else plain["pads"]
+        room = windows.with_room(attributes) if late else plain["pads"]
         kind = pooled.element or F32
         lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
-        pooled = padded(b, pooled, room, lowest)
+        pooled = windows.padded(b, pooled, room, lowest)
         plain |= {"pads": (0,) * len(room), "rounding_type": "floor"}
     if len(node.outputs) == 1:
         return b.cast(b.op("MaxPool", pooled, **plain), element)

@@ -5,25 +5,16 @@ With `linear_before_reset`, IR's B keeps the two biases of the gate h apart: [z,
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.recurrent.recurrent import (
-    Layer,
-    activate,
-    clipped,
-    doubled_bias,
-    fits_sequence,
-    from_cell,
-    from_sequence,
-    layer_of,
-    summed_bias,
-    to_loop,
-    to_sequence,
-)
+from bridge.operators.loops import Values
+from bridge.operators.recurrent import recurrent as layers
 
 
 @legalizes("GRU", target="ir")
@@ -31,26 +22,21 @@ def gru_to_ir(b: Builder, node: Node) -> Result:
     """GRUSequence, or a Loop where activations need it."""
     x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
     assert x is not None and w is not None and r is not None
-    layer = layer_of(node, 3, ("sigmoid", "tanh"))
+    layer = layers.layer_of(node, 3, ("sigmoid", "tanh"))
     linear = node.attributes["linear_before_reset"]
-    if fits_sequence(layer):
-        total = _apart(b, layer, bias, x) if linear else summed_bias(b, layer, 3, bias, x)
-        outputs = to_sequence(
+    if layers.fits_sequence(layer):
+        total = _apart(b, layer, bias, x) if linear else layers.summed_bias(b, layer, 3, bias, x)
+        outputs = layers.to_sequence(
             b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear
         )
     else:
         of_w, of_r = b.split(_apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
-
-        def step(
-            b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
-        ) -> list[Value]:
-            return _step(b, layer, way, share, states, own, linear)
-
-        outputs = to_loop(b, layer, x, (h,), lengths, w, of_w, (r, of_r), step)
+        step = partial(_step, linear=linear)
+        outputs = layers.to_loop(b, layer, x, (h,), lengths, w, of_w, (r, of_r), step)
     return outputs[: len(node.outputs)]
 
 
-def _apart(b: Builder, layer: Layer, bias: Value | None, x: Value) -> Value:
+def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Value:
     """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh], each [directions, hidden]."""
     hidden = layer.hidden
     if bias is None:
@@ -65,13 +51,13 @@ def _apart(b: Builder, layer: Layer, bias: Value | None, x: Value) -> Value:
 
 def _step(
     b: Builder,
-    layer: Layer,
+    layer: layers.Layer,
     direction: int,
     share: Value,
-    states: list[Value],
-    parameters: list[Value],
+    states: Values,
+    parameters: Values,
     linear: bool,
-) -> list[Value]:
+) -> Values:
     """One step of ONNX's GRU (the equations of the operator's documentation)."""
     f, g = layer.activations[direction]
     (before,) = states
@@ -80,14 +66,14 @@ def _step(
     gates_w, candidate_w = b.split(share, 1, 2 * hidden, hidden)
     gates_r, candidate_r = b.split(r, 0, 2 * hidden, hidden)
     sums = b.op("Add", gates_w, b.op("MatMul", before, gates_r, transpose_b=True))
-    update, reset = b.split(activate(b, f, clipped(b, sums, layer.clip)), 1, hidden, hidden)
+    update, reset = b.split(layers.activate(b, f, sums, layer.clip), 1, hidden, hidden)
     if linear:
         recurrent = b.op("Add", b.op("MatMul", before, candidate_r, transpose_b=True), bias)
         recurrent = b.op("Mul", reset, recurrent)
     else:
         past = b.op("Mul", reset, before)
         recurrent = b.op("Add", b.op("MatMul", past, candidate_r, transpose_b=True), bias)
-    candidate = activate(b, g, clipped(b, b.op("Add", candidate_w, recurrent), layer.clip))
+    candidate = layers.activate(b, g, b.op("Add", candidate_w, recurrent), layer.clip)
     kept = b.op("Mul", update, b.op("Sub", before, candidate))
     return [b.op("Add", candidate, kept)]
 
@@ -98,7 +84,7 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
     x, h, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5)
     linear = node.attributes["linear_before_reset"]
     weights = [w, r, _onnx_bias(b, node, bias)]
-    return from_sequence(
+    return layers.from_sequence(
         b, node, "GRU", x, (h,), lengths, weights, linear_before_reset=linear
     )  # fmt: skip
 
@@ -112,13 +98,13 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     weights: list[Value | None] = [b.unsqueeze(v, 0) for v in (w, r)]
     doubled = _onnx_bias(b, node, bias)
     weights.append(None if doubled is None else b.unsqueeze(doubled, 0))
-    return from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)
+    return layers.from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)
 
 
 def _onnx_bias(b: Builder, node: Node, bias: Value | None) -> Value | None:
     """IR's B as ONNX's, [..., 6*hidden]."""
     if bias is None or not node.attributes["linear_before_reset"]:
-        return doubled_bias(b, bias)
+        return layers.doubled_bias(b, bias)
     hidden = node.attributes["hidden_size"]
     values = values_of(bias)
     if values is not None:

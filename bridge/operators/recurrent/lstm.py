@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.recurrent.recurrent import (
-    Layer,
-    activate,
-    clipped,
-    doubled_bias,
-    fits_sequence,
-    from_cell,
-    from_sequence,
-    layer_of,
-    permute_gates,
-    summed_bias,
-    to_loop,
-    to_sequence,
-)
+from bridge.operators.loops import Values
+from bridge.operators.recurrent import recurrent as layers
 
 ONNX_GATES = "iofc"
 IR_GATES = "fico"
@@ -30,36 +20,31 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
     """LSTMSequence, or a Loop where peepholes, coupled gates or activations need it."""
     x, w, r, bias, lengths, h, c, peepholes = (node.input(i) for i in range(8))
     assert x is not None and w is not None and r is not None
-    layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
-    total = summed_bias(b, layer, 4, bias, x)
+    layer = layers.layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
+    total = layers.summed_bias(b, layer, 4, bias, x)
     coupled = node.attributes["input_forget"]
-    if peepholes is None and not coupled and fits_sequence(layer):
+    if peepholes is None and not coupled and layers.fits_sequence(layer):
         weights = [
-            permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
+            layers.permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
         ]
-        outputs = to_sequence(b, layer, "LSTMSequence", x, (h, c), lengths, weights)
+        outputs = layers.to_sequence(b, layer, "LSTMSequence", x, (h, c), lengths, weights)
     else:
         if peepholes is None:
             peepholes = b.zeros(x, len(layer.directions), 3 * layer.hidden)
-
-        def step(
-            b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
-        ) -> list[Value]:
-            return lstm_step(b, layer, way, share, states, own, coupled)
-
-        outputs = to_loop(b, layer, x, (h, c), lengths, w, total, (r, peepholes), step)
+        step = partial(lstm_step, coupled=coupled)
+        outputs = layers.to_loop(b, layer, x, (h, c), lengths, w, total, (r, peepholes), step)
     return outputs[: len(node.outputs)]
 
 
 def lstm_step(
     b: Builder,
-    layer: Layer,
+    layer: layers.Layer,
     direction: int,
     share: Value,
-    states: list[Value],
-    parameters: list[Value],
+    states: Values,
+    parameters: Values,
     coupled: bool,
-) -> list[Value]:
+) -> Values:
     """One step of ONNX's LSTM (the equations of the operator's documentation). `share` is W's, and
     the parameters are R [4*hidden, hidden] and the peepholes."""
     f, g, h = layer.activations[direction]
@@ -70,13 +55,13 @@ def lstm_step(
     peep_i, peep_o, peep_f = b.split(peepholes, 0, *[layer.hidden] * 3)
 
     def gate(sum: Value, peep: Value, cell: Value) -> Value:
-        return activate(b, f, clipped(b, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip))
+        return layers.activate(b, f, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip)
 
     i = gate(i, peep_i, cell)
     keep = b.op("Sub", b.like(1, i), i) if coupled else gate(forget, peep_f, cell)
-    candidate = activate(b, g, clipped(b, c, layer.clip))
+    candidate = layers.activate(b, g, c, layer.clip)
     cell = b.op("Add", b.op("Mul", keep, cell), b.op("Mul", i, candidate))
-    return [b.op("Mul", gate(o, peep_o, cell), activate(b, h, cell)), cell]
+    return [b.op("Mul", gate(o, peep_o, cell), layers.activate(b, h, cell)), cell]
 
 
 @legalizes("LSTMSequence", target="onnx")
@@ -84,8 +69,8 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
     """LSTMSequence-5: LSTM."""
     x, h, c, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5, 6)
     weights = [_onnx_gates(b, node, v, 1) for v in (w, r, bias)]
-    weights[2] = doubled_bias(b, weights[2])
-    return from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)
+    weights[2] = layers.doubled_bias(b, weights[2])
+    return layers.from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)
 
 
 @legalizes("LSTMCell", target="onnx")
@@ -95,12 +80,12 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
     _, h, c, w, r, bias = (node.input(i) for i in range(6))
     assert h is not None and c is not None
     weights = [_onnx_gates(b, node, v, 0) for v in (w, r, bias)]
-    weights[2] = doubled_bias(b, weights[2])
+    weights[2] = layers.doubled_bias(b, weights[2])
     batched = [None if v is None else b.unsqueeze(v, 0) for v in weights]
-    return from_cell(b, node, "LSTM", (h, c), batched)
+    return layers.from_cell(b, node, "LSTM", (h, c), batched)
 
 
 def _onnx_gates(b: Builder, node: Node, x: Value | None, axis: int) -> Value | None:
     if x is None:
         return None
-    return permute_gates(b, x, IR_GATES, ONNX_GATES, axis, node.attributes["hidden_size"])
+    return layers.permute_gates(b, x, IR_GATES, ONNX_GATES, axis, node.attributes["hidden_size"])

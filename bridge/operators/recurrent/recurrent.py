@@ -20,7 +20,7 @@ from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
 from bridge.operators.builder_helpers import required
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 from bridge.operators.recurrent.whole_length import is_whole_length
 
 
@@ -432,9 +432,7 @@ def _loop(
 ) -> list[Value]:
     """One direction: [seq, batch, hidden] of all steps, and the last states [batch, hidden]."""
 
-    def body(
-        b: Builder, parts: list[Value], before: list[Value], fixed: list[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def body(b: Builder, parts: Values, before: Values, fixed: Values) -> tuple[Values, Values]:
         after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
         if lengths is None:
             return after, [after[0]]
@@ -455,16 +453,14 @@ def _loop(
     return [y, *last]
 
 
-def clipped(b: Builder, x: Value, clip: float) -> Value:
-    """`x` limited to [-clip, clip]; `x` itself where `clip` is 0."""
-    return b.op("Clip", x, b.like(-clip, x), b.like(clip, x)) if clip else x
-
-
-def activate(b: Builder, function: Activation, x: Value) -> Value:
-    """An activation function of ONNX's recurrent operators (RNN, LSTM and GRU: Activations)."""
+def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> Value:
+    """An activation function of ONNX's recurrent operators (RNN, LSTM and GRU: Activations) of `x`,
+    which is limited to [-clip, clip] unless `clip` is 0."""
     make = _ACTIVATIONS.get(function.name)
     if make is None:
         raise Refused(f"its activation {function.name} is none that ONNX names")
+    if clip:
+        x = b.op("Clip", x, b.like(-clip, x), b.like(clip, x))
     return make(b, x, function)
 
 
