@@ -27,23 +27,24 @@ one that is not used), or None where it does not apply."""
 
 
 class Substitution:
-    """Which value stands for which; consumers ask it as they are reached, in order."""
+    """Which value stands for which; consumers ask it as they are reached, in order. `replaced` are
+    the values that were replaced, with what took their place, which may be replaced in turn."""
 
     def __init__(self) -> None:
-        self._map: dict[Value, Value] = {}
+        self.replaced: dict[Value, Value] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._map)
+        return bool(self.replaced)
 
     def of(self, value: Value) -> Value:
         """The value that stands for `value` now."""
-        while (next := self._map.get(value)) is not None:
+        while (next := self.replaced.get(value)) is not None:
             value = next
         return value
 
     def apply(self, node: Node) -> None:
         """Replaces the inputs of a node."""
-        if self._map:
+        if self.replaced:
             node.inputs = [None if v is None else self.of(v) for v in node.inputs]
             if node.extras and "provenance" in node.extras:
                 node.extras["provenance"] = node.extras["provenance"].of(self.of)
@@ -74,11 +75,11 @@ class Substitution:
         new.declared = meet(new.declared, old.type)
         if new.known_value is None:
             new.known_value = old.known_value
-        self._map[old] = new
+        self.replaced[old] = new
 
     def finish(self, graph: Graph) -> None:
         """Replaces the outputs of a graph."""
-        if self._map:
+        if self.replaced:
             graph.outputs = [self.of(v) for v in graph.outputs]
 
 
@@ -157,10 +158,6 @@ class Pattern:
     backwards: bool = False
     uses: bool = False
 
-    def asks(self, node: Node) -> bool:
-        """Whether the pattern is asked about a node."""
-        return node.op != "Constant" if self.ops is None else node.op in self.ops
-
 
 class Rewriter:
     """One graph while it is rewritten, and where it stands: the node and the body that hold it, and
@@ -222,20 +219,23 @@ class Rewriter:
 
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the nodes, or what takes their place."""
+        ops, replaced = pattern.ops, self._substitution.replaced
         for node in nodes:
-            self._substitution.apply(node)
-            if pattern.asks(node) or node.bodies:
+            if replaced:
+                self._substitution.apply(node)
+            if (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
                 self._visit(node, pattern, out)
             else:
                 out.append(node)
 
     def _backwards(self, nodes: Sequence[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the nodes that somebody uses, or what takes their place."""
+        ops, count = pattern.ops, self.uses.count
         for node in reversed(nodes):
-            if node.op not in EFFECTS and not any(map(self.uses.count, node.outputs)):
+            if node.op not in EFFECTS and not any(map(count, node.outputs)):
                 self.changed = True
                 self.uses.remove((node,))
-            elif pattern.asks(node) or node.bodies:
+            elif (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
                 made: list[Node] = []
                 self._visit(node, pattern, made)
                 out += reversed(made)
@@ -244,10 +244,11 @@ class Rewriter:
         out.reverse()
 
     def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
-        if pattern.bodies:
+        if pattern.bodies and node.bodies:
             self.descend(node, pattern)
         builder = Builder([], node.name, pattern.target)
-        result = pattern.ask(builder, node, self) if pattern.asks(node) else None
+        asked = pattern.ops is None or node.op in pattern.ops
+        result = pattern.ask(builder, node, self) if asked else None
         if result is None:
             out.append(node)
             return

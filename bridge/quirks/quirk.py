@@ -68,19 +68,6 @@ class Place(Rewriter):
         return self._facts[analysis]
 
 
-Users = dict[Value, list[Node]]
-
-
-def users_in(graph: Graph) -> Users:
-    """The nodes of a graph by the values that they take."""
-    users: Users = {}
-    for node in graph.nodes:
-        for value in dict.fromkeys(node.inputs):
-            if value is not None:
-                users.setdefault(value, []).append(node)
-    return users
-
-
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip

@@ -43,7 +43,9 @@ def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
 
 
 def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:
-    """Nodes that give `bare`, the part without its axis, that axis again are the part itself."""
+    """Nodes that give `bare`, the part without its axis, that axis again are the part itself. This
+    is no pattern of the rewriter, which changes nodes: the body shares its nodes with the Loop that
+    the rule was asked about, which stays as it was."""
     again = Substitution()
     for node in graph.nodes:
         if node.op == "Unsqueeze" and node.inputs[0] is bare and bare.rank is not None:

@@ -36,7 +36,11 @@ ROUNDS_OF_RANKS = 3
 class Lowering:
     """Lowers one graph, which stands at `where`. `forms` holds the forms of its compound values,
     `parts` what its Loops slice, `branches` what is known of the Ifs of the whole model. `pruned`
-    tells of each branch and body that is left out because it would fail."""
+    tells of each branch and body that is left out because it would fail.
+
+    It is no pattern of the rewriter: it changes what a value is, so that a node cannot stay beside
+    one that was lowered, and it tries the body of a Loop several times. Values are replaced, and
+    branches inlined, by a Rewriter."""
 
     def __init__(
         self,

@@ -9,18 +9,12 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
+from bridge.neutral.rewrite import Uses
 from bridge.neutral.types import Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import (
-    OPENVINO_CPU,
-    Place,
-    Quirk,
-    Users,
-    rewriting,
-    users_in,
-)
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -32,12 +26,12 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     entries: dict[Value, Value] = {}
     exits: dict[int, tuple[list[int], list[Value]]] = {}
     number: Value | None = None
-    users = users_in(graph)
+    uses = Uses(graph)
     for value, port, initial in _states(loop_builder):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
         unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
-        if unknown and _all_hide(value, users):
+        if unknown and _all_hide(value, uses):
             unknown = []
         after = [] if _surely_runs(node) else _to_hide(graph, graph.outputs[port.output], axes)
         if not unknown and not after:
@@ -121,11 +115,11 @@ def _is_hidden(value: Value) -> bool:
     return _hides(made)
 
 
-def _all_hide(value: Value, by_value: Users) -> bool:
+def _all_hide(value: Value, uses: Uses) -> bool:
     """Whether all that uses a value hides its sizes. Another quirk may have put a copy between."""
-    users = by_value.get(value, [])
+    users = uses.users(value)
     if len(users) == 1 and (hides(users[0], "memory") or users[0].op == "Unsqueeze"):
-        return _all_hide(users[0].outputs[0], by_value)
+        return _all_hide(users[0].outputs[0], uses)
     return all(map(_hides, users))
 
 
