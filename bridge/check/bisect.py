@@ -21,15 +21,16 @@ from bridge.check.lines import shortened
 from bridge.check.taps import (
     COUNT,
     ENDLESS,
-    Place,
+    GraphPath,
+    PathStep,
     Spot,
-    Step,
     can_be_seen,
     graph_at,
     last,
     seen,
     spot_of,
     value_at,
+    way_to,
 )
 from bridge.errors import BridgeError
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -67,7 +68,7 @@ class FirstDifference:
         )
 
 
-Look = tuple[Place, list[Spot]]
+Look = tuple[GraphPath, list[Spot]]
 """A place in a model, and the values there that are to be outputs."""
 
 Load = Callable[[Look, Look], tuple[Session, Session]]
@@ -98,8 +99,8 @@ def first_difference(
 class _Twin:
     """The places of a graph in both models."""
 
-    first: Place = ()
-    other: Place = ()
+    first: GraphPath = ()
+    other: GraphPath = ()
 
 
 Pair = tuple[Spot, Spot]
@@ -127,24 +128,19 @@ class _Seen:
         return replace(self, differences=some)
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self,
-        first: Model,
-        other: Model | None,
-        load: Load,
-        feeds: Mapping[str, Any],
-        rtol: float,
-        atol: float,
-    ) -> None:
-        self.first = first
-        self.other = other
-        self.load = load
-        self.feeds = feeds
-        self.rtol = rtol
-        self.atol = atol
-        self.loads = 0
-        self.agree = 0
+    """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
+    agree."""
+
+    first: Model
+    other: Model | None
+    load: Load
+    feeds: Mapping[str, Any]
+    rtol: float
+    atol: float
+    loads: int = 0
+    agree: int = 0
 
     def level(
         self, twin: _Twin, lasts: tuple[int, ...], loops: tuple[str, ...]
@@ -349,7 +345,7 @@ def _first(at: Callable[[int], _Seen]) -> int | None:
 
 
 def _entered(twin: _Twin, index: int, its: int, body: int) -> _Twin:
-    return _Twin((*twin.first, Step(index, body)), (*twin.other, Step(its, body)))
+    return _Twin((*twin.first, PathStep(index, body)), (*twin.other, PathStep(its, body)))
 
 
 def _visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
@@ -385,16 +381,10 @@ def _behind(value: Value, agreeing: Collection[Value]) -> set[Node]:
     return found
 
 
-def _node(graph: Graph, spot: Spot) -> Node:
-    return graph.nodes[spot[0]]
-
-
-def _path(model: Model, place: Place, node: Node) -> str:
+def _path(model: Model, place: GraphPath, node: Node) -> str:
     """Where a node is, from the top graph down."""
-    path, graph = [], model.graph
-    for step in place:
-        around = graph.nodes[step.node]
-        role, body = around.roles()[step.body]
-        path += [repr(around), role]
-        graph = body.graph
-    return " / ".join([*path, repr(node)])
+    around = [
+        f"{outer!r} / {outer.roles()[step.body][0]} / "
+        for step, (outer, _) in zip(place, way_to(model, place), strict=True)
+    ]
+    return "".join([*around, repr(node)])

@@ -21,7 +21,7 @@ from bridge.check.compare import Difference
 from bridge.check.empty_inputs import tried
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
-from bridge.check.fault import Case, Fault, judge
+from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
 from bridge.check.force import force, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
@@ -380,11 +380,11 @@ class _Checker:
         self.tell("seeking who is at fault")
         try:
             original, others = pair.changed("wrong", mine, its)
-            case = Case(
+            disagreement = Disagreement(
                 original, _labelled(others, mismatch.version), mismatch.version, mismatch.feed,
                 pair.against is None,
             )  # fmt: skip
-            report.fault = judge(case, self.comparison, pair.scratch)
+            report.fault = judge(disagreement, self.comparison, pair.scratch)
         except BridgeError as error:
             report.fault = Fault("unknown", "", shortened(str(error)), "")
 

@@ -35,7 +35,7 @@ class LacksOperatorError(EngineError):
 
 
 @dataclass(frozen=True)
-class Port:
+class ValueInfo:
     """An input or output of a loaded model, as its engine declares it.
 
     `dtype` is None where the engine does not say; `shape` is None for an unknown rank, and holds
@@ -53,8 +53,8 @@ class Port:
 class Session(Protocol):
     """A model that is ready to run."""
 
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run once; returns every output by name, in the order of `outputs`."""
@@ -126,7 +126,7 @@ def _unpacked(data: bytes, element: Element, shape: Sequence[int]) -> np.ndarray
     return np.array(unpack(data, element, math.prod(shape)).reshape(shape))
 
 
-def feed_of(port: Port, feeds: Mapping[str, Any]) -> Any:
+def feed_of(port: ValueInfo, feeds: Mapping[str, Any]) -> Any:
     """What `feeds` has for an input; EngineError where that is nothing."""
     for name in (port.name, *sorted(port.aliases)):
         if name in feeds:
@@ -186,10 +186,10 @@ class _OnnxRuntimeSession:
     def __init__(self, module: Any, session: Any) -> None:
         self._module = module
         self._session = session
-        self.inputs = tuple(_onnxruntime_port(port) for port in session.get_inputs())
-        self.outputs = tuple(_onnxruntime_port(port) for port in session.get_outputs())
+        self.inputs = tuple(_onnxruntime_info(port) for port in session.get_inputs())
+        self.outputs = tuple(_onnxruntime_info(port) for port in session.get_outputs())
         defaults = session.get_overridable_initializers()
-        self._defaults = tuple(_onnxruntime_port(port) for port in defaults)
+        self._defaults = tuple(_onnxruntime_info(port) for port in defaults)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         ports = (*self.inputs, *(port for port in self._defaults if port.name in feeds))
@@ -207,7 +207,7 @@ class _OnnxRuntimeSession:
             raise EngineError(f"onnxruntime: {_message(error)}") from error
         return {name: self._array(value) for name, value in zip(names, results, strict=True)}
 
-    def _value(self, port: Port, value: Any) -> Any:
+    def _value(self, port: ValueInfo, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
             return value
         # Releases before 1.20 take types of numpy's own alone.
@@ -233,7 +233,7 @@ class _OnnxRuntimeSession:
         return _unpacked(data, element, shape)
 
 
-def _onnxruntime_port(port: Any) -> Port:
+def _onnxruntime_info(port: Any) -> ValueInfo:
     kind: Literal["tensor", "sequence", "optional"] = "tensor"
     if port.type.startswith("seq("):
         kind = "sequence"
@@ -246,7 +246,7 @@ def _onnxruntime_port(port: Any) -> Port:
         dtype = BY_ONNX[onnx.TensorProto.DataType.Value(name)].dtype
     # onnxruntime shows an unknown rank and a scalar alike, as an empty list of dimensions.
     shape = tuple(port.shape) if port.shape else None
-    return Port(port.name, dtype, shape, kind)
+    return ValueInfo(port.name, dtype, shape, kind)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -278,9 +278,9 @@ class _ReferenceSession:
         self._evaluator = evaluator
         constants = {tensor.name for tensor in model.graph.initializer}
         self.inputs = tuple(
-            _value_info_port(info) for info in model.graph.input if info.name not in constants
+            _onnx_info(info) for info in model.graph.input if info.name not in constants
         )
-        self.outputs = tuple(_value_info_port(info) for info in model.graph.output)
+        self.outputs = tuple(_onnx_info(info) for info in model.graph.output)
         self._defaults = {info.name for info in model.graph.input} & constants
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,7 +294,7 @@ class _ReferenceSession:
         return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
 
 
-def _value_info_port(info: onnx.ValueInfoProto) -> Port:
+def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
     kind: Literal["tensor", "sequence", "optional"] = "tensor"
     declared = info.type
     while declared.WhichOneof("value") in ("sequence_type", "optional_type"):
@@ -310,7 +310,7 @@ def _value_info_port(info: onnx.ValueInfoProto) -> Port:
             dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
             for dim in tensor.shape.dim
         )
-    return Port(info.name, dtype, shape, kind)
+    return ValueInfo(info.name, dtype, shape, kind)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -379,8 +379,8 @@ class _OpenVinoSession:
         self._module = module
         self._request = compiled.create_infer_request()
         # The model that was read still has the types and ranks that compilation may change.
-        self.inputs = _openvino_ports(model.inputs)
-        self.outputs = _openvino_ports(model.outputs)
+        self.inputs = _openvino_infos(model.inputs)
+        self.outputs = _openvino_infos(model.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         return self.run_from({}, feeds)[0]
@@ -393,7 +393,7 @@ class _OpenVinoSession:
             self._request.reset_state()  # every run is a first call
             variables = {one.name: one for one in self._request.query_state()}
             for name, value in states.items():
-                variables[name].state = self._tensor(Port(name, value.dtype, None), value)
+                variables[name].state = self._tensor(ValueInfo(name, value.dtype, None), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
             self._request.infer()
@@ -407,7 +407,7 @@ class _OpenVinoSession:
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
 
-    def _tensor(self, port: Port, value: Any) -> Any:
+    def _tensor(self, port: ValueInfo, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             raise EngineError(f"OpenVINO: input '{port.name}' takes a tensor, not {value!r}")
         if value.dtype.kind in "OSU":
@@ -438,7 +438,7 @@ class _OpenVinoSession:
 _OPENVINO_NAMES = {dtype: spelled for spelled, dtype in _OPENVINO_DTYPES.items()}
 
 
-def _openvino_ports(ports: Sequence[Any]) -> tuple[Port, ...]:
+def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
     """Ports under one tensor name each, no two the same: outputs that are one tensor share all
     their names. Without tensor names the layer's own name serves."""
     taken: set[str] = set()
@@ -454,5 +454,5 @@ def _openvino_ports(ports: Sequence[Any]) -> tuple[Port, ...]:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
         spelled = _OPENVINO_DTYPES.get(port.get_element_type().get_type_name())
         dtype = np.dtype(spelled) if spelled else None
-        result.append(Port(name, dtype, shape, aliases=frozenset({*names, layer})))
+        result.append(ValueInfo(name, dtype, shape, aliases=frozenset({*names, layer})))
     return tuple(result)

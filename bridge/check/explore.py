@@ -90,33 +90,28 @@ def explore(
     return search.result
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self,
-        model: Model,
-        session: Session,
-        sites: Sequence[IfSite],
-        base: Recipe,
-        samples: int,
-        budget: int,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.model = model
-        self.session = session
-        self.sites = sites
-        self.base = base
-        self.samples = samples
-        self.budget = budget
-        self.tell = tell
-        self.inputs = Inputs(model)
+    """See `explore`. `failing` says why the model refuses inputs that lead to a branch."""
+
+    model: Model
+    session: Session
+    sites: Sequence[IfSite]
+    base: Recipe
+    samples: int
+    budget: int
+    tell: Callable[[str], None]
+    largest: int = _LARGEST_INPUT
+    result: Exploration = field(default_factory=Exploration)
+    failing: dict[Branch, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.inputs = Inputs(self.model)
         # Where to begin; unlike those of `base`, these sizes may be changed.
-        self.start = replace(base, sizes=demanded(model) | dict(base.sizes))
-        self.largest = _LARGEST_INPUT
-        self.numbers = _Numbers.of(model)
-        self.result = Exploration()
-        self.failing: dict[Branch, str] = {}  # why the model refuses inputs that lead there
+        self.start = replace(self.base, sizes=demanded(self.model) | dict(self.base.sizes))
+        self.numbers = _Numbers.of(self.model)
         self.end = time.monotonic() + SECONDS
-        self.wanted = {(site.index, branch) for site in sites for branch in (True, False)}
+        self.wanted = {(site.index, branch) for site in self.sites for branch in (True, False)}
 
     def draw(self) -> None:
         """The first inputs: small ones, or such as networks are made for, where small ones do not

@@ -36,7 +36,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Case:
+class Disagreement:
     """A file that differs from the original with an input. `label` is what the report calls it;
     `made` says that it is a conversion that the check made itself."""
 
@@ -47,9 +47,9 @@ class Case:
     made: bool
 
 
-def judge(case: Case, comparison: Comparison, scratch: Path) -> Fault:
+def judge(found: Disagreement, comparison: Comparison, scratch: Path) -> Fault:
     """Who is at fault. Files are written into `scratch`."""
-    return _Judge(case, comparison, scratch).judge()
+    return _Judge(found, comparison, scratch).judge()
 
 
 @dataclass(frozen=True)
@@ -62,30 +62,30 @@ class _Reading:
 
 
 class _Judge:
-    def __init__(self, case: Case, comparison: Comparison, scratch: Path) -> None:
-        self.case = case
+    def __init__(self, found: Disagreement, comparison: Comparison, scratch: Path) -> None:
+        self.found = found
         self.comparison = comparison
         self.scratch = scratch
-        self.session, engine = load(case.original)
+        self.session, engine = load(found.original)
         self.mine = engine.split(" ")[0]
-        session, engine = load(case.version)
+        session, engine = load(found.version)
         self.its = engine.split(" ")[0]
         self.expected = self._run(self.session)
         self.actual = self._run(session)
-        found = comparison.differences(self.expected or {}, self.actual)
-        wrong = {name for name, difference in found if not difference.ok}
+        differences = comparison.differences(self.expected or {}, self.actual)
+        wrong = {name for name, difference in differences if not difference.ok}
         self.wrong = wrong - comparison.random
 
     def judge(self) -> Fault:
-        case, label, mine, its = self.case, self.case.label, self.mine, self.its
+        label, mine, its = self.found.label, self.mine, self.its
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
         if not self._is_read_back():
-            for reading in self._readings(case.original, {mine, its}):
+            for reading in self._readings(self.found.original, {mine, its}):
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
-        readings = list(self._readings(case.version, {its}))
+        readings = list(self._readings(self.found.version, {its}))
         for reading in readings:
             if self._agree(reading.results, self.expected):
                 why = f"{label}, {reading.words}, gives what the original gives"
@@ -106,13 +106,13 @@ class _Judge:
     def _is_read_back(self) -> bool:
         """Whether the original is an IR and the version ONNX: to run the original as ONNX shows
         nothing then, being what the version is."""
-        return suffix_of(self.case.original) == ".xml" and suffix_of(self.case.version) == ".onnx"
+        return suffix_of(self.found.original) == ".xml" and suffix_of(self.found.version) == ".onnx"
 
     def _returns(self) -> bool:
         """Whether the version as an IR is wrong as the original is, and right with what works round
         faults of engines."""
-        plain = self._converted(self.case.version, "plain.xml", "none")
-        whole = self._converted(self.case.version, "whole.xml", "default")
+        plain = self._converted(self.found.version, "plain.xml", "none")
+        whole = self._converted(self.found.version, "whole.xml", "default")
         return self._agree(plain, self.expected) and self._agree(whole, self.actual)
 
     def _readings(self, path: Path, others: set[str]) -> Iterator[_Reading]:
@@ -152,7 +152,7 @@ class _Judge:
 
     def _run(self, session: Session) -> Results | None:
         """The outputs under the original's names."""
-        feed = self.comparison.renamed(self.case.feed, session)
+        feed = self.comparison.renamed(self.found.feed, session)
         # Twice: what is wrong in a first run only has been told already.
         session.run(feed)
         results = session.run(feed)
@@ -167,26 +167,26 @@ class _Judge:
 
     def _older(self) -> str:
         """What to do where the engine is of an old release whose faults can be worked round."""
-        case = self.case
-        if suffix_of(case.original) == ".onnx" and suffix_of(case.version) == ".xml":
-            old = self._converted(case.original, "old.xml", "old")
+        found = self.found
+        if suffix_of(found.original) == ".onnx" and suffix_of(found.version) == ".xml":
+            old = self._converted(found.original, "old.xml", "old")
             if self._agree(old, self.expected):
                 return "convert with --quirks old, which is right here, or use a newer OpenVINO"
         return ""
 
     def _advice(self) -> str:
-        case = self.case
-        suffix = suffix_of(case.version)
-        if not case.made:
+        found = self.found
+        suffix = suffix_of(found.version)
+        if not found.made:
             if self._agree(
-                self._converted(case.original, f"anew{suffix}", "default"), self.expected
+                self._converted(found.original, f"anew{suffix}", "default"), self.expected
             ):
                 return (
                     "convert the original anew: what this version of Bridge makes of it is right; "
-                    f"{case.label} was made of another model, or changed"
+                    f"{found.label} was made of another model, or changed"
                 )
-        elif suffix == ".xml" and suffix_of(case.original) == ".onnx":
-            plain = self._converted(case.original, f"plain{suffix}", "none")
+        elif suffix == ".xml" and suffix_of(found.original) == ".onnx":
+            plain = self._converted(found.original, f"plain{suffix}", "none")
             if self._agree(plain, self.expected):
                 return (
                     "convert with --quirks none, which is right here, and report it to Bridge with "

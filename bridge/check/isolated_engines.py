@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import Engine, EngineError, Port, Session, Source
+from bridge.check.engines import Engine, EngineError, Session, Source, ValueInfo
 from bridge.check.isolation import LostProcessError, Worker
 
 PATIENCE = 5.0
@@ -59,8 +59,8 @@ class IsolatedSession:
         self._source = source
         self._key = next(_keys)
         self._longest: float | None = None  # of the runs that ended, in seconds
-        self.inputs: tuple[Port, ...]
-        self.outputs: tuple[Port, ...]
+        self.inputs: tuple[ValueInfo, ...]
+        self.outputs: tuple[ValueInfo, ...]
         self.inputs, self.outputs = self._load()
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class IsolatedSession:
         """The outputs by the names that they have here; `load` gives some another name."""
         return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
 
-    def _load(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    def _load(self) -> tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...]]:
         engine = self._engine
         unused = [engine.unused.pop() for _ in range(len(engine.unused))]
         inputs, outputs = engine.call(_load, self._key, engine.kind, self._source, unused)
@@ -118,7 +118,7 @@ def _version(kind: type[Engine]) -> str:
 
 def _load(
     key: int, kind: type[Engine], source: Source, unused: Sequence[int]
-) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+) -> tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...]]:
     for one in unused:
         _sessions.pop(one, None)
     _version(kind)

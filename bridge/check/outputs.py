@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import EngineError, Port, Session, run_each
+from bridge.check.engines import EngineError, Session, ValueInfo, run_each
 
 Results = Mapping[str, Any]
 """The inputs or outputs of a run, by name."""
@@ -101,5 +101,5 @@ class Comparison:
         return again
 
 
-def _shared(port: Port, other: Port) -> bool:
+def _shared(port: ValueInfo, other: ValueInfo) -> bool:
     return bool({port.name, *port.aliases} & {other.name, *other.aliases})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.boundary import Boundary, pack, unpack
-from bridge.check.engines import EngineError, Port, Session, run_each
+from bridge.check.engines import EngineError, Session, ValueInfo, run_each
 
 
 class PackedSession:
@@ -22,8 +22,8 @@ class PackedSession:
         vocabularies, maps = boundary.vocabularies, boundary.map_keys
         inputs = _strings(session.inputs, vocabularies.inputs)
         outputs = _maps(_strings(session.outputs, vocabularies.outputs), maps.outputs)
-        self.inputs = _ports(inputs, boundary.inputs)
-        self.outputs = _ports(outputs, boundary.outputs)
+        self.inputs = _infos(inputs, boundary.inputs)
+        self.outputs = _infos(outputs, boundary.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
@@ -45,7 +45,7 @@ class PackedSession:
         return {port.name: unpacked[port.name] for port in self.outputs}
 
 
-def _strings(ports: tuple[Port, ...], words: Mapping[str, Any]) -> tuple[Port, ...]:
+def _strings(ports: tuple[ValueInfo, ...], words: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
     """The ports, those of strings with their type."""
     return tuple(
         replace(port, dtype=np.dtype(object)) if words.keys() & {port.name, *port.aliases} else port
@@ -53,7 +53,7 @@ def _strings(ports: tuple[Port, ...], words: Mapping[str, Any]) -> tuple[Port, .
     )
 
 
-def _maps(ports: tuple[Port, ...], keys: Mapping[str, Any]) -> tuple[Port, ...]:
+def _maps(ports: tuple[ValueInfo, ...], keys: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
     """The ports, those of maps as lists of these."""
     return tuple(
         replace(port, dtype=None, shape=None, kind="sequence")
@@ -63,11 +63,11 @@ def _maps(ports: tuple[Port, ...], keys: Mapping[str, Any]) -> tuple[Port, ...]:
     )
 
 
-def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ...]:
+def _infos(ports: tuple[ValueInfo, ...], packed: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
     """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
     owners = {part: name for name, own in packed.items() for part in own.parts(name)}
     parts = set(owners)
-    seen: dict[str, Port] = {}
+    seen: dict[str, ValueInfo] = {}
     for port in ports:
         names = (port.name, *sorted(port.aliases))
         # Ports that are one tensor share their names: a part is the first of them.
@@ -79,9 +79,9 @@ def _ports(ports: tuple[Port, ...], packed: Mapping[str, Any]) -> tuple[Port, ..
             owner = owners.pop(part)
             own = packed[owner]
             kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
-            seen.setdefault(owner, Port(owner, None, None, kind))  # type: ignore[arg-type]
+            seen.setdefault(owner, ValueInfo(owner, None, None, kind))  # type: ignore[arg-type]
     # A sequence without elements has no tensor at all.
     for name, own in packed.items():
         if not own.parts(name):
-            seen[name] = Port(name, None, None, "sequence")
+            seen[name] = ValueInfo(name, None, None, "sequence")
     return tuple(seen.values())

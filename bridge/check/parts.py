@@ -18,7 +18,7 @@ from typing import Any
 
 import bridge
 from bridge.atomic_write import scratch_folder
-from bridge.check.engines import EngineError, Port, Session, feed_of
+from bridge.check.engines import EngineError, Session, ValueInfo, feed_of
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 
@@ -58,8 +58,8 @@ class PartsSession:
         self._loads = loads
         self._parts = _cut(graph)
         self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
-        self.inputs = tuple(_port(value, value.name) for value in graph.inputs)
-        self.outputs = tuple(map(_port, graph.outputs, names_of_outputs(graph)))
+        self.inputs = tuple(_info(value, value.name) for value in graph.inputs)
+        self.outputs = tuple(map(_info, graph.outputs, names_of_outputs(graph)))
 
     @property
     def count(self) -> int:
@@ -129,8 +129,8 @@ class PartsSession:
                 file(number).with_suffix(".bin").unlink()
 
 
-def _port(value: Value, name: str) -> Port:
-    return Port(name, None, None, aliases=frozenset(value.names) | {name})
+def _info(value: Value, name: str) -> ValueInfo:
+    return ValueInfo(name, None, None, aliases=frozenset(value.names) | {name})
 
 
 def _cut(graph: Graph) -> list[_Part]:

@@ -27,14 +27,14 @@ _LARGEST = 1 << 26  # bytes of constants in a probe
 
 
 @dataclass(frozen=True)
-class Step:
+class Entry:
     """A node with bodies on the way to an If, and which of its bodies is entered."""
 
     node: Node
     body: Body
 
 
-Way = tuple[tuple[Step, ...], Node]
+Way = tuple[tuple[Entry, ...], Node]
 """The steps that lead to an If, and the If."""
 
 
@@ -45,12 +45,12 @@ def ways(model: Model) -> list[Way]:
     return found
 
 
-def _find(graph: Graph, steps: tuple[Step, ...], found: list[Way]) -> None:
+def _find(graph: Graph, steps: tuple[Entry, ...], found: list[Way]) -> None:
     for node in graph.nodes:
         if node.op == "If":
             found.append((steps, node))
         for body in node.bodies:
-            _find(body.graph, (*steps, Step(node, body)), found)
+            _find(body.graph, (*steps, Entry(node, body)), found)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _Cut:
         self._iterations: dict[int, Value] = {}
         self._operands: dict[Value, None] = {}
 
-    def enter(self, step: Step) -> list[Demand]:
+    def enter(self, step: Entry) -> list[Demand]:
         """Goes into a body; gives what must hold for that."""
         node, body = step.node, step.body
         for value, port in zip(body.graph.inputs, body.inputs, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import Port, StatefulSession, feed_of
+from bridge.check.engines import StatefulSession, ValueInfo, feed_of
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import BEAMS, StatefulRecord
 
@@ -24,14 +24,14 @@ class PairsSession:
         }
         self._session = session
         self._states = {
-            pair.variable: (_port(pair.input, held[pair.variable]), pair.output)
+            pair.variable: (_info(pair.input, held[pair.variable]), pair.output)
             for pair in record.pairs
         }
         self._beams = record.beams
         ports = tuple(port for port, _ in self._states.values())
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
         self.inputs = (*given, *ports)
-        after = (Port(name, port.dtype, None) for port, name in self._states.values())
+        after = (ValueInfo(name, port.dtype, None) for port, name in self._states.values())
         self.outputs = (*session.outputs, *after)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +52,6 @@ class PairsSession:
         return sizes[0] if sizes else 1
 
 
-def _port(name: str, value: Any) -> Port:
+def _info(name: str, value: Any) -> ValueInfo:
     shape = tuple(dim if isinstance(dim, int) else None for dim in value.dims)
-    return Port(name, value.element.dtype, shape)
+    return ValueInfo(name, value.element.dtype, shape)

@@ -32,14 +32,14 @@ COUNT = "bridge.count"
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """A body of a node, each by its place: of the node in its graph, of the body in its node."""
 
     node: int
     body: int
 
 
-Place = tuple[Step, ...]
+GraphPath = tuple[PathStep, ...]
 """The way from a model's graph into one nested in it."""
 
 Spot = tuple[int, int]
@@ -58,12 +58,21 @@ def seen(index: int) -> str:
     return f"bridge.seen.{index}"
 
 
-def graph_at(model: Model, place: Place) -> Graph:
+def graph_at(model: Model, place: GraphPath) -> Graph:
     """The graph at a place."""
+    way = way_to(model, place)
+    return way[-1][1].graph if way else model.graph
+
+
+def way_to(model: Model, place: GraphPath) -> list[tuple[Node, Body]]:
+    """The nodes on the way to a place, each with the body that is entered."""
+    way: list[tuple[Node, Body]] = []
     graph = model.graph
     for step in place:
-        graph = graph.nodes[step.node].bodies[step.body].graph
-    return graph
+        node = graph.nodes[step.node]
+        way.append((node, node.bodies[step.body]))
+        graph = way[-1][1].graph
+    return way
 
 
 def value_at(graph: Graph, spot: Spot) -> Value:
@@ -84,11 +93,11 @@ def can_be_seen(value: Value) -> bool:
     return value.shape is not None and value.element is not None and value.element.bits >= 8
 
 
-def expose(model: Model, place: Place, spots: Sequence[Spot]) -> None:
+def expose(model: Model, place: GraphPath, spots: Sequence[Spot]) -> None:
     """Makes values of the graph at a place outputs of the model (`seen`), and gives it a switch for
     each Loop on the way there (`last`). Inside an If that takes another branch a value is one zero.
     Changes `model`."""
-    way = _way(model, place)
+    way = way_to(model, place)
     found = [value_at(graph_at(model, place), spot) for spot in spots]
     switches = [
         Value(TensorType(I64, ()), [last(depth)])
@@ -115,16 +124,6 @@ def expose(model: Model, place: Place, spots: Sequence[Spot]) -> None:
     builder = Builder(model.graph.nodes)
     for value, name in zip(found, names, strict=True):
         add_output(model.graph, builder.op("Identity", value), name)
-
-
-def _way(model: Model, place: Place) -> list[tuple[Node, Body]]:
-    way: list[tuple[Node, Body]] = []
-    graph = model.graph
-    for step in place:
-        node = graph.nodes[step.node]
-        way.append((node, node.bodies[step.body]))
-        graph = way[-1][1].graph
-    return way
 
 
 def _counted(graph: Graph, node: Node) -> Node:
