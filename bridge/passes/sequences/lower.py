@@ -13,9 +13,14 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.ports import Carried, Sliced, Stacked
 from bridge.neutral.rewrite import Rewriter
-from bridge.neutral.types import OptionalType
+from bridge.neutral.types import OptionalType, is_static
 from bridge.operators import Refused
-from bridge.operators.control.idle import initial_states, never_runs, surely_runs
+from bridge.operators.control.idle import (
+    initial_states,
+    never_runs,
+    shape_of_nothing,
+    surely_runs,
+)
 from bridge.passes.fold import FOLD
 from bridge.passes.sequences.bodies import Inputs, OpenBody, is_compound, same_form
 from bridge.passes.sequences.branches import Branches
@@ -269,19 +274,16 @@ class Lowering:
     def _without_iteration(self, node: Node) -> list[Form] | None:
         """What a Loop gives that does not run: its initial states, and stacks of nothing; None
         where that is not known."""
-        results: list[Form | None] = [None] * len(node.outputs)
-        for output, value in initial_states(node).items():
-            results[output] = self.form(value)
+        results = {place: self.form(value) for place, value in initial_states(node).items()}
         for stack in node.body.outputs:
             if isinstance(stack, Stacked):
-                type = node.outputs[stack.output].tensor
-                if type.element is not None and type.shape is not None:
-                    shape = [dim if isinstance(dim, int) else 0 for dim in type.shape]
-                    shape[stack.axis] = 0
-                    zeros = np.zeros(shape, type.element.dtype)
+                output = node.outputs[stack.output]
+                shape = shape_of_nothing(output, stack.axis)
+                if is_static(shape) and output.element is not None:
+                    zeros = np.zeros(shape, output.element.dtype)
                     results[stack.output] = Plain(self.builder.constant(zeros))
-        known = [form for form in results if form is not None]
-        return known if len(known) == len(results) else None
+        places = range(len(node.outputs))
+        return [results[place] for place in places] if results.keys() >= {*places} else None
 
     def _bind_all(self, node: Node, results: list[Form]) -> None:
         for value, form in zip(node.outputs, results, strict=True):

@@ -151,41 +151,35 @@ class Ragged(Sequence):
         return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
-        rank = self._known_rank(name)
+        if self.rank is None:
+            raise undetermined(name)
         if self.mixed:
             return self._of_one_rank(b, axis, new=False)
-        return Plain(self._concat(b, axis % rank, rank))
-
-    def _concat(self, b: Builder, axis: int, rank: int) -> Value:
+        axis %= self.rank
         first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
-        head, tail = b.cut(first, 0, 0, axis), b.cut(first, 0, axis + 1, rank)
+        head, tail = b.cut(first, 0, 0, axis), b.cut(first, 0, axis + 1, self.rank)
         counts = b.op("Gather", self.shapes, b.constant(axis), b.constant(1))
         total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
         if axis == 0:
-            shape = b.op("Concat", total, tail, axis=0)
-            return b.op("Reshape", self.data, shape, allowzero=True)
+            shape = b.concat(0, total, tail)
+            return Plain(b.op("Reshape", self.data, shape, allowzero=True))
         places = _places(b, counts, _product(b, head), _product(b, tail))
         moved = b.op("Transpose", places, b.constant([1, 0, 2]))
         entries = b.op("Gather", self.data, moved, b.constant(0))
-        return b.op("Reshape", entries, b.op("Concat", head, total, tail, axis=0), allowzero=True)
+        shape = b.concat(0, head, total, tail)
+        return Plain(b.op("Reshape", entries, shape, allowzero=True))
 
     def stack(self, b: Builder, axis: int, name: str) -> Tensor:
-        rank = self._known_rank(name)
-        if self.mixed:
-            return self._of_one_rank(b, axis, new=True)
-        return Plain(self._stack(b, axis % (rank + 1), rank))
-
-    def _stack(self, b: Builder, axis: int, rank: int) -> Value:
-        shape = vector(b, self.length(b))
-        if rank:
-            first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
-            shape = b.op("Concat", shape, first, axis=0)
-        return to_axis(b, b.op("Reshape", self.data, shape, allowzero=True), axis, rank)
-
-    def _known_rank(self, name: str) -> int:
         if self.rank is None:
             raise undetermined(name)
-        return self.rank
+        if self.mixed:
+            return self._of_one_rank(b, axis, new=True)
+        shape = vector(b, self.length(b))
+        if self.rank:
+            first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+            shape = b.concat(0, shape, first)
+        stacked = b.op("Reshape", self.data, shape, allowzero=True)
+        return Plain(to_axis(b, stacked, axis % (self.rank + 1), self.rank))
 
     def _of_one_rank(self, b: Builder, axis: int, new: bool) -> Tensor:
         """The elements joined where their ranks may differ. Those that are there have one rank, for
@@ -205,11 +199,9 @@ class Ragged(Sequence):
             moved = b.op("Concat", end, start, axis=1)
             shapes = b.op("Reshape", moved, b.constant([-1, largest]))
         views = Ragged(self.data, _with_ones(b, shapes), self.element, largest)
+        joined = (views.stack if new else views.concat)(b, axis, "").leaves()[0]
         if new:
-            joined = views._stack(b, axis % (largest + 1), largest)
             rank = b.op("Add", rank, b.constant([1]))
-        else:
-            joined = views._concat(b, axis % largest, largest)
         least = axis + 1 if front else -axis
         known = shapes_as_long_as(interval(max(least, int(new)), largest + new))
         if known is None:
