@@ -124,7 +124,7 @@ def _pack(name: str, recorded: BoundaryValue, value: Any) -> list[np.ndarray]:
     present = [np.array(value is not None)] if recorded.optional else []
     if value is None and not recorded.optional:
         raise UsageError(f'the input "{name}" is no optional, so it cannot be None')
-    dtype, rank = _dtype(recorded), recorded.rank
+    dtype, rank = recorded.type.dtype, recorded.rank
     if recorded.kind == "tensor":
         what = f'the input "{name}", which is absent'
         return [
@@ -147,12 +147,6 @@ def _pack(name: str, recorded: BoundaryValue, value: Any) -> list[np.ndarray]:
     data = np.concatenate(flat) if flat else np.zeros(0, dtype)
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), rank)
     return [*present, data, shapes]
-
-
-def _dtype(recorded: BoundaryValue) -> Any:
-    from bridge.neutral.types import ELEMENTS
-
-    return ELEMENTS[recorded.element].dtype
 
 
 @keywords()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from bridge.elements import ELEMENTS
+from bridge.elements import ELEMENTS, Element
 from bridge.metadata import Entry, Fits, Size
 
 MOST_ELEMENTS = 1 << 20
@@ -49,6 +49,11 @@ class BoundaryValue:
     def rank(self) -> int:
         """The length of `shape`, 0 where ranks differ."""
         return len(self.shape or ())
+
+    @property
+    def type(self) -> Element:
+        """The element type."""
+        return ELEMENTS[self.element]
 
     @property
     def dummy(self) -> list[int]:

@@ -307,7 +307,7 @@ def same_form(a: Form | None, b: Form | None) -> bool:
     """Whether two forms have one structure, and leaves of the same types."""
     if a is None or b is None:
         return a is b
-    return a.structure() == b.structure() and a.known_types() == b.known_types()
+    return a.structure(exact=True) == b.structure(exact=True) and a.leaf_types() == b.leaf_types()
 
 
 def _widened(state: Tensor, again: Tensor, bounded: bool) -> Tensor:

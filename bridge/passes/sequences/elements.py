@@ -65,11 +65,9 @@ class Elements(Sequence):
     def leaf_types(self) -> list[TensorType]:
         return [type for item in self.items for type in item.leaf_types()]
 
-    def known_types(self) -> list[TensorType]:
-        return [type for item in self.items for type in item.known_types()]
-
-    def structure(self) -> object:
-        return Elements, tuple((item.structure(), frozenset(item.ranks)) for item in self.items)
+    def structure(self, exact: bool = False) -> object:
+        items = ((item.structure(exact), frozenset(item.ranks)) for item in self.items)
+        return Elements, tuple(items)
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:
         assert isinstance(form, Elements)

@@ -43,14 +43,10 @@ class Form(ABC):
     def leaf_types(self) -> list[TensorType]:
         """The types by which the leaves enter a body."""
 
-    def known_types(self) -> list[TensorType]:
-        """The types of the leaves, and all shapes of tensors of open rank: what a Loop's state must
-        keep."""
-        return self.leaf_types()
-
     @abstractmethod
-    def structure(self) -> object:
-        """What is equal for two forms whose leaves correspond."""
+    def structure(self, exact: bool = False) -> object:
+        """What is equal for two forms whose leaves correspond; if `exact`, whose tensors of open
+        rank may have the same shapes, too."""
 
     @abstractmethod
     def hold(self, b: Builder, form: Form, name: str) -> Form:

@@ -17,7 +17,6 @@ from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import (
     ANY,
     BOOL,
-    ELEMENTS,
     I64,
     OptionalType,
     SequenceType,
@@ -95,7 +94,7 @@ def _candidates(type: Type) -> Iterator[BoundaryValue]:
 
 
 def _types(recorded: BoundaryValue) -> list[TensorType]:
-    element = ELEMENTS[recorded.element]
+    element = recorded.type
     present = [TensorType(BOOL, ())] if recorded.optional else []
     if recorded.kind == "tensor":
         return [*present, TensorType(element)]

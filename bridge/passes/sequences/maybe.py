@@ -32,11 +32,8 @@ class Maybe(Form):
     def leaf_types(self) -> list[TensorType]:
         return [TensorType(BOOL, ()), *(self.payload.leaf_types() if self.payload else ())]
 
-    def known_types(self) -> list[TensorType]:
-        return [TensorType(BOOL, ()), *(self.payload.known_types() if self.payload else ())]
-
-    def structure(self) -> object:
-        return Maybe, self.payload and self.payload.structure()
+    def structure(self, exact: bool = False) -> object:
+        return Maybe, self.payload and self.payload.structure(exact)
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:
         if not isinstance(form, Maybe):

@@ -56,7 +56,7 @@ class Ragged(Sequence):
         rows = (ANY, ANY if self.rank is None else self.rank)
         return [TensorType(self.element, (ANY,)), TensorType(I64, rows)]
 
-    def structure(self) -> object:
+    def structure(self, exact: bool = False) -> object:
         return Ragged, self.rank, self.mixed
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:

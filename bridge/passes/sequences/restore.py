@@ -14,7 +14,6 @@ from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Stack
 from bridge.neutral.types import (
     ANY,
     BOOL,
-    ELEMENTS,
     I64,
     Element,
     OptionalType,
@@ -41,7 +40,7 @@ def restore_boundary(model: Model, context: Context) -> None:
 
 
 def _type(recorded: BoundaryValue) -> Type:
-    tensor: Type = TensorType(ELEMENTS[recorded.element], _shape(recorded))
+    tensor: Type = TensorType(recorded.type, _shape(recorded))
     type = tensor if recorded.kind in ("tensor", "open") else SequenceType(tensor)
     return OptionalType(type) if recorded.optional else type
 
@@ -61,7 +60,7 @@ def _require_elements(name: str, recorded: BoundaryValue, parts: list[Value]) ->
             f'"{name}" is there; it is {parts[0].element}'
         )
     for value in held[:1] if recorded.kind in ("open", "ragged") else held:
-        if value.element not in (None, ELEMENTS[recorded.element]):
+        if value.element not in (None, recorded.type):
             raise InvalidModelError(
                 f'the model\'s record of its sequences says that "{name}" holds '
                 f'{recorded.element}; "{value.name}" is {value.element}'
@@ -107,11 +106,11 @@ def taken_apart(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value
         value = _element_or_dummy(b, whole, present[0], recorded)
     if recorded.kind == "tensor":
         return [*present, value]
-    return [*present, *_flattened(b, value, ELEMENTS[recorded.element], recorded.rank)]
+    return [*present, *_flattened(b, value, recorded.type, recorded.rank)]
 
 
 def _element_or_dummy(b: Builder, whole: Value, present: Value, recorded: BoundaryValue) -> Value:
-    element = ELEMENTS[recorded.element]
+    element = recorded.type
     inside = Value(whole.type, [f"{whole.name}.inside"])
     there = Graph([inside], name="present")
     inner = Builder(there.nodes, b.name)
@@ -222,7 +221,7 @@ def _sequence(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     if recorded.kind == "elements":
         return b.op("SequenceConstruct", *parts)
     data, shapes = parts
-    element = ELEMENTS[recorded.element]
+    element = recorded.type
     count = b.op("Gather", b.op("Shape", shapes), b.constant(0), b.constant(0))
     start = b.op("SequenceEmpty", dtype=element)
     type = SequenceType(TensorType(element, _shape(recorded)))

@@ -135,7 +135,7 @@ class Plain(Tensor):
     def leaf_types(self) -> list[TensorType]:
         return [self.value.tensor]
 
-    def structure(self) -> object:
+    def structure(self, exact: bool = False) -> object:
         return Plain
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:
@@ -212,12 +212,8 @@ class Open(Tensor):
         rank = interval(ranks[0], ranks[-1]) if ranks else ANY
         return [TensorType(self.element, (ANY,)), TensorType(I64, (rank,))]
 
-    def known_types(self) -> list[TensorType]:
-        shapes = (TensorType(self.element, shape) for shape in self.shapes or ())
-        return [*self.leaf_types(), *shapes]
-
-    def structure(self) -> object:
-        return Open
+    def structure(self, exact: bool = False) -> object:
+        return Open, (self.shapes or ()) if exact else ()
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:
         return tensor(form).to_open(b, self)

@@ -54,7 +54,7 @@ class Uniform(Sequence):
     def leaf_types(self) -> list[TensorType]:
         return [TensorType(self.element, (ANY, *self.shape))]
 
-    def structure(self) -> object:
+    def structure(self, exact: bool = False) -> object:
         return Uniform, self.shape
 
     def hold(self, b: Builder, form: Form, name: str) -> Form:
