@@ -15,17 +15,9 @@ from bridge.neutral.types import (
 )
 from bridge.operators.ir_texts import (
     format_shape as format_shape,
-)
-from bridge.operators.ir_texts import (
     integer as integer,
-)
-from bridge.operators.ir_texts import (
     parse_bool as parse_bool,
-)
-from bridge.operators.ir_texts import (
     parse_shape as parse_shape,
-)
-from bridge.operators.ir_texts import (
     split_list,
 )
 

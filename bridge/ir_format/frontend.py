@@ -13,12 +13,10 @@ from bridge.ir_format.bodies_reader import read_if, read_loop
 from bridge.ir_format.document import Element, read_document, select
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
 from bridge.ir_format.names import split_names
-from bridge.ir_format.origin import Origin
-from bridge.ir_format.origin import load as load_origin
+from bridge.ir_format.origin import Origin, load as load_origin
 from bridge.ir_format.provenance import ProvenanceTable
 from bridge.ir_format.rt_info import read_rt_info
-from bridge.ir_format.symbols import SYMBOLS
-from bridge.ir_format.symbols import restore as restore_symbols
+from bridge.ir_format.symbols import SYMBOLS, restore as restore_symbols
 from bridge.ir_format.values import (
     edge_layer,
     edited_shape,

@@ -8,110 +8,40 @@ from typing import TypeGuard
 
 from bridge.elements import (
     BF16 as BF16,
-)
-from bridge.elements import (
     BOOL as BOOL,
-)
-from bridge.elements import (
     BY_IR as BY_IR,
-)
-from bridge.elements import (
     BY_ONNX as BY_ONNX,
-)
-from bridge.elements import (
     BY_PRECISION as BY_PRECISION,
-)
-from bridge.elements import (
     C64 as C64,
-)
-from bridge.elements import (
     C128 as C128,
-)
-from bridge.elements import (
     ELEMENTS as ELEMENTS,
-)
-from bridge.elements import (
     F4E2M1 as F4E2M1,
-)
-from bridge.elements import (
     F8E4M3FN as F8E4M3FN,
-)
-from bridge.elements import (
     F8E4M3FNUZ as F8E4M3FNUZ,
-)
-from bridge.elements import (
     F8E5M2 as F8E5M2,
-)
-from bridge.elements import (
     F8E5M2FNUZ as F8E5M2FNUZ,
-)
-from bridge.elements import (
     F8E8M0 as F8E8M0,
-)
-from bridge.elements import (
     F16 as F16,
-)
-from bridge.elements import (
     F32 as F32,
-)
-from bridge.elements import (
     F64 as F64,
-)
-from bridge.elements import (
     I2 as I2,
-)
-from bridge.elements import (
     I4 as I4,
-)
-from bridge.elements import (
     I8 as I8,
-)
-from bridge.elements import (
     I16 as I16,
-)
-from bridge.elements import (
     I32 as I32,
-)
-from bridge.elements import (
     I64 as I64,
-)
-from bridge.elements import (
     NF4 as NF4,
-)
-from bridge.elements import (
     STRING as STRING,
-)
-from bridge.elements import (
     U1 as U1,
-)
-from bridge.elements import (
     U2 as U2,
-)
-from bridge.elements import (
     U3 as U3,
-)
-from bridge.elements import (
     U4 as U4,
-)
-from bridge.elements import (
     U6 as U6,
-)
-from bridge.elements import (
     U8 as U8,
-)
-from bridge.elements import (
     U16 as U16,
-)
-from bridge.elements import (
     U32 as U32,
-)
-from bridge.elements import (
     U64 as U64,
-)
-from bridge.elements import (
     Element as Element,
-)
-from bridge.elements import (
     element_of as element_of,
 )
 

@@ -18,8 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bridge.neutral import inference
-from bridge.neutral.builder import Builder, Target
-from bridge.neutral.builder import Refused as Refused
+from bridge.neutral.builder import Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.vocabulary import families, families_of_type, family_of

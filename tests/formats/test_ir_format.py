@@ -12,8 +12,7 @@ import onnx
 import onnx.parser
 import openvino
 import pytest
-from openvino import Model as OpenVinoModel
-from openvino import opset13 as op
+from openvino import Model as OpenVinoModel, opset13 as op
 
 import bridge
 from bridge.errors import BridgeError, InvalidModelError, UnsupportedError

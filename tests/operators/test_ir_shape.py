@@ -13,8 +13,7 @@ import openvino as ov
 import pytest
 
 import bridge
-from tests.support.ir_operators import Constant as Fixed
-from tests.support.ir_operators import of
+from tests.support.ir_operators import Constant as Fixed, of
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 F32, I32, I64 = np.float32, np.int32, np.int64

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bridge.neutral.dataflow import Analysis, Facts, Forward, Now, Updates
 from bridge.neutral.graph import Body, Graph, Node, Value

@@ -5,8 +5,7 @@ from __future__ import annotations
 from inspect import cleandoc
 from time import process_time
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import drop_unused_inputs, sink_constants

@@ -29,10 +29,10 @@ from sklearn import (
     naive_bayes,
     neighbors,
     neural_network,
+    preprocessing as scaling,
     svm,
     tree,
 )
-from sklearn import preprocessing as scaling
 from sklearn.compose import ColumnTransformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_iris

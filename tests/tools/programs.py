@@ -10,8 +10,7 @@ import numpy as np
 import onnx
 import spox.opset.ai.onnx.ml.v3 as ml
 import spox.opset.ai.onnx.v17 as op
-from onnxscript import FLOAT, INT64, script
-from onnxscript import opset18 as op18
+from onnxscript import FLOAT, INT64, opset18 as op18, script
 from spox import Tensor, Var, argument, build
 
 # spox -------------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import infer_graph, infers
+from bridge.neutral.inference import constraints as must, infer_graph, infers
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import infers, knows, same
+from bridge.neutral.inference import constraints as must, infers, knows, same
 from bridge.neutral.types import F32
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import required

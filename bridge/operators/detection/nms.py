@@ -11,8 +11,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import required

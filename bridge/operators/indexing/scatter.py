@@ -6,8 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, knows, same
+from bridge.neutral.inference import constraints as must, first, infers, knows, same
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,

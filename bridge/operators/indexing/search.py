@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers, same
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import ranks, required

@@ -10,8 +10,7 @@ from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import infers
+from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import (
     Type,
 )

@@ -6,8 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import infers
+from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import (
     F32,
     I8,

@@ -10,8 +10,7 @@ from typing import Any
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers, same
 from bridge.neutral.types import (
     BF16,
     BY_ONNX,

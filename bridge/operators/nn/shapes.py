@@ -7,8 +7,7 @@ from typing import Any
 
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, require
+from bridge.neutral.inference import constraints as must, first, require
 from bridge.neutral.types import (
     ANY,
     Dim,

@@ -12,8 +12,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,

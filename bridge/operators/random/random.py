@@ -12,8 +12,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import known_integers, shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, legalizes

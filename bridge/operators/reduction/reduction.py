@@ -8,8 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import (
     ANY,

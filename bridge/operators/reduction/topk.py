@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, place
+from bridge.neutral.inference import constraints as must, first, infers, place
 from bridge.neutral.types import (
     ANY,
     I64,

@@ -8,8 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, knows, place, require
+from bridge.neutral.inference import constraints as must, first, infers, knows, place, require
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,

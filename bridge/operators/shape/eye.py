@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers, same
 from bridge.neutral.inference.dims import (
     content_of,
     shape_in,

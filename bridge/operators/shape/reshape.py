@@ -6,8 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, knows, require
+from bridge.neutral.inference import constraints as must, first, infers, knows, require
 from bridge.neutral.inference.dims import (
     KnownValue,
     axis_of,
@@ -36,8 +35,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranks as ranks_of
-from bridge.operators.builder_helpers import required
+from bridge.operators.builder_helpers import ranks as ranks_of, required
 
 
 @legalizes("Shape", target="ir")

@@ -8,8 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import KNOWN_VALUE_LIMIT, first, infers, require
-from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT, constraints as must, first, infers, require
 from bridge.neutral.inference.dims import (
     axis_of,
     content_of,

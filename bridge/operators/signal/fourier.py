@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, place
+from bridge.neutral.inference import constraints as must, first, infers, place
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes

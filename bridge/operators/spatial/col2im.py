@@ -6,8 +6,7 @@ import math
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, require
+from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.inference.dims import (
     known_integers,
     length_of,

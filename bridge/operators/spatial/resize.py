@@ -9,8 +9,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference import first, infers, require
+from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.inference.dims import (
     content_of,
     length_of,
