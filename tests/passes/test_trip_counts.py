@@ -98,13 +98,13 @@ TO_ONNX = {
         graph (%x: f32[2], %go: bool[]) -> %y
           %m: i64[] = Constant() {value=i64[] 3}
           %y: f32[2] = Loop(%m, %go, %x)
-            body (%i: i64[], %c: bool[], %s: f32[2]) -> %d, %t
-              %d: bool[] = Constant() {value=bool[] True}
+            body (%i: i64[], %c: bool[], %s: f32[2]) -> %always, %t
               %t: f32[2] = Neg(%s)
+              %always: bool[] = Constant() {value=bool[] True}
               %i <- Iteration()
               %c <- Carried(input=None, output=0)
               %s <- Carried(input=2, output=1)
-              %d -> Condition()
+              %always -> Condition()
               %t -> Yield(output=0)
         """,
     ),
