@@ -20,12 +20,9 @@ from pathlib import Path
 from bridge.neutral import inference
 from bridge.neutral.builder import Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.vocabulary import families, families_of_type, family_of
-
-Result = Value | Sequence[Value | None] | None
-"""What a rule gives: the values that take the place of the node's outputs (None for one that is
-not used), or None where the rule does not apply."""
 
 Rule = Callable[[Builder, Node], Result]
 
