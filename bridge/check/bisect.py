@@ -1,9 +1,8 @@
-"""Finds the first value that differs in two models, into the branches of Ifs and the iterations of
-Loops, by making inner values outputs of both.
+"""Finds the first value that differs in two models, by making inner values outputs of both.
 
-Of a graph a few values are compared at once. What the first that differs depends on, up to values
-that agree, is where the cause must be: a few of those come next. Where an If or a Loop is among
-them the search goes on inside; of a Loop in the iteration in which something differs first.
+A few values of a graph are compared at once. The cause must be among the nodes that the first
+differing value depends on, up to values that agree. A few of their values come next. The search
+goes on inside an If or a Loop among them; in a Loop, in the first iteration that differs.
 """
 
 from __future__ import annotations
@@ -231,8 +230,9 @@ class _Search:
         return bool(np.all(session.run(self._fed(lasts))[seen(0)]))
 
     def _iteration(self, twin: _Twin, lasts: tuple[int, ...]) -> tuple[int | None, tuple[int, int]]:
-        """The first iteration in which what comes out of a Loop's body differs, or else anything in
-        it that can be compared, or which one model runs alone; and how many iterations both run."""
+        """The first iteration in which an output of a Loop's body differs, and how many iterations
+        each model runs. If no output differs, any value of the body counts, and then an iteration
+        that one model alone runs."""
         graph, pairs = graph_at(self.first, twin.first), self._shared(twin)
         exits = {spot_of(graph, value) for value in graph.outputs}
         view = self._view(twin, [(spot, pairs[spot]) for spot in _some(list(pairs), exits)])

@@ -1,8 +1,8 @@
 """The engines that run models behind one small protocol: onnxruntime, OpenVINO, onnx.reference.
 
-Tensors are numpy arrays on every side, with the `ml_dtypes` types where numpy has none (bfloat16,
-the 8-bit floats, everything below eight bits) and `object` for strings. A sequence is a list,
-an absent optional is None.
+Tensors are numpy arrays on every side; strings have the type `object`. `ml_dtypes` has the types
+that numpy lacks: bfloat16, the 8-bit floats, everything below eight bits. A sequence is a list, an
+absent optional is None.
 """
 
 from __future__ import annotations

@@ -48,11 +48,14 @@ _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless a
 
 @dataclass
 class Exploration:
-    """Inputs that the model takes (`feeds`, made by `recipes`), the branches that each takes
-    (`taken`), each branch's first input by its place among them (`reached`), how often the model
-    refused an input, by the engine's message, and why no input takes a branch where that is known
-    (`unreachable`). `runs` is the number of inputs that were tried; `cut_short` says that the time
-    was over before the search was."""
+    """What a search found.
+
+    `feeds` are inputs that the model takes, `recipes` what makes them, `taken` the branches that
+    each takes. `reached` has the number of each branch's first input. `refused` counts the engine's
+    messages for inputs that the model refused. `unreachable` says why no input takes a branch, if
+    that is known. `runs` is the number of inputs that were tried. `cut_short` is set if the time
+    was over before the search was.
+    """
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
@@ -132,8 +135,8 @@ class _Search:
             self._run(recipe, feeds)
 
     def _draw_usual(self) -> None:
-        """Of the first usual size that the model takes, in each open dimension but the first of an
-        input, which is how many there are of them."""
+        """Inputs of the first usual size that the model takes, in all open dimensions but batches:
+        an input's first dimension is one."""
         shapes = [innermost(value.type).shape or () for value in self.inputs.values]
         batches = {shape[0] for shape in shapes if shape}
         keys = [
@@ -157,8 +160,8 @@ class _Search:
     def aim(self, probes: Probes) -> None:
         """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
 
-        What the model refuses may be refused for what happens further in, or for a size that has
-        nothing to do with it, and be reached when an input is sought for that."""
+        The model may refuse an input for what happens further in, or for a size that has nothing
+        to do with the branch. A later search may then reach the branch."""
         hopeless: set[Branch] = set()
         for site in self.sites:
             open = [b for b in (True, False) if (site.index, b) in self.wanted]

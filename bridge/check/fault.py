@@ -1,8 +1,8 @@
 """Who is at fault where a version of a model differs from the original: an engine or the
 conversion.
 
-A file means the same in every engine that is right. So each of the two files is run by another
-engine, an IR as the ONNX model that it says, without what works round the faults of engines. Where
+A file means the same in every engine that is right. So another engine runs each of the two files.
+It runs an IR as the ONNX model that it means, without what works round faults of engines. Where
 the original then gives what the version gave, the engine that ran it is at fault; where the version
 then gives what the original gave, the version's engine is; otherwise the conversion is.
 """

@@ -1,7 +1,7 @@
 """Seeded inputs for a model: the right types, sizes that agree, integers that mean something.
 
 An integer input may be an index, an axis, a size or a count: where its value ends up says so. The
-neutral graph is followed from the input to its consumers, and the name of the operator's input
+search follows the neutral graph from the input to its consumers. The name of the operator's input
 that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the table `RANGES`.
 """
 

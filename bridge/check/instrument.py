@@ -75,9 +75,8 @@ def _find(
 
 
 def instrument(model: Model, switched: Collection[int] = ()) -> list[IfSite]:
-    """Give the model an output that says which branches ran (see `took`) and, for the sites whose
-    index is in `switched`, an i32 scalar input that forces it (`IfSite.switch`). Changes `model`.
-    """
+    """Gives the model an output that says which branches ran (see `took`). Each site whose index is
+    in `switched` gets an i32 scalar input that forces it (`IfSite.switch`). Changes `model`."""
     sites = if_sites(model)
     graph = model.graph
     switches: dict[int, Value] = {}

@@ -70,12 +70,6 @@ class Worker:
             raise result
         return result
 
-    def start(self) -> None:
-        """Starts the process now, so that it is ready when a call comes."""
-        if not multiprocessing.current_process().daemon:
-            with self._lock:
-                self._ready()
-
     def close(self) -> None:
         """Ends the process."""
         with self._lock:

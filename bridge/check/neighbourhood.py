@@ -62,7 +62,7 @@ Nodes = list[Neighbour]
 
 
 def _onnx_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
-    """The nodes of each graph of an ONNX model, outer graphs before inner ones, and those of the
+    """The nodes of each graph of an ONNX model, outer graphs first. With them are the nodes of the
     graphs around it, whose values it may take. Inputs and outputs count as nodes, as in an IR."""
     import onnx
 

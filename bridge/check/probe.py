@@ -1,8 +1,8 @@
 """Cuts out of a model what the way to one If depends on, as a small model of its own.
 
-The Ifs around it go the wanted way without being asked, and of the Loops around it one iteration is
-computed, whose number is an input. So the conditions on the way can be computed for many inputs in
-little time, even for those that the model as a whole does not take.
+The Ifs around it go the wanted way without being asked. One iteration of each Loop around it is
+computed; its number is an input. So the conditions on the way are computed quickly for many inputs,
+even for inputs that the model as a whole does not take.
 """
 
 from __future__ import annotations

@@ -52,15 +52,17 @@ class BranchState:
 class CheckReport:
     """What was run, what was compared, and what could not be and why.
 
-    `versions` are the files, the first being what the others are held to. `feeds` are the inputs
-    that all were compared on, made by `recipes`; `refused` counts those that the first version does
-    not take itself (by message), of `runs` that were tried. `failures` are versions that did not
-    convert, load or run. `taken` are the branches that each input takes, `wrong` the inputs with
-    which any output differs. `reached` has the first input that took each branch, `forced` what
-    came of forcing the others, `pruned` those that the conversion removed, and why, `unreachable`
-    those that no input can take, and why. `around` is what stands around the first value that
-    differs, by version, `fault` says who is at fault for that, `outline` what a page shows of the
-    first version.
+    `versions` are the files; the others are held to the first. All were compared on `feeds`, which
+    `recipes` make. `runs` inputs were tried; `refused` counts those that the first version does not
+    take, by message. `failures` are versions that did not convert, load or run.
+
+    `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
+    `reached` has the first input that took each branch, `forced` what came of forcing the others.
+    `pruned` are the branches that the conversion removed, and why. `unreachable` are those that no
+    input can take, and why.
+
+    `around` is what stands around the first value that differs, by version. `fault` says who is at
+    fault for that. `outline` is what a page shows of the first version.
     """
 
     source: str

@@ -94,9 +94,10 @@ def can_be_seen(value: Value) -> bool:
 
 
 def expose(model: Model, place: GraphPath, spots: Sequence[Spot]) -> None:
-    """Makes values of the graph at a place outputs of the model (`seen`), and gives it a switch for
-    each Loop on the way there (`last`). Inside an If that takes another branch a value is one zero.
-    Changes `model`."""
+    """Makes values of the graph at a place outputs of the model (`seen`).
+
+    The model gets a switch for each Loop on the way there (`last`). Inside an If that takes another
+    branch a value is one zero. Changes `model`."""
     way = way_to(model, place)
     found = [value_at(graph_at(model, place), spot) for spot in spots]
     switches = [

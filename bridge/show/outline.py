@@ -28,8 +28,8 @@ def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) ->
     `nodes` holds the Ifs and Loops, outer ones before inner ones; `top` those of the graph itself,
     by their place in `nodes`, as `nodes` in each body does. Of an If, `site` is its number among
     the Ifs, which is that of `ifs` in a check's JSON; `layer` is the layer of the IR. Ports are
-    lists: a name, a type, and where it comes from or goes to in words, with a name in the place of
-    `#`, then what makes that, in full and in short.
+    lists: a name, a type, where it comes from or goes to in words (`#` stands for a name), and what
+    makes that, in full and in short.
     """
     return _Outline(model, layers or {}).made(file)
 
