@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -40,10 +41,19 @@ T = TypeVar("T")
 class Misfit(ValueError):
     """Raised for data that does not fit its type; `path` leads to it from the top."""
 
-    def __init__(self, why: str, path: tuple[str, ...] = ()) -> None:
-        super().__init__(f"at {' / '.join(path)}: {why}" if path else why)
-        self.why = why
-        self.path = path
+    def __init__(self, why: str, data: Any, path: tuple[str, ...] = ()) -> None:
+        super().__init__(why, data, path)
+        self.why, self.data, self.path = why, data, path
+
+    def within(self, name: str) -> Misfit:
+        """The same of what holds the data under a name."""
+        return Misfit(self.why, self.data, (name, *self.path))
+
+    def __str__(self) -> str:
+        text = json.dumps(self.data)
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
+        where = f"at {' / '.join(self.path)}: " if self.path else ""
+        return f"{where}{shown} {self.why}"
 
 
 @dataclass(frozen=True)
@@ -107,120 +117,157 @@ class Entry(Generic[T]):
         return {key: value for key, value in asdict(record).items() if value or not self.hint}
 
 
-def from_json(type: Any, data: Any, partial: bool = False, path: tuple[str, ...] = ()) -> Any:
+def from_json(type: Any, data: Any, partial: bool = False) -> Any:
     """The value of a type that JSON `data` stands for. Raises Misfit where it is no such value;
     with `partial`, entries and fields that do not fit are left out."""
+    return _reader(type)(data, partial)
+
+
+Reader = Callable[[Any, bool], Any]
+"""Makes a value of data; the second argument is `partial`."""
+
+
+@cache
+def _reader(type: Any) -> Reader:
+    """What reads a type, made once."""
     if type in _NAMES:
-        return _simple(type, data, path)
-    read = _READERS.get(get_origin(type))
-    if read is not None:
-        return read(get_args(type), data, partial, path)
+        return _simple(type)
     if type is Any:
-        return data
-    return _with_fields(type, data, partial, path)
+        return lambda data, partial: data
+    make = _MADE_OF.get(get_origin(type))
+    return _object(type) if make is None else make(*get_args(type))
 
 
-Path = tuple[str, ...]
-Types = tuple[Any, ...]
-
-
-def _simple(type: Any, data: Any, path: Path) -> Any:
+def _simple(type: Any) -> Reader:
     """A text, a number, true, false or null."""
-    if data.__class__ is not type or (type is int and not -LARGEST - 1 <= data <= LARGEST):
-        raise Misfit(f"{_shown(data)} is no {_NAMES[type]}", path)
-    return data
+
+    def read(data: Any, partial: bool) -> Any:
+        if data.__class__ is not type or (type is int and not -LARGEST - 1 <= data <= LARGEST):
+            raise Misfit(f"is no {_NAMES[type]}", data)
+        return data
+
+    return read
 
 
-def _with_conditions(types: Types, data: Any, partial: bool, path: Path) -> Any:
-    """A value of the first type that fulfils the conditions behind it."""
-    value = from_json(types[0], data, partial, path)
-    for condition in types[1:]:
+def _fulfilling(type: Any, condition: Fits) -> Reader:
+    """A value of a type that fulfils a condition."""
+    read_value = _reader(type)
+
+    def read(data: Any, partial: bool) -> Any:
+        value = read_value(data, partial)
         if not condition.test(value):
-            raise Misfit(f"{_shown(data)} is no {condition.name}", path)
-    return value
+            raise Misfit(f"is no {condition.name}", data)
+        return value
+
+    return read
 
 
-def _one_of(values: Types, data: Any, partial: bool, path: Path) -> Any:
-    """One of the values of a Literal."""
-    if data not in values:
-        raise Misfit(f"{_shown(data)} is none of {', '.join(map(str, values))}", path)
-    return data
+def _one_of(*values: Any) -> Reader:
+    """One of the texts of a Literal."""
+    return _fulfilling(str, Fits(values.__contains__, f"word of {', '.join(values)}"))
 
 
-def _alternative(types: Types, data: Any, partial: bool, path: Path) -> Any:
+def _alternative(*types: Any) -> Reader:
     """A value of the first of these types that it fits."""
-    found: list[Misfit] = []
-    for type in types:
-        try:
-            return from_json(type, data, partial, path)
-        except Misfit as misfit:
-            found.append(misfit)
-    raise max(found, key=lambda misfit: len(misfit.path))
+
+    readers = [_reader(type) for type in types]
+
+    def read(data: Any, partial: bool) -> Any:
+        found: list[Misfit] = []
+        for reader in readers:
+            try:
+                return reader(data, partial)
+            except Misfit as misfit:
+                found.append(misfit)
+        raise max(found, key=lambda misfit: len(misfit.path))
+
+    return read
 
 
-def _items(types: Types, data: Any, partial: bool, path: Path) -> list[Any]:
+def _items(type: Any, *_: Any) -> Reader:
     """A list, of one type."""
-    if not isinstance(data, list):
-        raise Misfit(f"{_shown(data)} is no list", path)
-    return [from_json(types[0], x, partial, (*path, str(i))) for i, x in enumerate(data)]
+
+    read_item = _reader(type)
+
+    def read(data: Any, partial: bool) -> list[Any]:
+        if not isinstance(data, list):
+            raise Misfit("is no list", data)
+        return [_part(read_item, str(place), item, partial) for place, item in enumerate(data)]
+
+    return read
 
 
-def _entries(types: Types, data: Any, partial: bool, path: Path) -> dict[str, Any]:
+def _tuple(type: Any, *_: Any) -> Reader:
+    """A list that becomes a tuple."""
+    read = _items(type)
+    return lambda data, partial: tuple(read(data, partial))
+
+
+def _entries(_: Any, type: Any) -> Reader:
     """An object whose values have one type."""
-    _require_object(data, path)
-    return dict(_fitting(dict.fromkeys(data, types[1]), data, partial, path))
+
+    read = _reader(type)
+    return lambda data, partial: _fitting(dict.fromkeys(_an_object(data), read), data, partial)
 
 
-def _with_fields(type: Any, data: Any, partial: bool, path: Path) -> Any:
+def _object(type: Any) -> Reader:
     """An object of a dataclass or a TypedDict."""
-    _require_object(data, path)
-    types = get_type_hints(type, include_extras=True)
-    unknown = sorted(data.keys() - types.keys())
-    if unknown and not partial:
-        raise Misfit(f'it has "{unknown[0]}", which Bridge does not write', path)
-    known = {name: types[name] for name in types if name in data}
-    found = dict(_fitting(known, data, partial, path))
+    readers = {
+        name: _reader(own) for name, own in get_type_hints(type, include_extras=True).items()
+    }
     required = [field.name for field in (fields(type) if is_dataclass(type) else ())
                 if field.default is MISSING and field.default_factory is MISSING]  # fmt: skip
-    for name in required:
-        if name not in found:
-            raise Misfit(f"it has no {name}", path)
-    return type(**found)
+
+    def read(data: Any, partial: bool) -> Any:
+        unknown = sorted(_an_object(data).keys() - readers.keys())
+        if unknown and not partial:
+            raise Misfit(f'has "{unknown[0]}", which Bridge does not write', data)
+        known = {name: own for name, own in readers.items() if name in data}
+        found = _fitting(known, data, partial)
+        for name in required:
+            if name not in found:
+                raise Misfit(f"has no {name}", data)
+        return type(**found)
+
+    return read
 
 
-def _require_object(data: Any, path: Path) -> None:
+def _an_object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise Misfit(f"{_shown(data)} is no object", path)
+        raise Misfit("is no object", data)
+    return data
 
 
-def _fitting(
-    types: Mapping[str, Any], data: Mapping[str, Any], partial: bool, path: Path
-) -> Iterator[tuple[str, Any]]:
-    """The entries of an object, each of its own type."""
-    for name, type in types.items():
+def _fitting(readers: Mapping[str, Reader], data: Any, partial: bool) -> dict[str, Any]:
+    """The entries of an object, each by its own reader."""
+    found = {}
+    for name, read in readers.items():
         try:
-            yield name, from_json(type, data[name], partial, (*path, name))
+            found[name] = _part(read, name, data[name], partial)
         except Misfit:
             if not partial:
                 raise
+    return found
 
 
-_READERS: Mapping[Any, Callable[[Types, Any, bool, Path], Any]] = {
-    Annotated: _with_conditions,
+def _part(read: Reader, name: str, data: Any, partial: bool) -> Any:
+    """What stands under a name; a Misfit tells it."""
+    try:
+        return read(data, partial)
+    except Misfit as misfit:
+        raise misfit.within(name) from None
+
+
+_MADE_OF: Mapping[Any, Callable[..., Reader]] = {
+    Annotated: _fulfilling,
     Literal: _one_of,
     Union: _alternative,
     UnionType: _alternative,
     list: _items,
-    tuple: lambda *found: tuple(_items(*found)),
+    tuple: _tuple,
     dict: _entries,
 }
 """What reads a type that is made of others, by what `typing.get_origin` says of it."""
-
-
-def _shown(data: Any) -> str:
-    """The beginning of what stands in JSON."""
-    text = json.dumps(data)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _parsed(text: str) -> Any:
