@@ -6,20 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.types import (
-    ANY,
-    BY_IR,
-    BY_PRECISION,
-    Element,
-    TensorType,
-)
-from bridge.operators.ir_texts import (
-    format_shape as format_shape,
-    integer as integer,
-    parse_bool as parse_bool,
-    parse_shape as parse_shape,
-    split_list,
-)
+from bridge.neutral.types import ANY, BY_IR, BY_PRECISION, Element, TensorType
+from bridge.operators.ir_texts import integer, parse_bool, split_list
 
 _BELOW_F32_MAX = 3e38
 _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")

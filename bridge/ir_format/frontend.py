@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
-from bridge.ir_format.attributes import parse, parse_bool
+from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
 from bridge.ir_format.document import Element, read_document, select
 from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
@@ -32,6 +32,7 @@ from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.signature import impropriety
 from bridge.neutral.types import Dim, meet
 from bridge.operators import BREAKS, Refused, reader, unforeseen
+from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spelling import unspell
 from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows

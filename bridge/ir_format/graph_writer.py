@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.errors import Unsupported
-from bridge.ir_format.attributes import format_shape, format_static, format_value
+from bridge.ir_format.attributes import format_static, format_value
 from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
 from bridge.ir_format.provenance import dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
@@ -17,6 +17,7 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
+from bridge.operators.ir_texts import format_shape
 from bridge.operators.spelling import choose, spell
 from bridge.vocabulary import ir_opset
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.attributes import integer, port_type
+from bridge.ir_format.attributes import port_type
 from bridge.ir_format.document import Element, select
 from bridge.ir_format.names import split_names
 from bridge.ir_format.text import inner_xml
 from bridge.limits import budget
 from bridge.neutral.order import Cycle, topological
 from bridge.neutral.types import TensorType
+from bridge.operators.ir_texts import integer
 from bridge.vocabulary import ir_type
 
 NEWEST = 17

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.attributes import parse_element, parse_shape
+from bridge.ir_format.attributes import parse_element
 from bridge.ir_format.layers import Layer, Port
 from bridge.neutral.extras import EdgeExtras, NodeExtras
 from bridge.neutral.graph import Value
 from bridge.neutral.types import Dim, TensorType, meet
+from bridge.operators.ir_texts import parse_shape
 
 
 def parameter(layer: Layer, where: str) -> Value:

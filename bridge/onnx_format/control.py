@@ -36,8 +36,6 @@ def graph_attribute(
 
 def read_if(reader: Reader, node: Given, scope: Scope) -> None:
     """If 1 to 25; they differ in the types they allow alone."""
-    from bridge.onnx_format.frontend import node_extras
-
     where = node.where
     if len(node.input) != 1 or not node.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
@@ -66,16 +64,12 @@ def read_if(reader: Reader, node: Given, scope: Scope) -> None:
                 "other; both branches must give the same element type"
             ) from error
     outputs = scope.outputs(node)
-    scope.builder.node(
-        "If", captures.inputs, outputs, {}, tuple(bodies), node.name, node_extras(node)
-    )
+    scope.builder.node("If", captures.inputs, outputs, {}, tuple(bodies), node.name, node.extras())
     scope.bind(node, outputs)
 
 
 def read_loop(reader: Reader, node: Given, scope: Scope) -> None:
     """Loop 1 to 25."""
-    from bridge.onnx_format.frontend import node_extras
-
     where = node.where
     graph, home = graph_attribute(reader, node, "body", where)
     given = [scope.resolve(name, where) if name else None for name in node.input[:2]]
@@ -114,7 +108,7 @@ def read_loop(reader: Reader, node: Given, scope: Scope) -> None:
             Yield(index - 1) if index <= states else Stacked(index - 1, keepdims=False)
         )
     outputs = scope.outputs(node)
-    scope.builder.node("Loop", captures.inputs, outputs, {}, (body,), node.name, node_extras(node))
+    scope.builder.node("Loop", captures.inputs, outputs, {}, (body,), node.name, node.extras())
     scope.bind(node, outputs)
 
 
@@ -164,7 +158,6 @@ def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int)
 
 def read_scan(reader: Reader, node: Given, scope: Scope) -> None:
     """Scan 9 to 25. Scan 8 has a batch dimension and is a Loop over it of a Scan 9."""
-    from bridge.onnx_format.frontend import node_extras
     from bridge.onnx_format.scan8 import read_scan_8
 
     if scope.opsets[""] < 9:
@@ -179,7 +172,7 @@ def read_scan(reader: Reader, node: Given, scope: Scope) -> None:
     inner = scope.nested(captures, f"{node.described} / body", home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(node.output), where)
     scope.builder.node(
-        "Loop", captures.inputs, outputs, {}, (inner.body,), node.name, node_extras(node)
+        "Loop", captures.inputs, outputs, {}, (inner.body,), node.name, node.extras()
     )
     scope.bind(node, outputs)
 
@@ -204,21 +197,9 @@ def fill_scan_body(
         )
     _expect_ports(where, graph, states + scanned, outputs)
     body = inner.body
-    directions = _for_each(attributes, "scan_input_directions", scanned, where)
-    axes = _for_each(attributes, "scan_input_axes", scanned, where)
+    ways = _ways(attributes, "input", scanned, where)
     body.inputs = [Carried(2 + i, i) for i in range(states)]
-    for index in range(scanned):
-        backwards = directions[index] == 1
-        body.inputs.append(
-            Sliced(
-                2 + states + index,
-                axes[index],
-                -1 if backwards else 0,
-                -1 if backwards else 1,
-                0 if backwards else -1,
-                keepdims=False,
-            )
-        )
+    body.inputs += [Sliced(2 + states + i, *way, keepdims=False) for i, way in enumerate(ways)]
     for info, port in zip(graph.input, body.inputs, strict=True):
         value = Value(names=[info.name])
         value.declared = reader.declared(info.type)
@@ -228,22 +209,10 @@ def fill_scan_body(
         inner.define(info.name, value, shadows=True)
         inner.graph.inputs.append(value)
     reader.graph(graph, inner)
-    directions = _for_each(attributes, "scan_output_directions", stacked, where)
-    axes = _for_each(attributes, "scan_output_axes", stacked, where)
+    ways = _ways(attributes, "output", stacked, where)
     _expect_states(inner, where)
     body.outputs = [Yield(i) for i in range(states)]
-    for index in range(stacked):
-        backwards = directions[index] == 1
-        body.outputs.append(
-            Stacked(
-                states + index,
-                axes[index],
-                -1 if backwards else 0,
-                -1 if backwards else 1,
-                0 if backwards else -1,
-                keepdims=False,
-            )
-        )
+    body.outputs += [Stacked(states + i, *way, keepdims=False) for i, way in enumerate(ways)]
 
 
 def scanned_type(type: Type, port: Sliced, where: str) -> Type:
@@ -252,6 +221,18 @@ def scanned_type(type: Type, port: Sliced, where: str) -> Type:
     if rank is not None and not -rank <= port.axis < rank:
         raise InvalidModelError(f"{where}: has no axis {port.axis} to scan in {type}")
     return part_type(type, port)
+
+
+def _ways(
+    attributes: dict[str, Any], kind: str, count: int, where: str
+) -> list[tuple[int, int, int, int]]:
+    """The axis of each scanned input or output, and its slices' start, stride and end."""
+    directions = _for_each(attributes, f"scan_{kind}_directions", count, where)
+    axes = _for_each(attributes, f"scan_{kind}_axes", count, where)
+    return [
+        (axis, -1, -1, 0) if direction == 1 else (axis, 0, 1, -1)
+        for axis, direction in zip(axes, directions, strict=True)
+    ]
 
 
 def _for_each(attributes: dict[str, Any], name: str, count: int, where: str) -> tuple[int, ...]:

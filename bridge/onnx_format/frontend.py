@@ -14,7 +14,6 @@ from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import TEXT_SUFFIXES
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
-from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.signature import impropriety
 from bridge.neutral.tensor import Tensor
@@ -297,7 +296,7 @@ class Reader:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
-            outputs, extras = scope.outputs(node), node_extras(node)
+            outputs, extras = scope.outputs(node), node.extras()
             try:
                 unspell(
                     scope.builder, operator, spelling, inputs, attributes, outputs, node.name,
@@ -336,7 +335,7 @@ class Reader:
         if why:
             raise UnsupportedError("any format", [Unsupported(op, where, why)])
         kept = {a.name: keep_attribute(a, self.files, where) for a in node.attribute}
-        outputs, extras = scope.outputs(node), node_extras(node)
+        outputs, extras = scope.outputs(node), node.extras()
         scope.builder.node(op, inputs, outputs, kept, (), node.name, extras)
         scope.bind(node, outputs)
 
@@ -369,14 +368,3 @@ def _has_function(node: Given, domain: str, version: int) -> bool:
     """Whether the standard makes a function body for the node's types."""
     schema = schema_of(node.op_type, version, domain)
     return schema is not None and schema.has_context_dependent_function
-
-
-def node_extras(node: Given) -> NodeExtras | None:
-    """What a node says beyond its computation."""
-    text, entries = node.proto.doc_string, node.proto.metadata_props[:]
-    extras: NodeExtras = {}
-    if text:
-        extras["doc_string"] = text
-    if entries:
-        extras["metadata_props"] = {entry.key: entry.value for entry in entries}
-    return extras or None

@@ -16,7 +16,7 @@ from openvino import Model as OpenVinoModel, opset13 as op
 
 import bridge
 from bridge.errors import BridgeError, InvalidModelError, UnsupportedError
-from bridge.ir_format.attributes import format_shape, format_value, parse, parse_shape
+from bridge.ir_format.attributes import format_value, parse
 from bridge.ir_format.backend import write
 from bridge.ir_format.frontend import read
 from bridge.ir_format.names import join_names, split_names
@@ -37,6 +37,7 @@ from bridge.neutral.types import (
     Interval,
     TensorType,
 )
+from bridge.operators.ir_texts import format_shape, parse_shape
 from bridge.passes.context import Context
 from bridge.passes.legalize import legalize
 from bridge.report import Report
