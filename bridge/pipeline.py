@@ -120,6 +120,7 @@ TO_IR = (
     Pass("passes.dead.remove_dead_code"),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),
+    Pass("quirks.limits.check_limits"),
 )
 
 TO_ONNX = (

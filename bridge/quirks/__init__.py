@@ -16,6 +16,7 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.passes.context import Context
+from bridge.passes.dead import trim_outputs
 from bridge.passes.fuse import by_op
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import UNFOLDED
@@ -111,8 +112,8 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, undo="Where", old=True),
     _at("openvino_cpu.initial_size_of_state", "Loop", undo="Reshape ir::Pad", old=True),
     _at("openvino_cpu.states_of_no_iteration", "Loop", undo="If", old=True),
-    _at("openvino_cpu.nothing_into_loop", "Loop", old=True),
-    _at("openvino_cpu.branch_of_equal_shape", "If", old=True),
+    _at("openvino_cpu.nothing_into_loop", "Loop", undo="Loop Squeeze", old=True),
+    _at("openvino_cpu.branch_of_equal_shape", "If", undo="Reshape", old=True),
     _at("openvino_cpu.result_in_computed_constant", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
@@ -152,6 +153,7 @@ def undo_quirks(model: Model, context: Context) -> bool:
     chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
     changed = False
     while chosen and Uses(model.graph).run(by_op(chosen, context)):
+        trim_outputs(model, context)
         changed = True
     return changed
 

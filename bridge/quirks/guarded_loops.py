@@ -9,6 +9,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Stacked, Yield
 from bridge.neutral.signs import is_not_negative
+from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.idle import initial_states, shape_of_nothing
@@ -126,13 +127,26 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     outside = node.captures(node.then_body)
     inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
-    places = _places(node.then_body, loop)
-    if not places or not asks(node.condition, inputs[:2]) or not _gives_back(node, loop, places):
+    places = _places(node, loop, uses)
+    if not places or not _gives_back(node, loop, places):
         return None
+    if not asks(node.condition, inputs[:2]):
+        if integers(inputs[1]) != (1,):
+            return None
+        inputs[1] = _first_condition(node.condition, inputs[0])
     b.nodes += constants
     count = len(loop.outputs)
     made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
-    return in_the_place_of(node, [made.outputs[place] for place in places], uses)
+    given = [made.outputs[places.get(index, 0)] for index in range(len(node.outputs))]
+    return in_the_place_of(node, given, uses)
+
+
+def _first_condition(test: Value | None, trips: Value | None) -> Value | None:
+    """What a test asks beside that a trip count is above 0."""
+    made = test.producer if test is not None else None
+    parts = made.inputs if made is not None and made.op == "And" else [test]
+    left = [part for part in parts if not asks(part, [trips, None])]
+    return left[0] if len(left) == 1 else test
 
 
 def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
@@ -145,16 +159,22 @@ def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
     return first
 
 
-def _places(body: Body, loop: Node) -> list[int]:
-    """Which outputs of a Loop those of a branch are, in the order of its If's; none if others are
-    among them, or the same one twice."""
-    given = {port.output: value for value, port in body.exits() if isinstance(port, Yield)}
-    values = [given[index] for index in sorted(given, key=lambda index: index or 0)]
+def _places(node: Node, loop: Node, uses: Uses) -> dict[int, int]:
+    """Which outputs of a Loop those of an If are, as far as they are used; none if others are among
+    them, or the same one twice."""
+    given = {
+        port.output: value
+        for value, port in node.then_body.exits()
+        if isinstance(port, Yield)
+        and port.output is not None
+        and uses.count(node.outputs[port.output])
+    }
+    values = list(given.values())
     own = len(set(values)) == len(values) and all(value in loop.outputs for value in values)
-    return [loop.outputs.index(value) for value in values] if own else []
+    return {index: loop.outputs.index(value) for index, value in given.items()} if own else {}
 
 
-def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
+def _gives_back(node: Node, loop: Node, places: Mapping[int, int]) -> bool:
     """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
     nothing, where sizes that are not known are 0, as they are in onnxruntime."""
     outer = node.captures(node.then_body), node.captures(node.else_body)
@@ -162,10 +182,15 @@ def _gives_back(node: Node, loop: Node, places: list[int]) -> bool:
     axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
     for value, port in node.else_body.exits():
         assert isinstance(port, Yield) and port.output is not None
+        if port.output not in places:
+            continue
         place = places[port.output]
         if place in states:
             initial = outer[0].get(states[place])
-            if initial is None or outer[1].get(value) is not initial:
+            if initial is None:
+                if not are_equal(states[place].constant, value.constant):
+                    return False
+            elif outer[1].get(value) is not initial:
                 return False
         elif place not in axes or value.shape != shape_of_nothing(loop.outputs[place], axes[place]):
             return False

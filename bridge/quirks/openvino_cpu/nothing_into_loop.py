@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
+from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.passes.fuse.inverses import squeezed_again
+from bridge.passes.fuse.uses import Uses
+from bridge.quirks.guarded_loops import in_the_place_of
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, users_in
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""
@@ -106,6 +109,92 @@ def _of_type(value: Value, known: Value) -> Value:
     return value
 
 
+def without_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The Loop of values that enter and leave as they are, where all that takes them makes them so
+    again. Behind it they get the axis that is then taken away."""
+    loop_builder = LoopBuilder.of(node)
+    body = loop_builder.body
+    squeezed = _squeezed_entries(loop_builder)
+    exits = {
+        index
+        for index, (value, port) in enumerate(body.exits())
+        if _without(value, "Unsqueeze") is not None and _leaves_with_axis(node, port, uses)
+    }
+    states = {p.output: i for i, p in enumerate(body.inputs) if isinstance(p, Carried)}
+    exits -= {index for index, entry in states.items() if entry not in squeezed}
+    for index, entry in states.items():
+        if index not in exits:
+            squeezed.pop(entry, None)
+    if not squeezed and not exits:
+        return None
+    for index, squeezes in squeezed.items():
+        _enter_again(loop_builder, index, squeezes)
+    for index in exits:
+        exit, inner = body.outputs[index], _without(body.graph.outputs[index], "Unsqueeze")
+        assert inner is not None
+        body.graph.outputs[index] = inner
+        if isinstance(exit, Stacked):
+            body.outputs[index] = replace(exit, axis=exit.axis - 1)
+        if isinstance(exit, Yield | Stacked) and exit.output is not None:
+            loop_builder.after(exit.output, lambda b, value: b.unsqueeze(value, 0))
+    loop_builder.drop_unused_inputs()
+    return in_the_place_of(node, loop_builder.build(b), uses)
+
+
+def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
+    """The inputs of the body that get an axis outside, which all that takes them inside takes away:
+    their places, and the nodes that do."""
+    body, found = loop_builder.body, {}
+    users = users_in(body.graph)
+    for index, (value, port) in enumerate(body.entries()):
+        squeezes = users.get(value, [])
+        if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
+            continue
+        if isinstance(port, Sliced) and port.axis < 1:
+            continue
+        if not squeezes or value in body.graph.outputs:
+            continue
+        if _without(loop_builder.inputs[port.input], "Unsqueeze") is None:
+            continue
+        if all(_without(user.outputs[0], "Squeeze") is value for user in squeezes):
+            found[index] = squeezes
+    return found
+
+
+def _without(value: Value | None, op: str) -> Value | None:
+    """The value that gets its first axis, or loses it, by one of these operators."""
+    made = value.producer if value is not None else None
+    return made.inputs[0] if made and made.op == op and integers(made.input(1)) == (0,) else None
+
+
+def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:
+    """Whether all that takes what leaves by a port takes its first axis away."""
+    if isinstance(port, Stacked) and port.axis < 1:
+        return False
+    if not isinstance(port, Yield | Stacked) or port.output is None:
+        return isinstance(port, Yield)
+    output = node.outputs[port.output]
+    takers = uses.users(output)
+    squeezed = all(_without(user.outputs[0], "Squeeze") is output for user in takers)
+    return squeezed and len(takers) == uses.count(output)
+
+
+def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> None:
+    """Has an input of the body come as it is outside, without the axis that it got."""
+    body = loop_builder.body
+    port = body.inputs[index]
+    assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
+    outer = _without(loop_builder.inputs[port.input], "Unsqueeze")
+    port = replace(port, input=loop_builder.outer(outer))
+    body.inputs[index] = replace(port, axis=port.axis - 1) if isinstance(port, Sliced) else port
+    entry = Value(users[0].outputs[0].type, list(body.graph.inputs[index].names))
+    body.graph.inputs[index] = entry
+    gone = {user.outputs[0] for user in users}
+    for one in body.graph.nodes:
+        one.inputs = [entry if v in gone else v for v in one.inputs]
+    body.graph.outputs = [entry if v in gone else v for v in body.graph.outputs]
+
+
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2025.2",
@@ -113,4 +202,5 @@ QUIRK = Quirk(
     cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that goes into a "
     "Loop or comes out of it. Only with --quirks old.",
     run=rewriting("Loop", by=with_a_first_axis),
+    undo={"Loop": without_first_axis, "Squeeze": squeezed_again},
 )
