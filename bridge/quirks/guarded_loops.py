@@ -131,9 +131,9 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     if not places or not _gives_back(node, loop, places):
         return None
     if not asks(node.condition, inputs[:2]):
-        if integers(inputs[1]) != (1,):
+        inputs[1] = _first_condition(node.condition, inputs[:2])
+        if inputs[1] is None:
             return None
-        inputs[1] = _first_condition(node.condition, inputs[0])
     b.nodes += constants
     count = len(loop.outputs)
     made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
@@ -141,12 +141,16 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     return in_the_place_of(node, given, uses)
 
 
-def _first_condition(test: Value | None, trips: Value | None) -> Value | None:
-    """What a test asks beside that a trip count is above 0."""
+def _first_condition(test: Value | None, heads: Sequence[Value | None]) -> Value | None:
+    """What a test asks beside that a trip count is above 0, where the condition is true inside;
+    None where it asks something else of the trip count."""
+    trips, condition = heads
     made = test.producer if test is not None else None
     parts = made.inputs if made is not None and made.op == "And" else [test]
     left = [part for part in parts if not asks(part, [trips, None])]
-    return left[0] if len(left) == 1 else test
+    compared = left[0].producer if len(left) == 1 and left[0] is not None else None
+    of_trips = compared is not None and any(_is_scalar_of(v, trips) for v in compared.inputs)
+    return left[0] if integers(condition) == (1,) and len(left) == 1 and not of_trips else None
 
 
 def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:

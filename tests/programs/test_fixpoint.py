@@ -17,7 +17,7 @@ import bridge
 from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
-QUIRKS = ("default", "none")
+QUIRKS = ("default", "old", "none")
 
 
 def rounds(
@@ -37,6 +37,12 @@ def same(folder: Path, *suffixes: str) -> bool:
     return all(first.read_bytes() == second.read_bytes() for first, second in pairs)
 
 
+def operators(path: Path) -> Iterator[tuple[str, object]]:
+    """The nodes of a model, those in bodies too, in order, with their attributes."""
+    for node in bridge.load(path).graph.walk():
+        yield node.op, str(sorted(node.attributes.items(), key=lambda item: item[0]))
+
+
 @pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
 def test_a_second_round_trip_changes_nothing(path: Path, tmp_path: Path) -> None:
     model, written = load_onnx(path), set()
@@ -47,7 +53,11 @@ def test_a_second_round_trip_changes_nothing(path: Path, tmp_path: Path) -> None
         xml = (folder / "1.xml").read_bytes()
         if xml not in written:
             rounds(model, folder, "xml", "onnx", quirks)
-            assert same(folder, "onnx"), quirks
+            if quirks == "old":  # Its constants without names may get other numbers.
+                first, second = (list(operators(folder / f"{n}.onnx")) for n in ("1", "2"))
+                assert first == second
+            else:
+                assert same(folder, "onnx"), quirks
         written.add(xml)
 
 

@@ -11,13 +11,14 @@ from dataclasses import replace
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
+from bridge.neutral.rewrite import Uses as GraphUses
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.passes.fuse.inverses import squeezed_again
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting, users_in
+from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""
@@ -145,9 +146,9 @@ def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
     """The inputs of the body that get an axis outside, which all that takes them inside takes away:
     their places, and the nodes that do."""
     body, found = loop_builder.body, {}
-    users = users_in(body.graph)
+    users = GraphUses(body.graph)
     for index, (value, port) in enumerate(body.entries()):
-        squeezes = users.get(value, [])
+        squeezes = users.users(value)
         if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
             continue
         if isinstance(port, Sliced) and port.axis < 1:
