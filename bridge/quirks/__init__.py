@@ -16,7 +16,6 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.passes.context import Context
-from bridge.passes.dead import trim_outputs
 from bridge.passes.fuse import by_op
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import UNFOLDED
@@ -153,7 +152,6 @@ def undo_quirks(model: Model, context: Context) -> bool:
     chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
     changed = False
     while chosen and Uses(model.graph).run(by_op(chosen, context)):
-        trim_outputs(model, context)
         changed = True
     return changed
 

@@ -122,7 +122,7 @@ def _before_reshape(value: Value | None) -> Value | None:
 def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
     gives what it gives when it does not."""
-    *constants, loop = node.then_body.graph.nodes or [node]
+    *constants, loop = _needed(node, uses) or [node]
     if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
         return None
     outside = node.captures(node.then_body)
@@ -139,6 +139,24 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
     given = [made.outputs[places.get(index, 0)] for index in range(len(node.outputs))]
     return in_the_place_of(node, given, uses)
+
+
+def _needed(node: Node, uses: Uses) -> list[Node]:
+    """The nodes in the first branch of an If that its used outputs need."""
+    exits = node.then_body.exits()
+    needed: set[Value | None] = {
+        value
+        for value, port in exits
+        if isinstance(port, Yield)
+        and port.output is not None
+        and uses.count(node.outputs[port.output])
+    }
+    nodes: list[Node] = []
+    for own in reversed(node.then_body.graph.nodes):
+        if not needed.isdisjoint(own.outputs):
+            needed.update(own.inputs)
+            nodes.insert(0, own)
+    return nodes
 
 
 def _first_condition(test: Value | None, heads: Sequence[Value | None]) -> Value | None:
