@@ -70,6 +70,7 @@ TRAITS = {
     "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
     "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
+    "same_type": "its outputs have the type of input 0",
 }
 """The traits that a row may have, and what they say of its operator."""
 

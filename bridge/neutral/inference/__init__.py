@@ -127,7 +127,9 @@ def infer(node: Node) -> None:
     op = node.op
     load_operator(op)
     function = _inferences.get(op)
-    if function is None:
+    if function is None and has_trait(op, "same_type"):
+        function = same
+    elif function is None:
         function = _otherwise if operator(op) is not None else _by_rule
     types: Sequence[Type]
     try:

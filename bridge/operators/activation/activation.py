@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, infers, knows, same
+from bridge.neutral.inference import constraints as must, knows
 from bridge.neutral.types import F32
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import required
@@ -158,33 +158,6 @@ def prelu(b: Builder, node: Node) -> Result:
         zero = _like(b, 0, x)
         return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
     return b.op("PRelu", x, b.unsqueeze(slope, 0))
-
-
-infers("SwiGLU")(same)
-
-
-infers(
-    "Celu",
-    "Elu",
-    "Gelu",
-    "HSigmoid",
-    "HardSigmoid",
-    "HardSwish",
-    "Hardmax",
-    "LeakyRelu",
-    "LogSoftmax",
-    "Mish",
-    "PRelu",
-    "Relu",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Swish",
-    "ThresholdedRelu",
-)(same)
 
 
 @knows("Relu")

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, same
+from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -134,9 +134,6 @@ def scatter_content(node: Node) -> KnownValue | None:
     for at, index in enumerate(indices):
         result[index] = updates[at] if updates is not None else None
     return tuple(result)
-
-
-infers("TensorScatter")(same)
 
 
 def updates_of_elements(node: Node) -> must.Constraints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import ranks, required
@@ -102,9 +102,6 @@ def infer_bucketize(node: Node) -> list[Type]:
 def infer_search_sorted(node: Node) -> list[Type]:
     """SearchSorted: the shape of what is searched for."""
     return [TensorType(node.attributes["output_type"], first(node, 1).shape)]
-
-
-infers("Reverse", "Roll", "ReverseSequence")(same)
 
 
 def lengths_of_batches(node: Node) -> must.Constraints:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, require, same
+from bridge.neutral.inference import constraints as must, first, infers, knows, require
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -363,9 +363,6 @@ def strided_slice_content(node: Node) -> KnownValue | None:
                 stop = FAR if step > 0 else -FAR
             return tuple(content[i] for i in range(*_clamped(len(content), start, stop, step)))
     return content
-
-
-infers("SliceScatter")(same)
 
 
 def vectors_of_one_length(node: Node) -> must.Constraints:

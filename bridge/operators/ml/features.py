@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
@@ -74,9 +74,6 @@ def imputer(b: Builder, node: Node) -> Result:
     nan = math.isnan(replaced)
     missing = b.op("IsNaN", x) if nan else b.op("Equal", x, b.like(replaced, x))
     return b.op("Where", missing, b.like(imputed, x), x)
-
-
-infers("ai.onnx.ml::Imputer")(same)
 
 
 @legalizes("ai.onnx.ml::ArrayFeatureExtractor", target="ir")

@@ -10,7 +10,7 @@ from typing import Any
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import (
     BF16,
     BY_ONNX,
@@ -297,12 +297,6 @@ def grn_to_onnx(b: Builder, node: Node) -> Result:
     total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
     total = b.op("Add", total, b.like(node.attributes["bias"], total))
     return b.op("Div", data, b.op("Sqrt", total))
-
-
-infers(
-    "GRN", "GroupNormalization", "InstanceNormalization", "LRN", "LpNormalization", "MVN",
-    "MeanVarianceNormalization", "NormalizeL2", "RMSNormalization",
-)(same)  # fmt: skip
 
 
 @infers("BatchNormalization")

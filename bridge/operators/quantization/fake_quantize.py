@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers, same
+from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
 from bridge.operators import Result, legalizes
 
@@ -86,9 +86,6 @@ def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     x = b.op("Cast", b.op("Cast", b.cast(x, F16), to=narrow), to=data.element)
     x = x if shift is None else b.op("Add", x, shift)
     return b.op("Div", x, scale)
-
-
-infers("FakeConvert")(same)
 
 
 @infers("FakeQuantize")

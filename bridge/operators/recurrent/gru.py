@@ -1,4 +1,4 @@
-"""GRU of ONNX; GRUCell and GRUSequence of IR. Both order the gates zrh.
+"""GRU of ONNX for IR. Both order the gates zrh.
 
 With `linear_before_reset`, IR's B keeps the two biases of the gate h apart: [z, r, Wh, Rh].
 """
@@ -12,7 +12,6 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
 
@@ -76,43 +75,3 @@ def _step(
     candidate = layers.activate(b, g, b.op("Add", candidate_w, recurrent), layer.clip)
     kept = b.op("Mul", update, b.op("Sub", before, candidate))
     return [b.op("Add", candidate, kept)]
-
-
-@legalizes("GRUSequence", target="onnx")
-def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """GRUSequence-5: GRU."""
-    x, h, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5)
-    linear = node.attributes["linear_before_reset"]
-    weights = [w, r, _onnx_bias(b, node, bias)]
-    return layers.from_sequence(
-        b, node, "GRU", x, (h,), lengths, weights, linear_before_reset=linear
-    )  # fmt: skip
-
-
-@legalizes("GRUCell", target="onnx")
-def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """GRUCell-3: GRU over one step."""
-    _, h, w, r, bias = (node.input(i) for i in range(5))
-    assert h is not None and w is not None and r is not None
-    linear = node.attributes["linear_before_reset"]
-    weights: list[Value | None] = [b.unsqueeze(v, 0) for v in (w, r)]
-    doubled = _onnx_bias(b, node, bias)
-    weights.append(None if doubled is None else b.unsqueeze(doubled, 0))
-    return layers.from_cell(b, node, "GRU", (h,), weights, linear_before_reset=linear)
-
-
-def _onnx_bias(b: Builder, node: Node, bias: Value | None) -> Value | None:
-    """IR's B as ONNX's, [..., 6*hidden]."""
-    if bias is None or not node.attributes["linear_before_reset"]:
-        return layers.doubled_bias(b, bias)
-    hidden = node.attributes["hidden_size"]
-    values = values_of(bias)
-    if values is not None:
-        if not values.any():
-            return None
-        ends = [2 * hidden, 3 * hidden]
-        both, own_w, own_r = np.split(values, ends, -1)
-        return b.constant(np.concatenate([both, own_w, np.zeros_like(both), own_r], -1))
-    of_w, of_r = b.split(bias, -1, 3 * hidden, hidden)
-    shared = b.cut(of_w, -1, 0, 2 * hidden)
-    return b.concat(-1, of_w, b.zeros(shared, b.op("Shape", shared)), of_r)

@@ -1,4 +1,4 @@
-"""LSTM of ONNX; LSTMCell and LSTMSequence of IR. ONNX orders the gates iofc, IR fico."""
+"""LSTM of ONNX for IR. ONNX orders the gates iofc, IR fico."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from functools import partial
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
-
-ONNX_GATES = "iofc"
-IR_GATES = "fico"
 
 
 @legalizes("LSTM", target="ir")
@@ -25,7 +21,8 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
     coupled = node.attributes["input_forget"]
     if peepholes is None and not coupled and layers.fits_sequence(layer):
         weights = [
-            layers.permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)
+            layers.permute_gates(b, v, layers.ONNX_GATES, layers.IR_GATES, 1, layer.hidden)
+            for v in (w, r, total)
         ]
         outputs = layers.to_sequence(b, layer, "LSTMSequence", x, (h, c), lengths, weights)
     else:
@@ -62,30 +59,3 @@ def lstm_step(
     candidate = layers.activate(b, g, c, layer.clip)
     cell = b.op("Add", b.op("Mul", keep, cell), b.op("Mul", i, candidate))
     return [b.op("Mul", gate(o, peep_o, cell), layers.activate(b, h, cell)), cell]
-
-
-@legalizes("LSTMSequence", target="onnx")
-def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """LSTMSequence-5: LSTM."""
-    x, h, c, lengths, w, r, bias = required(node, 0, 1, 2, 3, 4, 5, 6)
-    weights = [_onnx_gates(b, node, v, 1) for v in (w, r, bias)]
-    weights[2] = layers.doubled_bias(b, weights[2])
-    return layers.from_sequence(b, node, "LSTM", x, (h, c), lengths, weights)
-
-
-@legalizes("LSTMCell", target="onnx")
-def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """LSTM over one step. What files have of LSTMCell-1 beyond its specification (weights_format,
-    input_forget and peepholes) is without effect."""
-    _, h, c, w, r, bias = (node.input(i) for i in range(6))
-    assert h is not None and c is not None
-    weights = [_onnx_gates(b, node, v, 0) for v in (w, r, bias)]
-    weights[2] = layers.doubled_bias(b, weights[2])
-    batched = [None if v is None else b.unsqueeze(v, 0) for v in weights]
-    return layers.from_cell(b, node, "LSTM", (h, c), batched)
-
-
-def _onnx_gates(b: Builder, node: Node, x: Value | None, axis: int) -> Value | None:
-    if x is None:
-        return None
-    return layers.permute_gates(b, x, IR_GATES, ONNX_GATES, axis, node.attributes["hidden_size"])

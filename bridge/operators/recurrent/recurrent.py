@@ -7,7 +7,6 @@ and those of R behind one another, IR's holds their sum.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +17,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
 from bridge.operators import Refused
-from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values, along
-from bridge.operators.recurrent.whole_length import is_whole_length
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,10 @@ def _hidden_size(node: Node, gates: int) -> int:
         return high // gates
     raise Refused("its hidden_size is unknown; set the attribute")
 
+
+ONNX_GATES = "iofc"
+IR_GATES = "fico"
+"""The order of LSTM's gates in each format, a letter each."""
 
 GATES = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}
 
@@ -189,7 +190,7 @@ def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list
         return None
     parts = [part for part in joined.inputs if part is not None]
     halves = parts[0].producer
-    if halves is None or not _splits(halves, axis, [hidden] * gates):
+    if halves is None or not splits(halves, axis, [hidden] * gates):
         return None
     if len(parts) != gates or any(part.producer is not halves for part in parts):
         return None
@@ -197,7 +198,7 @@ def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list
     return halves.inputs[0], [halves.outputs.index(part) for part in parts]
 
 
-def _splits(node: Node, axis: int, sizes: list[int]) -> bool:
+def splits(node: Node, axis: int, sizes: list[int]) -> bool:
     """Whether a node cuts its input into such parts."""
     return (
         node.op == "Split"
@@ -226,133 +227,6 @@ def _half(bias: Value, width: int) -> Value | None:
     known = values_of(second)
     fits = first is not None and first.shape is not None and first.shape[-1:] == (width,)
     return first if fits and known is not None and not known.any() else None
-
-
-# Into ONNX ------------------------------------------------------------------------------------
-
-
-def from_sequence(
-    b: Builder,
-    node: Node,
-    op: str,
-    x: Value,
-    states: Sequence[Value],
-    lengths: Value | None,
-    weights: Sequence[Value | None],
-    **attributes: bool,
-) -> list[Value]:
-    """An IR sequence as ONNX's `op`; `weights` are W, R and B as ONNX wants them. Gives the
-    outputs in IR's layout. Lengths that are the whole one, and states that are zeros, are what ONNX
-    takes for granted."""
-    direction = node.attributes["direction"]
-    count = 2 if direction == "bidirectional" else 1
-    time_major = b.transpose(x, 1, 0, 2)
-    if is_whole_length(lengths, x):
-        lengths = None
-    y, *last = b.ops(
-        op,
-        1 + len(states),
-        time_major,
-        *weights,
-        None if lengths is None else b.cast(lengths, I32),
-        *(None if _is_zero(s) else b.transpose(s, 1, 0, 2) for s in states),
-        direction=direction,
-        **onnx_attributes(node, op, count),
-        **attributes,
-    )
-    return [b.transpose(y, 2, 1, 0, 3), *(b.transpose(s, 1, 0, 2) for s in last)]
-
-
-def _is_zero(state: Value) -> bool:
-    """Whether a state is zeros, of whatever shape it computes."""
-    moved = ("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
-    known = values_of(state.behind("Cast", *moved))
-    return known is not None and not known.any()
-
-
-def from_cell(
-    b: Builder,
-    node: Node,
-    op: str,
-    states: Sequence[Value],
-    weights: Sequence[Value | None],
-    **attributes: bool,
-) -> list[Value]:
-    """An IR cell as ONNX's `op` over one step; `weights` as in `from_sequence`, with a direction
-    axis. Gives the states."""
-    first = b.constant([0])
-    (x,) = required(node, 0)
-    _, *last = b.ops(
-        op,
-        1 + len(states),
-        b.op("Unsqueeze", x, first),
-        *weights,
-        None,
-        *(b.op("Unsqueeze", s, first) for s in states),
-        **onnx_attributes(node, op, 1),
-        **attributes,
-    )
-    return [b.squeeze(s, 0) for s in last]
-
-
-_FUNCTIONS = {
-    "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"],
-}  # fmt: skip
-"""The activations that a direction has where none are given."""
-
-
-def onnx_attributes(node: Node, op: str, directions: int) -> dict[str, object]:
-    """The attributes of an IR cell or sequence as ONNX's `op` spells them."""
-    attributes = node.attributes
-    names = {
-        "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
-        "softsign": "Softsign",
-    }  # fmt: skip
-    # Files have those of a backward direction behind those of the forward one; the first are for
-    # both.
-    activations = []
-    for name in attributes["activations"][: len(_FUNCTIONS[op])]:
-        if name.lower() not in names:
-            raise Refused(f"ONNX has no activation {name} in this operator")
-        activations.append(names[name.lower()])
-    result: dict[str, object] = {"hidden_size": attributes["hidden_size"]}
-    if activations and activations != _FUNCTIONS[op]:
-        result["activations"] = tuple(activations) * directions
-    for key, name in (("activations_alpha", "activation_alpha"),
-                      ("activations_beta", "activation_beta")):  # fmt: skip
-        if attributes[key]:
-            result[name] = attributes[key] * directions
-    if 0 < attributes["clip"] < math.inf:
-        result["clip"] = attributes["clip"]
-    return result
-
-
-def doubled_bias(b: Builder, bias: Value | None) -> Value | None:
-    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R; None for zeros
-    alone."""
-    if bias is None:
-        return None
-    values = values_of(bias)
-    if values is not None and not values.any():
-        return None
-    if values is not None:
-        return b.constant(np.concatenate([values, np.zeros_like(values)], -1))
-    whole = _halved(bias)
-    if whole is not None:
-        return whole
-    return b.op("Concat", bias, b.zeros(bias, b.op("Shape", bias)), axis=-1)
-
-
-def _halved(bias: Value) -> Value | None:
-    """The biases of which `summed_bias` added the halves."""
-    added = bias.producer
-    first = added.inputs[0] if added is not None and added.op == "Add" else None
-    halves = first.producer if first is not None else None
-    width = bias.shape[-1] if bias.shape else None
-    if added is None or halves is None or not isinstance(width, int) or bias.shape is None:
-        return None
-    cut = _splits(halves, len(bias.shape) - 1, [width, width])
-    return halves.inputs[0] if cut and added.inputs == halves.outputs else None
 
 
 # The layer as a Loop ----------------------------------------------------------------------------

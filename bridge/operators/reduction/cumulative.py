@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, same
+from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.types import I64
 from bridge.operators import Result, legalizes, reads
 from bridge.operators.builder_helpers import ranks, required
@@ -95,9 +95,6 @@ def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
         result.append(before if node.attributes["exclusive"] else total)
     total_content = tuple(result[::-1] if node.attributes["reverse"] else result)
     return total_content if holds(node.outputs[0].element, total_content) else None
-
-
-infers("CumProd", "CumSum")(same)
 
 
 must.hold(("CumProd", "CumSum"), must.axes_in(1), must.one_element(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, same
+from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import (
     content_of,
     shape_in,
@@ -91,9 +91,6 @@ def infer_eye_like(node: Node) -> list[Type]:
     """EyeLike: the shape of the input, of `dtype` or its own element type."""
     data = first(node)
     return [TensorType(node.attributes.get("dtype") or data.element, data.shape)]
-
-
-infers("Trilu")(same)
 
 
 must.hold("EyeLike", must.has_rank(2, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import infers, knows, same
+from bridge.neutral.inference import knows
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -17,9 +17,6 @@ def nothing(b: Builder, node: Node) -> Result:
     """A value of IR has as many names as it takes, so nothing is left of an Identity. IR's own, of
     operator set 16, was long not run by OpenVINO's CPU plugin (2025.2)."""
     return node.inputs[0]
-
-
-infers("Identity")(same)
 
 
 @knows("Identity")

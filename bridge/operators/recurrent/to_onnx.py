@@ -1,0 +1,165 @@
+"""LSTM, GRU and RNN of ONNX for the cells and sequences of IR."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import I32
+from bridge.operators import Refused, Result, legalizes
+from bridge.operators.builder_helpers import required
+from bridge.operators.recurrent.recurrent import IR_GATES, ONNX_GATES, permute_gates, splits
+from bridge.operators.recurrent.whole_length import is_whole_length
+
+_STATES = {"LSTM": 2, "GRU": 1, "RNN": 1}
+
+
+@legalizes("GRUSequence", "LSTMSequence", "RNNSequence", target="onnx")
+def sequence_to_onnx(b: Builder, node: Node) -> Result:
+    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: GRU, LSTM and RNN. ONNX takes for granted
+    lengths that are the whole one, and states that are zeros."""
+    op = node.op.removesuffix("Sequence")
+    count = _STATES[op]
+    x, *states = required(node, *range(1 + count))
+    lengths, w, r, bias = required(node, *range(1 + count, 5 + count))
+    weights = _weights(b, node, op, w, r, bias)
+    direction = node.attributes["direction"]
+    time_major = b.transpose(x, 1, 0, 2)
+    y, *last = b.ops(
+        op,
+        1 + count,
+        time_major,
+        *weights,
+        None if is_whole_length(lengths, x) else b.cast(lengths, I32),
+        *(None if _is_zero(s) else b.transpose(s, 1, 0, 2) for s in states),
+        direction=direction,
+        **_attributes(node, op, 2 if direction == "bidirectional" else 1),
+    )
+    return [b.transpose(y, 2, 1, 0, 3), *(b.transpose(s, 1, 0, 2) for s in last)]
+
+
+@legalizes("GRUCell", "LSTMCell", "RNNCell", target="onnx")
+def cell_to_onnx(b: Builder, node: Node) -> Result:
+    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: GRU, LSTM and RNN over one step. What files have
+    of LSTMCell-1 beyond its specification (weights_format, input_forget and peepholes) is without
+    effect."""
+    op = node.op.removesuffix("Cell")
+    count = _STATES[op]
+    x, *states = required(node, *range(1 + count))
+    w, r = required(node, 1 + count, 2 + count)
+    weights = _weights(b, node, op, w, r, node.input(3 + count))
+    batched = [None if v is None else b.unsqueeze(v, 0) for v in weights]
+    first = b.constant([0])
+    _, *last = b.ops(
+        op,
+        1 + count,
+        b.op("Unsqueeze", x, first),
+        *batched,
+        None,
+        *(b.op("Unsqueeze", s, first) for s in states),
+        **_attributes(node, op, 1),
+    )
+    return [b.squeeze(s, 0) for s in last]
+
+
+def _weights(
+    b: Builder, node: Node, op: str, w: Value, r: Value, bias: Value | None
+) -> Sequence[Value | None]:
+    """W, R and B of an IR cell, or of a sequence with its axis of directions, as ONNX's `op` has
+    them."""
+    if op == "LSTM":
+        axis, hidden = int(node.op == "LSTMSequence"), node.attributes["hidden_size"]
+        w, r = (permute_gates(b, v, IR_GATES, ONNX_GATES, axis, hidden) for v in (w, r))
+        if bias is not None:
+            bias = permute_gates(b, bias, IR_GATES, ONNX_GATES, axis, hidden)
+    if bias is not None:
+        apart = node.attributes.get("linear_before_reset", False)
+        bias = _bias_apart(b, node, bias) if apart else _doubled_bias(b, bias)
+    return w, r, bias
+
+
+def _is_zero(state: Value) -> bool:
+    """Whether a state is zeros, of whatever shape it computes."""
+    moved = ("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
+    known = values_of(state.behind("Cast", *moved))
+    return known is not None and not known.any()
+
+
+_FUNCTIONS = {
+    "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"],
+}  # fmt: skip
+"""The activations that a direction has where none are given."""
+
+
+def _attributes(node: Node, op: str, directions: int) -> dict[str, object]:
+    """The attributes of an IR cell or sequence as ONNX's `op` spells them."""
+    attributes = node.attributes
+    names = {
+        "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
+        "softsign": "Softsign",
+    }  # fmt: skip
+    # Files have those of a backward direction behind those of the forward one; the first are for
+    # both.
+    activations = []
+    for name in attributes["activations"][: len(_FUNCTIONS[op])]:
+        if name.lower() not in names:
+            raise Refused(f"ONNX has no activation {name} in this operator")
+        activations.append(names[name.lower()])
+    result: dict[str, object] = {"hidden_size": attributes["hidden_size"]}
+    if activations and activations != _FUNCTIONS[op]:
+        result["activations"] = tuple(activations) * directions
+    for key, name in (("activations_alpha", "activation_alpha"),
+                      ("activations_beta", "activation_beta")):  # fmt: skip
+        if attributes[key]:
+            result[name] = attributes[key] * directions
+    if "linear_before_reset" in attributes:
+        result["linear_before_reset"] = attributes["linear_before_reset"]
+    if 0 < attributes["clip"] < math.inf:
+        result["clip"] = attributes["clip"]
+    return result
+
+
+def _doubled_bias(b: Builder, bias: Value) -> Value | None:
+    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R; None for zeros
+    alone."""
+    values = values_of(bias)
+    if values is not None and not values.any():
+        return None
+    if values is not None:
+        return b.constant(np.concatenate([values, np.zeros_like(values)], -1))
+    whole = _halved(bias)
+    if whole is not None:
+        return whole
+    return b.op("Concat", bias, b.zeros(bias, b.op("Shape", bias)), axis=-1)
+
+
+def _halved(bias: Value) -> Value | None:
+    """The biases of which `summed_bias` added the halves."""
+    added = bias.producer
+    first = added.inputs[0] if added is not None and added.op == "Add" else None
+    halves = first.producer if first is not None else None
+    width = bias.shape[-1] if bias.shape else None
+    if added is None or halves is None or not isinstance(width, int) or bias.shape is None:
+        return None
+    cut = splits(halves, len(bias.shape) - 1, [width, width])
+    return halves.inputs[0] if cut and added.inputs == halves.outputs else None
+
+
+def _bias_apart(b: Builder, node: Node, bias: Value) -> Value | None:
+    """The B of a GRU of IR with `linear_before_reset`, [..., 4*hidden], as ONNX's, [..., 6*hidden];
+    None for zeros alone."""
+    hidden = node.attributes["hidden_size"]
+    values = values_of(bias)
+    if values is not None:
+        if not values.any():
+            return None
+        ends = [2 * hidden, 3 * hidden]
+        both, own_w, own_r = np.split(values, ends, -1)
+        return b.constant(np.concatenate([both, own_w, np.zeros_like(both), own_r], -1))
+    of_w, of_r = b.split(bias, -1, 3 * hidden, hidden)
+    shared = b.cut(of_w, -1, 0, 2 * hidden)
+    return b.concat(-1, of_w, b.zeros(shared, b.op("Shape", shared)), of_r)
