@@ -1,0 +1,82 @@
+"""`python -m tests.control_flow`: runs the control-flow suite, and says what differs by axis."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.control_flow import against, export, ir_first
+from tests.control_flow.apart import judged
+from tests.control_flow.judge import NO_PROGRAM, judge, warm_up
+from tests.control_flow.suite import KINDS, Entry, entries
+
+Found = list[tuple[Entry, dict[str, str]]]
+
+
+def main() -> int:
+    """Returns 1 where a program did not come out right."""
+    parser = argparse.ArgumentParser(prog="python -m tests.control_flow", description=__doc__)
+    parser.add_argument(
+        "--strength", type=int, help="every so many levels of axes meet, rather than the whole core"
+    )
+    parser.add_argument("--kind", choices=[*KINDS, "ir"], action="append")
+    parser.add_argument("--every", type=int, default=1, help="every n-th program alone")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="from this program on")
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--export", type=Path, metavar="DIR", help="writes the programs instead")
+    parser.add_argument(
+        "--against", nargs="*", metavar="READER",
+        help="runs other readers of ONNX: openvino, reference, bridge, or a command, to which the "
+        "folder of a case is given and whose exit code says whether it passed",
+    )  # fmt: skip
+    options = parser.parse_args()
+    kinds = options.kind or [*KINDS, "ir"]
+    chosen: list[Entry] = list(entries(options.strength, [k for k in kinds if k in KINDS]))
+    if "ir" in kinds and options.export is None and options.against is None:
+        chosen += ir_first.entries(options.strength)
+    chosen = chosen[options.first :: options.every]
+    if options.export is not None:
+        print(f"{export.write(chosen, options.export)} cases in {options.export}")
+        return 0
+    if options.against is not None:
+        print(against.table(chosen, options.against, options.jobs))
+        return 0
+    warm_up()
+    found: Found = []
+    for entry, verdicts in judged(judge_any, chosen, options.jobs):
+        found.append((entry, verdicts))
+        for route, said in verdicts.items():
+            if said != "right" and route != NO_PROGRAM:
+                print(f"{entry.name}\n    {route}: {said}", flush=True)
+    print(summary(found))
+    return int(any(_is_wrong(verdicts) for _, verdicts in found))
+
+
+def judge_any(entry: Entry) -> dict[str, str]:
+    """The verdicts on an entry of either format."""
+    return ir_first.judge(entry) if entry.kind == "ir" else judge(entry)
+
+
+def _is_wrong(verdicts: dict[str, str]) -> bool:
+    return any(said != "right" for route, said in verdicts.items() if route != NO_PROGRAM)
+
+
+def summary(found: Iterable[tuple[Entry, dict[str, str]]]) -> str:
+    """How many programs there are, and for each level of an axis how many of its programs did not
+    come out right, where some did not."""
+    found = list(found)
+    wrong = [entry for entry, verdicts in found if _is_wrong(verdicts)]
+    none = sum(NO_PROGRAM in verdicts or not verdicts for _, verdicts in found)
+    lines = [f"{len(found)} programs, of which {none} have no form or onnxruntime does not run: "
+             f"{len(wrong)} did not come out right"]  # fmt: skip
+    all_levels = Counter((e.kind, *level) for e, _ in found for level in e.levels)
+    wrong_levels = Counter((e.kind, *level) for e in wrong for level in e.levels)
+    for (kind, axis, level), count in sorted(wrong_levels.items(), key=lambda item: -item[1]):
+        lines.append(f"  {kind}, {axis} {level}: {count} of {all_levels[kind, axis, level]}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

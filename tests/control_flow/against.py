@@ -1,0 +1,108 @@
+"""Other readers of ONNX on the suite: what share of each kind's programs they get right."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx.reference
+import openvino
+
+import bridge
+from tests.conformance.bodies import NoFormError
+from tests.conformance.cases import Case
+from tests.control_flow.apart import judged
+from tests.control_flow.export import write_case
+from tests.control_flow.judge import case_of, run_ir, warm_up
+from tests.control_flow.suite import Entry, feeds_of
+from tests.support.running import assert_close, flat
+
+
+def _openvino(case: Case) -> None:
+    """OpenVINO's own reading of ONNX."""
+    model = openvino.Core().read_model(case.model.SerializeToString())
+    _run_openvino(
+        openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}), case
+    )
+
+
+def _run_openvino(compiled: openvino.CompiledModel, case: Case) -> None:
+    for inputs, expected in case.data_sets:
+        found = compiled.create_infer_request().infer(list(inputs))
+        assert_close([*found.values()], flat(expected))
+
+
+def _bridge(case: Case, quirks: str) -> None:
+    """Bridge's IR in OpenVINO."""
+    names = [output.name for output in case.model.graph.output]
+    with TemporaryDirectory() as folder:
+        ir = Path(folder) / "model.xml"
+        bridge.convert(case.model, ir, quirks=quirks)
+        run_ir(ir, names, feeds_of(case), [flat(outputs) for _, outputs in case.data_sets])
+
+
+def _reference(case: Case) -> None:
+    """The standard's reference implementation."""
+    evaluator = onnx.reference.ReferenceEvaluator(case.model)
+    for feed, (_, expected) in zip(feeds_of(case), case.data_sets, strict=True):
+        assert_close(flat(evaluator.run(None, feed)), flat(expected))
+
+
+def _command(case: Case, command: str) -> None:
+    """A command that is given the folder of a case."""
+    with TemporaryDirectory() as folder:
+        write_case(case, Path(folder))
+        subprocess.run([*command.split(), folder], check=True, capture_output=True, timeout=60)
+
+
+READERS: dict[str, Callable[[Case], None]] = {
+    "openvino": _openvino,
+    "reference": _reference,
+    "bridge": partial(_bridge, quirks="default"),
+    "bridge, plain meaning": partial(_bridge, quirks="none"),
+}
+
+
+def table(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> str:
+    """A table in Markdown: for each kind and place the programs, and how many of them each reader
+    gets right in a fresh request."""
+    readers = {
+        name: READERS.get(name) or partial(_command, command=name) for name in names or READERS
+    }
+    warm_up()
+    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for entry, verdicts in judged(partial(_judge, readers), chosen, jobs):
+        if not verdicts:
+            continue
+        rows[entry.kind, entry.place]["programs"] += 1
+        rows[entry.kind, entry.place].update(n for n, said in verdicts.items() if said == "right")
+    heads = ["programs", *readers]
+    lines = [f"| kind | place | {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * len(heads)]
+    for (kind, place), counts in sorted(rows.items()):
+        lines.append(f"| {kind} | {place} | {' | '.join(str(counts[name]) for name in heads)} |")
+    totals = sum(rows.values(), Counter())
+    lines.append(f"| **all** | | {' | '.join(str(totals[name]) for name in heads)} |")
+    return "\n".join(lines)
+
+
+def _judge(readers: dict[str, Callable[[Case], None]], entry: Entry) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            case = case_of(entry)
+        except (NoFormError, Exception):
+            return {}
+        return {name: _said(reader, case) for name, reader in readers.items()}
+
+
+def _said(reader: Callable[[Case], None], case: Case) -> str:
+    try:
+        reader(case)
+    except (AssertionError, Exception) as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    return "right"

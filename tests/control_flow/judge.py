@@ -1,0 +1,150 @@
+"""What becomes of a program of the suite in each direction, under each choice of quirks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino
+
+import bridge
+from tests.conformance.bodies import NoFormError
+from tests.conformance.cases import Case
+from tests.control_flow.suite import Entry, feeds_of, placed
+from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+
+QUIRKS = ("default", "old")
+"""With these an IR is run in OpenVINO; what comes back of it, and of plain meaning, in
+onnxruntime."""
+
+Verdicts = dict[str, str]
+"""What became of a program by route: "right", or what went wrong."""
+
+NO_PROGRAM = "no program"
+"""The route, and the verdict, of what onnxruntime does not run itself."""
+
+
+def case_of(entry: Entry) -> Case:
+    """The program with what it gives for every combination of its inputs, which onnxruntime says.
+    Raises NoFormError where ONNX has no such form, RuntimeError where onnxruntime runs none."""
+    program = entry.program()
+    model = program.model()
+    feeds = program.feeds()
+    outputs = _expected(model, feeds)
+    sets = tuple((tuple(f.values()), tuple(o)) for f, o in zip(feeds, outputs, strict=True))
+    return placed(Case(entry.name, model, sets, 1e-5, 1e-6), entry.place)
+
+
+def _expected(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    session = OnnxRuntime(model)
+    return [session.run(feed) for feed in feeds]
+
+
+def judge(entry: Entry) -> Verdicts:
+    """Runs a program along all routes."""
+    with warnings.catch_warnings(), TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        try:
+            case = case_of(entry)
+            feeds = feeds_of(case)
+            # What stands around it may be what onnxruntime does not run.
+            expected = [flat(outputs) for outputs in _expected(case.model, feeds)]
+        except NoFormError:
+            return {}
+        except Exception as error:
+            return {NO_PROGRAM: line(error)}
+        verdicts: Verdicts = {}
+        for quirks in (*QUIRKS, "none"):
+            ir = Path(folder) / f"{quirks}.xml"
+            _routes(case.model, feeds, expected, ir, quirks, verdicts)
+        return verdicts
+
+
+def _routes(
+    model: onnx.ModelProto,
+    feeds: Sequence[Mapping[str, Any]],
+    expected: Sequence[Sequence[np.ndarray]],
+    ir: Path,
+    quirks: str,
+    verdicts: Verdicts,
+) -> None:
+    back = ir.with_suffix(".onnx")
+    try:
+        bridge.convert(model, ir, quirks=quirks)
+    except Exception as error:
+        verdicts[f"to IR, {quirks}"] = line(error)
+        return
+    if quirks != "none":
+        names = [output.name for output in model.graph.output]
+        verdicts[f"IR, {quirks}"] = said(run_ir, ir, names, feeds, expected)
+    try:
+        bridge.convert(ir, back)
+    except Exception as error:
+        verdicts[f"back, {quirks}"] = line(error)
+        return
+    verdicts[f"back, {quirks}"] = said(run_onnx, back, feeds, expected)
+
+
+def run_ir(
+    ir: Path | openvino.Model,
+    names: Sequence[str],
+    feeds: Sequence[Mapping[str, Any]],
+    expected: Sequence[Sequence[np.ndarray]],
+) -> None:
+    """Runs an IR of Bridge's with each feed in a request of its own, and twice over in one that has
+    run. Raises AssertionError for the first that differs."""
+    boundary, engine = bridge.Boundary.of(ir), OpenVino(ir)
+    used = engine.compiled.create_infer_request()
+    runs = [(engine.compiled.create_infer_request(), number) for number in range(len(feeds))]
+    runs += [(used, number) for number in (*range(len(feeds)), *range(len(feeds)))]
+    for request, number in runs:
+        outputs = engine.run_once(request, boundary, feeds[number])
+        where = f"input {number}, {'a used' if request is used else 'a fresh'} request"
+        _compare([outputs[name] for name in names], expected[number], where)
+
+
+def run_onnx(
+    path: Path, feeds: Sequence[Mapping[str, Any]], expected: Sequence[Sequence[np.ndarray]]
+) -> None:
+    """Runs an ONNX model with each feed. Raises AssertionError for the first that differs."""
+    session = OnnxRuntime(path)
+    for number, feed in enumerate(feeds):
+        _compare(session.run(feed), expected[number], f"input {number}")
+
+
+def _compare(actual: Sequence[Any], wanted: Sequence[np.ndarray], where: str) -> None:
+    try:
+        assert_close(flat(actual), wanted)
+    except AssertionError as error:
+        raise AssertionError(f"wrong at {where}: {line(error)}") from error
+
+
+def said(run: Any, *arguments: Any) -> str:
+    try:
+        run(*arguments)
+    except (AssertionError, Exception) as error:
+        return line(error)
+    return "right"
+
+
+def line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    kind = "refused" if isinstance(error, bridge.BridgeError) else type(error).__name__
+    return f"{kind}: {text}"[:300]
+
+
+def warm_up() -> None:
+    """Imports what the processes that judge need, and starts no thread."""
+    openvino.Core().get_versions("CPU")
+    with TemporaryDirectory() as folder, suppress(bridge.BridgeError):
+        model = onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Abs (x) }'
+        )
+        bridge.convert(model, Path(folder) / "a.xml")
+        bridge.to_onnx(Path(folder) / "a.xml")

@@ -1,0 +1,245 @@
+"""ONNX Loops: every way to count, to go on, to carry and to stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.control_flow.program import Invalid, Program, body
+from tests.control_flow.results import CONSUMERS, Result
+
+Head = Callable[[Program], str]
+
+
+def _computed_trips(p: Program) -> str:
+    p.input("n", "int64", 0, 1, 3)
+    p.constant("none_more", "int64", 0)
+    p.node("m = Max (n, none_more)")
+    return "m"
+
+
+def _trips_of_size(p: Program) -> str:
+    p.input("v", "float[k]", [], [1], [1, 2, 3])
+    p.node("m = Shape (v)")
+    return "m"
+
+
+TRIPS: dict[str, Head] = {
+    "absent": lambda p: '""',
+    "0": lambda p: p.constant("most", "int64", 0),
+    "1": lambda p: p.constant("most", "int64", 1),
+    "3": lambda p: p.constant("most", "int64", 3),
+    "3 of rank 1": lambda p: p.constant("most", "int64[1]", 3),
+    "input": lambda p: p.input("n", "int64", 0, 1, 3),
+    "input of rank 1": lambda p: p.input("n", "int64[1]", [0], [1], [3]),
+    "computed": _computed_trips,
+    "by size": _trips_of_size,
+}
+
+
+def _computed_first(p: Program) -> str:
+    p.input("t", "bool", False, True)
+    p.node("first = Not (t)")
+    return "first"
+
+
+FIRSTS: dict[str, Head] = {
+    "absent": lambda p: '""',
+    "true": lambda p: p.constant("first", "bool", 1),
+    "false": lambda p: p.constant("first", "bool", 0),
+    "input": lambda p: p.input("t", "bool", False, True),
+    "input of rank 1": lambda p: p.input("t", "bool[1]", [False], [True]),
+    "computed": _computed_first,
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a Loop: its type outside and in the body, its initial value, and the nodes that
+    make `{o}` of `{a}`, what the state is in the iteration before. `number` makes of that the f32
+    scalar `total`, by which the body may decide."""
+
+    type: str
+    initial: str
+    nodes: tuple[str, ...]
+    number: tuple[str, ...] = ("total = ReduceSum <keepdims = 0> ({a})",)
+
+
+def _x(p: Program) -> str:
+    return p.input("x", "float[2]", [1, 2])
+
+
+def _open(p: Program) -> str:
+    return p.input("w", "float[k]", [1, 2], [3])
+
+
+def _several(p: Program) -> list[State]:
+    p.constant("count", "int64", 5)
+    p.constant("flag", "bool", 1)
+    p.constant("wide", "double[1]", 0.5)
+    return [
+        State("float[2]", _x(p), ("{o} = Add ({a}, {a})",)),
+        State("int64", "count", ("{o} = Add ({a}, i)",)),
+        State("bool", "flag", ("{o} = Not ({a})",)),
+        State("double[1]", "wide", ("{o} = Mul ({a}, {a})",)),
+    ]
+
+
+def _sequence(p: Program) -> list[State]:
+    p.node("q = SequenceConstruct (x)")
+    _x(p)
+    number = ("len = SequenceLength ({a})", "total = Cast <to = 1> (len)")
+    return [State("seq(float[2])", "q", ("{o} = SequenceInsert ({a}, x)",), number)]
+
+
+def _optional(p: Program) -> list[State]:
+    p.node(f"maybe = Optional ({_x(p)})")
+    nodes = (
+        "inside_{a} = OptionalGetElement ({a})",
+        "twice_{a} = Add (inside_{a}, inside_{a})",
+        "{o} = Optional (twice_{a})",
+    )
+    return [State("optional(float[2])", "maybe", nodes, ())]
+
+
+def _string(p: Program) -> list[State]:
+    p.input("text", "string[1]", ["a"], ["b c"])
+    return [State("string[1]", "text", ("{o} = Identity ({a})",), ())]
+
+
+def _growing_rank(p: Program) -> list[State]:
+    _x(p)
+    p.constant("front", "int64[1]", 0)
+    return [State("float[]", "x", ("{o} = Unsqueeze ({a}, front)",))]
+
+
+def _exchanged(p: Program) -> list[State]:
+    p.constant("other", "float[2]", 5, -1)
+    return [
+        State("float[2]", _x(p), ("{o} = Identity (a1)",)),
+        State("float[2]", "other", ("{o} = Identity (a0)",)),
+    ]
+
+
+STATES: dict[str, Callable[[Program], list[State]]] = {
+    "none": lambda p: [],
+    "unchanged": lambda p: [State("float[2]", _x(p), ("{o} = Identity ({a})",))],
+    "doubled": lambda p: [State("float[2]", _x(p), ("{o} = Add ({a}, {a})",))],
+    "of open size": lambda p: [State("float[k]", _open(p), ("{o} = Add ({a}, {a})",))],
+    "growing": lambda p: [State("float[l]", _x(p), ("{o} = Concat <axis = 0> ({a}, x)",))],
+    "growing rank": _growing_rank,
+    "exchanged": _exchanged,
+    "several types": _several,
+    "sequence": _sequence,
+    "optional": _optional,
+    "string": _string,
+}
+
+Again = Callable[[Program, Sequence[State]], list[str]]
+
+
+def _by_state(p: Program, states: Sequence[State]) -> list[str]:
+    if not states or not states[0].number:
+        raise Invalid
+    p.constant("limit", "float", 7)
+    return [*(text.format(a="a0") for text in states[0].number), "d = Less (total, limit)"]
+
+
+def _by_iteration(p: Program, states: Sequence[State]) -> list[str]:
+    p.constant("last", "int64", 1)
+    return ["d = Less (i, last)"]
+
+
+def _captured(p: Program, states: Sequence[State]) -> list[str]:
+    p.input("go", "bool", False, True)
+    return ["d = Identity (go)"]
+
+
+AGAINS: dict[str, Again] = {
+    "true": lambda p, states: ["d = Constant <value = bool {1}> ()"],
+    "false": lambda p, states: ["d = Constant <value = bool {0}> ()"],
+    "passed on": lambda p, states: ["d = Identity (c)"],
+    "negated": lambda p, states: ["d = Not (c)"],
+    "by iteration": _by_iteration,
+    "by state": _by_state,
+    "captured": _captured,
+}
+"""Nodes that make the condition `d` of the next iteration, of the one before, `c`."""
+
+Stack = Callable[[Program, Sequence[State]], tuple[str, list[str]]]
+
+
+def _stacked_state(p: Program, states: Sequence[State]) -> tuple[str, list[str]]:
+    if not states or states[0].type not in ("float[2]", "float[k]"):
+        raise Invalid
+    return states[0].type, ["s = Identity (a0)"]
+
+
+def _stacked_open(p: Program, states: Sequence[State]) -> tuple[str, list[str]]:
+    return "float[k]", [f"s = Neg ({_open(p)})"]
+
+
+STACKS: dict[str, Stack | None] = {
+    "none": None,
+    "number": lambda p, states: ("float", ["s = Cast <to = 1> (i)"]),
+    "state": _stacked_state,
+    "open size": _stacked_open,
+    "constant": lambda p, states: ("float[2]", ["s = Constant <value = float[2] {3, 4}> ()"]),
+    "nothing": lambda p, states: ("float[0]", ["s = Constant <value = float[0] {}> ()"]),
+}
+"""The type of what each iteration adds to the stack, and the nodes that make it, `s`."""
+
+AXES: Mapping[str, Sequence[str]] = {
+    "trips": tuple(TRIPS),
+    "first": tuple(FIRSTS),
+    "again": tuple(AGAINS),
+    "states": tuple(STATES),
+    "stack": tuple(STACKS),
+    "consumer": tuple(CONSUMERS),
+}
+
+
+def ends(trips: str, first: str, again: str, states: str, **_: str) -> bool:
+    """Whether the Loop surely ends: without a trip count its conditions must see to it."""
+    if trips != "absent" or again in ("false", "negated", "by iteration"):
+        return True
+    return again == "by state" and states not in ("unchanged", "exchanged", "growing rank")
+
+
+def build(trips: str, first: str, again: str, states: str, stack: str, consumer: str) -> Program:
+    """The Loop of these levels. Raises Invalid where they do not go together."""
+    if not ends(trips, first, again, states) or states == stack == "none":
+        raise Invalid
+    p = Program()
+    heads = TRIPS[trips](p), FIRSTS[first](p)
+    carried = STATES[states](p)
+    nodes = AGAINS[again](p, carried)
+    # The checker wants a condition to have one shape all along where it has a known one.
+    shape = "[]" if first == "input of rank 1" else ""
+    inputs, outputs = ["int64 i", f"bool{shape} c"], [f"bool{shape} d"]
+    results: list[Result] = []
+    for index, state in enumerate(carried):
+        a, o = f"a{index}", f"o{index}"
+        nodes += [text.format(a=a, o=o) for text in state.nodes]
+        inputs.append(f"{state.type} {a}")
+        outputs.append(f"{state.type} {o}")
+        results.append(Result(f"y{index}", state.type))
+    make = STACKS[stack]
+    if make is not None:
+        type, made = make(p, carried)
+        nodes += made
+        outputs.append(f"{type} s")
+        results.append(Result("stack", _stacked(type)))
+    loop = body("body", inputs, outputs, nodes)
+    names = ", ".join(result.name for result in results)
+    operands = ", ".join((*heads, *(state.initial for state in carried)))
+    p.node(f"{names} = Loop ({operands}) <body = {loop}>")
+    for result in results:
+        CONSUMERS[consumer](p, result)
+    return p
+
+
+def _stacked(type: str) -> str:
+    """The type of a stack of values."""
+    element, _, dims = type.rstrip("]").partition("[")
+    return f"{element}[{', '.join(filter(None, ('z', dims)))}]"

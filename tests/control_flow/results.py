@@ -1,0 +1,86 @@
+"""What a program does with what control flow gives: the axis `consumer` of Loop, Scan and If."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.control_flow.program import Invalid, Program
+
+
+@dataclass(frozen=True)
+class Result:
+    """A value that a Loop, a Scan or an If gives, and its type in ONNX's text syntax."""
+
+    name: str
+    type: str
+
+    @property
+    def is_tensor_of_numbers(self) -> bool:
+        return not self.type.startswith(("seq", "optional", "string"))
+
+
+def as_output(p: Program, result: Result) -> None:
+    p.output(result.name, result.type)
+
+
+def size(p: Program, result: Result) -> None:
+    name = f"{result.name}_size"
+    if result.type.startswith("optional"):
+        p.node(f"{name} = OptionalHasElement ({result.name})")
+        p.output(name, "bool")
+    elif result.type.startswith("seq"):
+        p.node(f"{name} = SequenceLength ({result.name})")
+        p.output(name, "int64")
+    else:
+        p.node(f"{name} = Shape ({result.name})")
+        p.output(name, "int64[d]")
+
+
+def total(p: Program, result: Result) -> None:
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(f"{name}_sum = ReduceSum <keepdims = 0> ({name}_f)")
+    p.output(f"{name}_sum", "float")
+
+
+def in_a_row(p: Program, result: Result) -> None:
+    """Its elements, in a row with a number more."""
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.constant("line", "int64[1]", -1)
+    p.constant("seven", "float[1]", 7)
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(f"{name}_l = Reshape ({name}_f, line)")
+    p.node(f"{name}_row = Concat <axis = 0> ({name}_l, seven)")
+    p.output(f"{name}_row", f"float[row_{name}]")
+
+
+def asked(p: Program, result: Result) -> None:
+    """An If asks how many elements there are, and its branches capture them."""
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.constant("two", "int64", 2)
+    p.node(f"{name}_n = Size ({name})")
+    p.node(f"{name}_many = Greater ({name}_n, two)")
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(
+        f"{name}_if = If ({name}_many) <"
+        f"then_branch = more () => (float[] neg_{name}) {{ neg_{name} = Neg ({name}_f) }}, "
+        f"else_branch = less () => (float[] abs_{name}) {{ abs_{name} = Abs ({name}_f) }}>"
+    )
+    p.node(f"{name}_sum = ReduceSum <keepdims = 0> ({name}_if)")
+    p.output(f"{name}_sum", "float")
+
+
+CONSUMERS: dict[str, Callable[[Program, Result], None]] = {
+    "output": as_output,
+    "size": size,
+    "sum": total,
+    "row": in_a_row,
+    "asked": asked,
+}

@@ -1,0 +1,154 @@
+"""The programs of the suite: which levels of which axes go together in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import onnx
+from allpairspy import AllPairs
+
+from tests.conformance import bodies
+from tests.conformance.cases import Case
+from tests.control_flow import ifs, loops, scans
+from tests.control_flow.program import Invalid, Program
+from tests.control_flow.results import CONSUMERS
+
+Levels = tuple[tuple[str, str], ...]
+"""Axes of a program, each with its level."""
+
+PLACES: Mapping[str, Sequence[str]] = {
+    "top": (),
+    "in an If": ("if",),
+    "in a Loop": ("loop",),
+    "in a Scan": ("scan",),
+    "in a function": ("function",),
+    "in a Loop in an If": ("loop", "if"),
+    "in an If in a Loop": ("if", "loop"),
+    "in an If in a Scan": ("if", "scan"),
+}
+"""Where a program stands: what is put around it, innermost first."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of control flow: its axes, and what builds a program of their levels. `core` are the
+    axes whose every combination is run; the others take turns."""
+
+    axes: Mapping[str, Sequence[str]]
+    build: Callable[..., Program]
+    core: tuple[str, ...]
+
+
+KINDS: Mapping[str, Kind] = {
+    "loop": Kind(loops.AXES, loops.build, ("trips", "first", "again", "states", "stack")),
+    "scan": Kind(scans.AXES, scans.build, ("length", "sliced", "states", "stack", "part")),
+    "if": Kind(ifs.AXES, ifs.build, ("condition", "then", "otherwise", "data")),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program of the suite: its levels, of the axes of its kind and of `place`."""
+
+    kind: str
+    levels: Levels
+
+    @property
+    def name(self) -> str:
+        """The kind and the levels."""
+        return f"{self.kind}: " + ", ".join(f"{axis} {level}" for axis, level in self.levels)
+
+    def program(self) -> Program:
+        """The program itself, at the top."""
+        levels = {axis: level for axis, level in self.levels if axis != "place"}
+        return KINDS[self.kind].build(**levels)
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return dict(self.levels).get("place", "top")
+
+
+def entries(strength: int | None, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Entry]:
+    """The programs in which every `strength` levels of different axes meet, where they go together;
+    with None every combination of each kind's core axes, the others in turn."""
+    for kind in kinds:
+        axes = {**KINDS[kind].axes, "place": tuple(PLACES)}
+        chosen = _whole(kind, axes) if strength is None else _covering(kind, axes, strength)
+        for levels in chosen:
+            yield Entry(kind, tuple(zip(axes, levels, strict=True)))
+
+
+def _covering(
+    kind: str, axes: Mapping[str, Sequence[str]], strength: int
+) -> Iterator[Sequence[str]]:
+    names = list(axes)
+
+    def fits(row: Sequence[str]) -> bool:
+        # Rows are tried as they grow: only whole ones say whether their levels go together.
+        return len(row) < len(names) - 1 or _exists(kind, dict(zip(names, row, strict=False)))
+
+    for row in AllPairs(list(axes.values()), filter_func=fits, n=strength):
+        if _exists(kind, dict(zip(names, row, strict=True))):
+            yield row
+
+
+def _whole(kind: str, axes: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
+    core = KINDS[kind].core
+    turns = {axis: 0 for axis in axes if axis not in core}
+    for number, combination in enumerate(product(*(axes[axis] for axis in core))):
+        given = dict(zip(core, combination, strict=True))
+        for shift in range(len(CONSUMERS)):
+            for axis in turns:
+                levels = axes[axis]
+                given[axis] = levels[(number + shift) % len(levels)]
+            given["place"] = axes["place"][number // 3 % len(axes["place"])]
+            if _exists(kind, given):
+                yield [given[axis] for axis in axes]
+                break
+
+
+def _exists(kind: str, levels: Mapping[str, str]) -> bool:
+    try:
+        KINDS[kind].build(**{axis: level for axis, level in levels.items() if axis != "place"})
+    except Invalid:
+        return False
+    return True
+
+
+def placed(case: Case, place: str) -> Case:
+    """A case with what its place puts around it. Raises NoFormError where ONNX has no such form."""
+    for around in PLACES[place]:
+        case = in_function(case) if around == "function" else bodies.wrap(case, around)
+    return case
+
+
+def in_function(case: Case) -> Case:
+    """The case as the body of a model-local function, which the model calls."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    graph = model.graph
+    opset = next(item.version for item in model.opset_import if not item.domain)
+    constants = [
+        onnx.helper.make_node("Constant", [], [tensor.name], value=tensor)
+        for tensor in graph.initializer
+    ]
+    inputs, outputs = ([item.name for item in items] for items in (graph.input, graph.output))
+    function = onnx.helper.make_function(
+        "local", "Whole", inputs, outputs, [*constants, *graph.node],
+        [onnx.helper.make_opsetid("", opset)],
+    )  # fmt: skip
+    del graph.node[:], graph.initializer[:]
+    graph.node.append(onnx.helper.make_node("Whole", inputs, outputs, domain="local"))
+    model.functions.append(function)
+    model.opset_import.append(onnx.helper.make_opsetid("local", 1))
+    return Case(case.name, model, case.data_sets, case.rtol, case.atol)
+
+
+def feeds_of(case: Case) -> list[dict[str, Any]]:
+    """The inputs of each data set by name."""
+    names = [item.name for item in case.model.graph.input]
+    return [dict(zip(names, inputs, strict=True)) for inputs, _ in case.data_sets]
