@@ -123,9 +123,9 @@ def scalar_heads(b: Builder, loop_builder: LoopBuilder) -> None:
             loop_builder.changed = True
 
 
-def true_always(b: Builder) -> Value:
-    """The condition true, of a name: numbers of the nameless are other ones the next time."""
-    return b.tensor(Tensor.of(np.array(True)), ["always"])
+def constant_condition(b: Builder, holds: bool = True) -> Value:
+    """A known condition, of a name: the nameless get other numbers the next time."""
+    return b.tensor(Tensor.of(np.array(holds)), ["always" if holds else "never"])
 
 
 def iteration_number(body: Body) -> Value:

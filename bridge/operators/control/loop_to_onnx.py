@@ -30,12 +30,12 @@ from bridge.operators.control.axes import set_axes
 from bridge.operators.control.if_ import refuse_newer_types
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
+    constant_condition,
     is_positive,
     iteration_number,
     scalar,
     scalar_heads,
     trips_of_slices,
-    true_always,
 )
 
 
@@ -76,7 +76,7 @@ def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
     trips = loop_builder.trip_count
     if trips is None and any(isinstance(p, Sliced) for p in loop_builder.body.inputs):
         trips = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
-        loop_builder.body.add_exit(true_always(loop_builder.inside(b)), Condition())
+        loop_builder.body.add_exit(constant_condition(loop_builder.inside(b)), Condition())
     if trips is not None and trips.element is not I64:
         trips = b.op("Cast", trips, to=I64)
     if trips is not loop_builder.trip_count:

@@ -9,10 +9,10 @@ from bridge.neutral.ports import Condition, Iteration, Stacked
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
+    constant_condition,
     is_positive,
     iteration_number,
     scalar,
-    true_always,
 )
 from bridge.passes.fuse.inverses import named_after
 from bridge.passes.fuse.uses import Uses
@@ -74,19 +74,22 @@ def _runs(b: Builder, node: Node) -> Value | None:
 
 
 def _hide_condition(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Computes a condition that is always true: a Loop without it, for which OpenVINO can tell that
-    no trips are left, crashes when it is opened."""
+    """Computes a condition that is always the same, of the number of the iteration, which is 0 or
+    more. A Loop with a constant one crashes when it is opened, if OpenVINO can tell that no trips
+    are left."""
     body = loop_builder.body
     places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
-    if places and body.graph.outputs[places[0]].behind("Identity").constant is None:
+    known = body.graph.outputs[places[0]].behind("Identity").constant if places else None
+    if places and known is None:
         return
+    holds = known is None or bool(known.array().all())
     inner = loop_builder.inside(b)
     count = iteration_number(body)
-    always = inner.op("GreaterOrEqual", count, inner.like(0, count))
+    again = inner.op("GreaterOrEqual" if holds else "Less", count, inner.like(0, count))
     if places:
-        body.graph.outputs[places[0]] = always
+        body.graph.outputs[places[0]] = again
     else:
-        body.add_exit(always, Condition())
+        body.add_exit(again, Condition())
 
 
 def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -119,31 +122,34 @@ def _is_end(end: Value | None, loop: Node) -> bool:
 
 
 def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Loop of which the condition is true that the number of the iteration is not negative; all
-    that are true have one name. Without a trip count it would have no end that can be seen."""
+    """A Loop whose condition compares the number of the iteration with 0: it is constant. All true
+    ones have one name, and so have all false ones. Without a trip count the Loop would have no end
+    that can be seen."""
     numbers = {value for value, port in node.body.entries() if isinstance(port, Iteration)}
-    found = [
-        index
+    found = {
+        index: known
         for index, (value, exit) in enumerate(node.body.exits())
-        if isinstance(exit, Condition) and _always(value, numbers) and value.names != ["always"]
-    ]
+        if isinstance(exit, Condition) and (known := _known(value, numbers)) is not None
+    }
     if not found or node.trip_count is None:
         return None
     loop_builder = LoopBuilder.of(node)
-    for index in found:
+    for index, holds in found.items():
         inside = loop_builder.inside(b)
-        loop_builder.body.graph.outputs[index] = true_always(inside)
+        loop_builder.body.graph.outputs[index] = constant_condition(inside, holds)
     return in_the_place_of(node, loop_builder.build(b), uses)
 
 
-def _always(value: Value, numbers: set[Value]) -> bool:
-    """Whether a condition is true whatever happens; `numbers` are those of the iteration."""
+def _known(value: Value, numbers: set[Value]) -> bool | None:
+    """What a condition is whatever happens, where it is not yet said by a named constant; None
+    where it is not known. `numbers` are those of the iteration."""
     made = value.producer
-    if made is None:
-        return False
-    if made.op == "GreaterOrEqual":
-        return made.inputs[0] in numbers and integers(made.inputs[1]) == (0,)
-    return made.op == "Constant" and integers(value) == (1,)
+    if made is None or value.names in (["always"], ["never"]):
+        return None
+    if made.op in ("GreaterOrEqual", "Less"):
+        compared = made.inputs[0] in numbers and integers(made.inputs[1]) == (0,)
+        return made.op == "GreaterOrEqual" if compared else None
+    return True if made.op == "Constant" and integers(value) == (1,) else None
 
 
 QUIRK = Quirk(
