@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 
+from bridge.elements import NoArray
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
@@ -86,7 +88,8 @@ def _port(port: InputPort | OutputPort) -> str:
 def _attribute(value: object) -> str:
     if isinstance(value, Tensor):
         if value.size <= SHOWN:
-            return f"{value} {value.array().tolist()}"
+            with suppress(NoArray):
+                return f"{value} {value.array().tolist()}"
         return repr(value)
     # What only a format knows may be a message of several lines.
     return " ".join(repr(value).splitlines())
