@@ -7,13 +7,28 @@ from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F16
+from bridge.neutral.types import (
+    F4E2M1,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    I2,
+    I4,
+    I8,
+    U1,
+    U2,
+    U3,
+    U4,
+    U6,
+    U8,
+)
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 from bridge.quirks.undo import behind, rewritten
 
-FEW_BITS = 8
+EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8})
+"""The types of 8 bits or fewer all of whose numbers f16 has; it lacks those of nf4 and f8e8m0."""
 
 
 def widened_twice(b: Builder, node: Node, place: Place) -> Result:
@@ -35,11 +50,11 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _narrow(value: Value | None) -> Value | None:
-    """The constant of 8 bits or fewer that a value is converted from, None where it is not."""
+    """The constant of an exact type that a value is converted from, None where it is not."""
     if value is None or value.producer is None or value.producer.op != "Cast":
         return None
     source = value.producer.inputs[0]
-    if source is None or source.constant is None or source.constant.element.bits > FEW_BITS:
+    if source is None or source.constant is None or source.constant.element not in EXACT:
         return None
     return source
 
