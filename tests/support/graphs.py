@@ -28,7 +28,8 @@ def context(format: str = "ir", **options: Any) -> Context:
     """What a pass is told: `format` is the target's, `options` are those of
     `bridge.convert`, and the `report`."""
     report = options.pop("report", Report())
-    return Context(Target(format, 21 if format == "onnx" else 0), report, {"debug": True, **options})
+    target = Target(format, 21 if format == "onnx" else 0)
+    return Context(target, report, {"debug": True, **options})
 
 
 def after(
