@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.captures import drop_unused_inputs
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.liveness import Needed
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
-from bridge.neutral.rewrite import EFFECTS, Pattern, Result, Rewriter
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.passes.context import Context
 from bridge.vocabulary import operator
 
@@ -46,7 +48,7 @@ def _trimmed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         return None
     rewriter.changed |= _drop_outputs(node, rewriter)
     rewriter.descend(node, TRIM)
-    while any([_drop_states(body) for body in node.bodies]):
+    while node.op == "Loop" and _drop_states(node):
         rewriter.changed = True
         rewriter.descend(node, TRIM)
     _drop_captures(node, rewriter)
@@ -98,28 +100,18 @@ def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
     return True
 
 
-def _drop_states(body: Body) -> bool:
+def _drop_states(node: Node) -> bool:
     """Removes what a Loop carries for itself alone, or gives to nobody; whether there was any."""
-    graph = body.graph
-    pairs = body.entries()
-    states = {value: port.output for value, port in pairs if isinstance(port, Carried)}
+    body = node.body
     spare = {index for index, exit in enumerate(body.outputs) if exit == Yield(None)}
     if not spare:
         return False
-    makers = {value: node for node in graph.nodes for value in node.outputs}
-    todo = [value for index, value in enumerate(graph.outputs) if index not in spare]
-    todo += [v for n in graph.nodes if n.op in EFFECTS for v in n.inputs if v is not None]
-    needed: set[Value] = set()
-    while todo:
-        value = todo.pop()
-        if value in needed:
-            continue
-        needed.add(value)
-        if value in makers:
-            todo += [v for v in makers[value].inputs if v is not None]
-        elif value in states:
-            todo.append(graph.outputs[states[value]])
-    gone = spare - {index for value, index in states.items() if value in needed}
+    needed = Facts(Needed(), Graph([], node.outputs, [node]))
+    gone = spare - {
+        port.output
+        for value, port in body.entries()
+        if isinstance(port, Carried) and needed.of(value)
+    }
     if not gone:
         return False
     body.take_entries(lambda _, port: isinstance(port, Carried) and port.output in gone)

@@ -1,0 +1,49 @@
+"""Which values are needed: an output or an effect depends on them."""
+
+from __future__ import annotations
+
+from bridge.neutral.dataflow import Analysis, Now, Updates
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Condition, outer_input
+from bridge.neutral.rewrite import EFFECTS
+
+
+class Needed(Analysis[bool]):
+    """Whether a value is needed. A state of a Loop is not that only a next iteration reads."""
+
+    bottom = False
+    backward = True
+
+    def join(self, one: bool, other: bool) -> bool:
+        """Whether either needs it."""
+        return one or other
+
+    def outside(self, value: Value) -> bool:
+        """Outputs of the graph are needed."""
+        return True
+
+    def node(self, node: Node, now: Now[bool]) -> Updates[bool]:
+        """What is needed is computed of all inputs."""
+        needed = node.op in EFFECTS or any(map(now, node.outputs))
+        return [(value, needed) for value in node.inputs if value is not None]
+
+    def leave(self, node: Node, now: Now[bool]) -> Updates[bool]:
+        """Conditions are needed, and what becomes an output that is."""
+        for body in node.bodies:
+            for value, port in body.exits():
+                if isinstance(port, Condition):
+                    yield value, True
+                elif port.output is not None:
+                    yield value, now(node.outputs[port.output])
+
+    def enter(self, node: Node, now: Now[bool]) -> Updates[bool]:
+        """What a body needs of the values outside, and of the iteration before."""
+        yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
+        for body in node.bodies:
+            for value, port in body.entries():
+                index = outer_input(port)
+                given = None if index is None else node.inputs[index]
+                if given is not None:
+                    yield given, now(value)
+                if isinstance(port, Carried):
+                    yield body.exit_of(port)[0], now(value)
