@@ -1,0 +1,47 @@
+"""The base line of start-up: the packages that a conversion stands on, and nothing done with them.
+
+A script with the commands and the options of `bridge`, taken from their source, whose commands do
+nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import bridge.cli
+from bridge.limits import MEANINGS
+from bridge.options import QUIRKS
+
+_FOLDER = Path(bridge.cli.__file__).parent
+_FILES = ("options", "convert", "check", "inspect", "ops", "app")
+
+_HEAD = f"""
+from __future__ import annotations
+import sys
+from pathlib import Path
+from typing import Annotated
+import lxml.etree, onnx, typer
+MEANINGS, QUIRKS = {tuple(MEANINGS)}, {QUIRKS}
+"""
+
+
+def write(path: Path) -> None:
+    """Writes the script."""
+    statements = [s for name in _FILES for s in _kept(_FOLDER / f"{name}.py")]
+    path.write_text(f"{_HEAD}{ast.unparse(ast.Module(statements, []))}\napp()\n", encoding="utf-8")
+
+
+def _kept(file: Path) -> list[ast.stmt]:
+    """What a file declares to Typer: options, commands without what they do, and the app."""
+    kept: list[ast.stmt] = []
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.FunctionDef):
+            if "typer." not in ast.unparse(statement):
+                continue
+            about = [ast.Expr(ast.Constant(ast.get_docstring(statement)))]
+            statement.body = [*about, ast.Pass()]
+        elif not isinstance(statement, ast.Assign) and "app." not in ast.unparse(statement)[:4]:
+            continue
+        kept.append(statement)
+    return kept
