@@ -4,7 +4,12 @@ Makes its inputs in a temporary folder, runs the commands of a row in turn, A B 
 the median wall time of each, the median of the ratios pair by pair, and peak memory. The rows with
 weights of 1 GiB need 7 GiB of disk and are compared with `cp` of those weights. Where ONNXifier is
 installed, it stands beside Bridge on the way from IR to ONNX. A model of one's own, `--model`, is
-compared with a process that imports onnx, lxml and typer and does nothing.
+compared with a process that imports onnx and lxml.etree and runs a Typer app with the same commands
+and options that do nothing (`idle_app.py`).
+
+Below the table: what a conversion takes in a process that has imported onnx, the first one and the
+next ones, shortest times; and what an If takes in a model of many, which should not depend on how
+many there are.
 """
 
 from __future__ import annotations
@@ -25,7 +30,21 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-IMPORTS = [sys.executable, "-c", "import onnx, lxml.etree, typer"]
+from tests.benchmark import idle_app
+
+IDLE = "import sys; sys.path.insert(0, sys.argv.pop(1)); import idle_app"
+TIMED = """
+import sys, time, onnx
+def timed():
+    start = time.perf_counter()
+    import bridge
+    bridge.convert(*sys.argv[1:])
+    return time.perf_counter() - start
+print(timed(), min(timed() for _ in range(4)))
+"""
+MANY = (500, 2_000, 8_000)
+"""Ifs of the models without constants."""
+
 OPENVINO = (
     "import sys, openvino as ov; model = ov.Core().read_model(sys.argv[1]); "
     "ov.save_model(model, sys.argv[2], compress_to_fp16=False)"
@@ -50,13 +69,17 @@ class Row:
     other: list[str]
 
 
+def environment() -> dict[str, str]:
+    """That of the processes. Bytecode is kept, as it is for an installed package, however this
+    process was started."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
 def measure(command: Sequence[str]) -> Run | None:
     """The finished run, None where the command failed."""
-    # Bytecode is kept, as it is for an installed package, however this process was started.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment())
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -109,6 +132,28 @@ def ifs(path: Path, count: int) -> None:
     save(path, nodes, [vector("x")], [vector(last)], tensors)
 
 
+def ifs_without_constants(path: Path, count: int) -> None:
+    """Ifs in turn, three nodes in each branch, without a single constant."""
+    shape, nodes, last = [4, 8], [], "x"
+    for i in range(count):
+        branches = {}
+        for branch, op in (("then_branch", "Sin"), ("else_branch", "Cos")):
+            name = f"{branch}_{i}"
+            inside = [
+                helper.make_node(op, [last], [f"{name}_a"]),
+                helper.make_node("Add", [f"{name}_a", "x"], [f"{name}_b"]),
+                helper.make_node("Tanh", [f"{name}_b"], [name]),
+            ]
+            output = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            branches[branch] = helper.make_graph(inside, branch, [], [output])
+        nodes.append(helper.make_node("If", ["c"], [f"y{i}"], **branches))
+        nodes.append(helper.make_node("Relu", [f"y{i}"], [f"z{i}"]))
+        last = f"z{i}"
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("x", last)]
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    save(path, nodes, [ends[0], condition], ends[1:], [])
+
+
 def convolutions(path: Path) -> None:
     """Thirty convolutions, 2.8 MB of weights."""
     random = np.random.default_rng(0)
@@ -154,10 +199,15 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
         "2,000 Ifs": lambda path: ifs(path, 2000),
     }
     result = []
+    idle_app.write(folder / "idle_app.py")
     for path in given:
         there, back = folder / f"{path.stem}.xml", folder / f"{path.stem}.onnx"
-        result.append(Row(f"{path.name}, ONNX → IR", bridge(path, there), "imports", IMPORTS))
-        result.append(Row(f"{path.name}, IR → ONNX", bridge(there, back), "imports", IMPORTS))
+        for way, command in (
+            ("ONNX → IR", bridge(path, there)),
+            ("IR → ONNX", bridge(there, back)),
+        ):
+            idle = [sys.executable, "-c", IDLE, str(folder), *command[3:]]
+            result.append(Row(f"{path.name}, {way}", command, "idle app", idle))
     for number, (title, make) in enumerate(models.items()):
         source = folder / f"{number}.onnx"
         apart(make, source)
@@ -169,6 +219,12 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
             command = [sys.executable, "-m", "onnxifier", str(there), str(back)]
             way_back = bridge(there, back)
             result.append(Row(f"{title}, IR → ONNX", way_back, "ONNXifier", command))
+    for count in MANY:
+        source = many(folder, count)
+        apart(ifs_without_constants, source, count)
+        own = python(OPENVINO, source, folder / "many.ov.xml")
+        ours = bridge(source, source.with_suffix(".xml"))
+        result.append(Row(f"{count:,} Ifs without constants, ONNX → IR", ours, "OpenVINO", own))
     if weights:
         for title, external in (("external", True), ("embedded", False)):
             source = folder / f"{title}.onnx"
@@ -179,6 +235,21 @@ def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
             result.append(Row(f"1 GiB {title}, ONNX → IR", bridge(source, there), "cp", copy))
             result.append(Row(f"1 GiB {title}, IR → ONNX", bridge(there, back), "cp", copy))
     return result
+
+
+def many(folder: Path, count: int) -> Path:
+    """The model of many Ifs without constants."""
+    return folder / f"{count}_ifs.onnx"
+
+
+def in_process(source: Path, folder: Path) -> tuple[float, float]:
+    """Seconds of the first conversion, and of the next ones, where onnx is imported."""
+    command = python(TIMED, source, folder / "timed.xml")
+    finished = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=True
+    )
+    first, later = map(float, finished.stdout.split())
+    return first, later
 
 
 def main(n: int, weights: bool, given: Sequence[Path]) -> None:
@@ -206,3 +277,11 @@ def main(n: int, weights: bool, given: Sequence[Path]) -> None:
                 f"{max(r.megabytes for r in theirs):.0f} MB",
             ]
             print("| " + " | ".join(cells) + " |", flush=True)
+        print()
+        for path in given:
+            times = [in_process(path, Path(folder)) for _ in range(n)]
+            first, later = (min(each) for each in zip(*times, strict=True))
+            print(f"{path.name}: first bridge.convert {first:.3f} s, next {later:.3f} s")
+        for count in MANY:
+            _, later = in_process(many(Path(folder), count), Path(folder))
+            print(f"{count:,} Ifs without constants: {later / count * 1e6:.0f} µs an If")
