@@ -2,8 +2,8 @@
 
 A conversion writes into a hidden folder of its own beside its destination, `.bridge-xxxxxxxx`:
 
-    .bridge-xxxxxxxx/0/model.xml    the new files, in the order of their targets
-    .bridge-xxxxxxxx/1/model.bin
+    .bridge-xxxxxxxx/0-model.xml    the new files, in the order of their targets
+    .bridge-xxxxxxxx/1-model.bin
     .bridge-xxxxxxxx/whole          stands there as soon as all new files are written
     .bridge-xxxxxxxx/old0           what stood at a target before
 
@@ -72,9 +72,7 @@ def whole(
         with ExitStack() as stack:
             parents = sorted({file.parent for file in files})
             folders = {parent: stack.enter_context(_folder(parent)) for parent in parents}
-            parts = [folders[file.parent] / str(i) / file.name for i, file in enumerate(files)]
-            for part in parts:
-                part.parent.mkdir()
+            parts = [folders[file.parent] / f"{i}-{file.name}" for i, file in enumerate(files)]
             yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
             moves = [(parts[i], files[i]) for i in wrote]
@@ -163,14 +161,14 @@ def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
     need not write a new file out before it takes an old one's name. All moves are taken back where
     one fails."""
     with ExitStack() as undo:
-        for part, target in moves:
+        for number, (part, target) in enumerate(moves):
             if target.exists():
-                old = part.parent.with_name(f"old{part.parent.name}")
-                os.replace(target, old)
-                undo.callback(os.replace, old, target)
+                old = part.with_name(f"old{number}")
+                os.rename(target, old)
+                undo.callback(os.rename, old, target)
         for part, target in reversed(moves):
-            os.replace(part, target)
-            undo.callback(os.replace, target, part)
+            os.rename(part, target)
+            undo.callback(os.rename, target, part)
         undo.pop_all()
 
 
@@ -235,13 +233,14 @@ def _clear(parent: Path) -> None:
 def _finish(folder: Path) -> None:
     """Moves the files of a killed conversion into place, if all are written, unless somebody has
     written the first of them since."""
-    parts = sorted(folder.glob("[0-9]/*"))
-    names_others = bool(parts) and parts[0].parent.name == "0"
+    parts = sorted(folder.glob("[0-9]-*"))
+    names_others = bool(parts) and parts[0].name.startswith("0-")
     if not names_others or not (folder / _WHOLE).exists():
         return
-    if not os.path.lexists(folder.parent / parts[0].name):
-        for part in reversed(parts):
-            os.replace(part, folder.parent / part.name)
+    targets = [folder.parent / part.name.partition("-")[2] for part in parts]
+    if not os.path.lexists(targets[0]):
+        for part, target in reversed(list(zip(parts, targets, strict=True))):
+            os.replace(part, target)
 
 
 def _lock_of(folder: Path, patience: float = 0) -> int | None:

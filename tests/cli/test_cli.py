@@ -110,16 +110,16 @@ def test_what_stood_at_the_destination(tmp_path: Path) -> None:
 def test_an_interrupted_replacement(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, replace = tmp_path / "model.xml", os.replace
+    model, rename = tmp_path / "model.xml", os.rename
     assert bridge("convert", IF, model).code == 0
     before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
 
     def failing(old: Path, new: Path) -> None:
         if old.suffix == new.suffix == ".xml":  # the last file to be put in place
             raise error
-        replace(old, new)
+        rename(old, new)
 
-    monkeypatch.setattr(os, "replace", failing)
+    monkeypatch.setattr(os, "rename", failing)
     for path in (model, tmp_path / "new.xml"):
         assert bridge("convert", PRUNED, path).code in (2, 130)
         assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
