@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
@@ -31,30 +32,28 @@ from bridge.operators.elementwise.known_values import (
 @legalizes("Max", "Min", target="ir")
 def extremum(b: Builder, node: Node) -> Result:
     """IR's Maximum and Minimum take two inputs."""
-    return None if len(node.inputs) == 2 else _chain(b, node.op, node.inputs)
+    return None if len(node.inputs) == 2 else _chain(b, node, node.op)
 
 
 @legalizes("Sum", target="ir")
 def sum_(b: Builder, node: Node) -> Result:
     """Sum as additions."""
-    return _chain(b, "Add", node.inputs)
+    return _chain(b, node, "Add")
 
 
 @legalizes("Mean", target="ir")
 def mean(b: Builder, node: Node) -> Result:
     """Mean as additions and a division."""
-    total = _chain(b, "Add", node.inputs)
+    total = _chain(b, node, "Add")
     return b.op("Div", total, b.like(len(node.inputs), total))
 
 
-def _chain(b: Builder, op: str, values: list[Value | None]) -> Value:
-    result = values[0]
-    assert result is not None
+def _chain(b: Builder, node: Node, op: str) -> Value:
+    """Two and two of the inputs combined, from the first one on."""
+    values = required(node, *range(len(node.inputs)))
     if len(values) == 1:
-        return b.op("Identity", result)
-    for value in values[1:]:
-        result = b.op(op, result, value)
-    return result
+        return b.op("Identity", *values)
+    return reduce(partial(b.op, op), values)
 
 
 @legalizes("Div", target="onnx")
@@ -198,14 +197,7 @@ def content_of_ir_mod(node: Node) -> tuple[Number, ...] | None:
 def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
     """Max, Min: of all inputs, broadcast."""
     function = maximum if node.op == "Max" else minimum
-
-    def fold(*items: Number) -> Number:
-        result = items[0]
-        for item in items[1:]:
-            result = function(result, item)
-        return result
-
-    return elementwise(node, fold, *node.inputs)
+    return elementwise(node, lambda *items: reduce(function, items), *node.inputs)
 
 
 _UNARY: dict[str, Callable[[Number], Number]] = {
@@ -227,19 +219,11 @@ def content_of_unary(node: Node) -> tuple[Number, ...] | None:
 
 @infers(
     "Add", "And", "BitShift", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift",
-    "BitwiseXor", "Div", "Mod", "Mul", "Or", "Pow", "SquaredDifference", "Sub", "Xor", "ir::Mod",
+    "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "SquaredDifference",
+    "Sub", "Sum", "Xor", "ir::Mod",
 )  # fmt: skip
-def infer_binary(node: Node) -> list[TensorType]:
-    """Arithmetic and bits of two inputs: their shapes broadcast."""
-    a, b = first(node), first(node, 1)
-    if a.shape == b.shape and a.element is not None:
-        return [a]
-    return [TensorType(a.element or b.element, broadcast(a.shape, b.shape))]
-
-
-@infers("Max", "Mean", "Min", "Sum")
-def infer_variadic(node: Node) -> list[TensorType]:
-    """Max, Mean, Min, Sum: the shapes of all inputs broadcast."""
+def infer_arithmetic(node: Node) -> list[TensorType]:
+    """Arithmetic and bits: the shapes of all inputs broadcast."""
     types = [first(node, i) for i in range(len(node.inputs))]
     element = next((t.element for t in types if t.element is not None), None)
     return [TensorType(element, broadcast(*(t.shape for t in types)))]

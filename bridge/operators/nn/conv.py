@@ -27,21 +27,7 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.nn.shapes import convolved, window, window_faults
-
-
-def full_attributes(node: Node, rank: int) -> dict[str, Any]:
-    """auto_pad, dilations, pads and strides of a node with `rank` spatial dimensions, spelled out;
-    pads are 0 where auto_pad makes them."""
-    attributes = node.attributes
-    auto_pad = attributes.get("auto_pad", "NOTSET")
-    pads = attributes.get("pads") if auto_pad == "NOTSET" else None
-    return {
-        "auto_pad": auto_pad,
-        "dilations": attributes.get("dilations") or (1,) * rank,
-        "pads": pads or (0,) * (2 * rank),
-        "strides": attributes.get("strides") or (1,) * rank,
-    }
+from bridge.operators.nn.shapes import convolved, full_attributes, sizes_in, window, window_faults
 
 
 def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
@@ -85,7 +71,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
     assert data is not None and filters is not None
     rank = spatial_rank(node, filters)
     group = node.attributes["group"]
-    attributes = full_attributes(node, rank)
+    attributes = full_attributes(node.attributes, rank)
     if group != 1:
         filters = split_groups(b, filters, group, rank + 2)
         y = b.op("GroupConvolution", data, filters, **attributes)
@@ -102,7 +88,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     attributes = dict(node.attributes)
     data, filters = required(node, 0, 1)
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
-        full = full_attributes(node, spatial_rank(node, filters))
+        full = full_attributes(node.attributes, spatial_rank(node, filters))
         if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
             kernel = filters.shape[2:] if filters.shape else attributes.get("kernel_shape")
             attributes |= explicitly_padded(data, kernel or (), full)
@@ -121,7 +107,7 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """GroupConvolution-1 as Conv: the axis of groups is joined with that of output channels."""
     data, filters = required(node, 0, 1)
     joined, group = join_groups(b, filters)
-    attributes = full_attributes(node, spatial_rank(node, joined))
+    attributes = full_attributes(node.attributes, spatial_rank(node, joined))
     return b.op("Conv", data, joined, **attributes, group=group)
 
 
@@ -132,7 +118,7 @@ def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
     data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
     assert data is not None and filters is not None
     rank = spatial_rank(node, filters)
-    attributes = full_attributes(node, rank)
+    attributes = full_attributes(node.attributes, rank)
     extra = list(node.attributes.get("output_padding") or (0,) * rank)
     auto_pad = attributes["auto_pad"]
     output = None
@@ -185,7 +171,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     if node.op == "GroupConvolutionBackpropData":
         filters, group = join_groups(b, filters)
     rank = spatial_rank(node, filters)
-    attributes = full_attributes(node, rank)
+    attributes = full_attributes(node.attributes, rank)
     extra = tuple(node.attributes.get("output_padding") or (0,) * rank)
     auto_pad = attributes.pop("auto_pad")
     attributes |= {"group": group, "output_padding": extra if any(extra) else None}
@@ -216,7 +202,7 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
     rank = spatial_rank(node, filters)
     y = b.op(
         "DeformableConvolution", data, offset, filters, node.input(4),
-        **full_attributes(node, rank), group=node.attributes["group"],
+        **full_attributes(node.attributes, rank), group=node.attributes["group"],
         deformable_group=node.attributes["offset_group"], bilinear_interpolation_pad=True,
     )  # fmt: skip
     return add_bias(b, y, node.input(3), rank)
@@ -227,7 +213,7 @@ def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """DeformableConvolution-1 and -8 as DeformConv; without bilinear padding its offsets are
     clamped."""
     data, offset, filters = required(node, 0, 1, 2)
-    attributes = full_attributes(node, spatial_rank(node, filters))
+    attributes = full_attributes(node.attributes, spatial_rank(node, filters))
     attributes = explicitly_padded(data, filters.shape[2:] if filters.shape else (), attributes)
     del attributes["auto_pad"]
     groups = node.attributes["deformable_group"]
@@ -299,48 +285,29 @@ def explicitly_padded(
     return {**attributes, "auto_pad": "NOTSET", "pads": (*begins, *ends)}
 
 
-@infers("Conv", "BinaryConvolution", "DeformConv")
+@infers("BinaryConvolution", "Conv", "DeformConv", "DeformableConvolution", "GroupConvolution")
 def infer_conv(node: Node) -> list[Type]:
-    """Conv, DeformConv, BinaryConvolution: batch, the filters' output channels, and the windows."""
-    data = first(node)
-    return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 1, 2))]
-
-
-@infers("DeformableConvolution")
-def infer_deformable_convolution(node: Node) -> list[Type]:
-    """DeformableConvolution: like Conv; the filters are input 2."""
-    data = first(node)
-    return [TensorType(data.element, convolved(node, data.shape, first(node, 2).shape, 1, 2))]
-
-
-@infers("GroupConvolution")
-def infer_group_convolution(node: Node) -> list[Type]:
-    """GroupConvolution: like Conv; filters are [groups, outputs, inputs, …]."""
-    data = first(node)
-    return [TensorType(data.element, convolved(node, data.shape, first(node, 1).shape, 2, 3))]
+    """Conv and the like: batch, the filters' output channels, and the windows. In IR groups are a
+    dimension of the filters; those of DeformableConvolution are input 2."""
+    data, filters = first(node), first(node, 2 if node.op == "DeformableConvolution" else 1).shape
+    channels = 2 if node.op == "GroupConvolution" else 1
+    return [TensorType(data.element, convolved(node, data.shape, filters, channels, channels + 1))]
 
 
 def _backprop(
-    node: Node,
-    channels: Dim,
-    kernel: Sequence[Dim] | None,
-    output: Sequence[Dim] | None,
-    same: bool,
+    node: Node, channels: Dim, kernel: Sequence[Dim] | None, output: Sequence[Dim] | None
 ) -> list[Type]:
-    """A transposed convolution; `same`: auto_pad SAME makes the size stride times the input's."""
+    """A transposed convolution; ONNX's auto_pad SAME makes the size stride times the input's."""
     data = first(node)
     if kernel is None and data.shape is None:
         return [TensorType(data.element)]
     rank = len(kernel) if kernel is not None else len(data.shape or ()) - 2
     require(data.shape is None or (len(data.shape) == rank + 2 and rank > 0))
-    attributes = node.attributes
-    require(not next(window_faults(attributes, rank), ""))
+    require(not next(window_faults(node.attributes, rank), ""))
     require(output is None or len(output) == rank)
-    auto_pad = attributes["auto_pad"]
-    strides = attributes.get("strides") or (1,) * rank
-    dilations = attributes.get("dilations") or (1,) * rank
-    extra = attributes.get("output_padding") or (0,) * rank
-    pads = (attributes.get("pads") if auto_pad == "NOTSET" else None) or (0,) * (2 * rank)
+    full = full_attributes(node.attributes, rank)
+    strides, dilations, pads = full["strides"], full["dilations"], full["pads"]
+    extra = node.attributes.get("output_padding") or (0,) * rank
     batch = data.shape[0] if data.shape else ANY
     spatial: list[Dim] = []
     for i in range(rank):
@@ -350,11 +317,11 @@ def _backprop(
             spatial.append(output[i])
         elif not isinstance(dim, int):
             spatial.append(ANY)
-        elif same and auto_pad.startswith("SAME"):
+        elif node.op == "ConvTranspose" and full["auto_pad"].startswith("SAME"):
             spatial.append(dim * strides[i])
         elif isinstance(k, int):
-            full = (dim - 1) * strides[i] + (k - 1) * dilations[i] + 1
-            spatial.append(full + extra[i] - pads[i] - pads[i + rank])
+            size = (dim - 1) * strides[i] + (k - 1) * dilations[i] + 1
+            spatial.append(size + extra[i] - pads[i] - pads[i + rank])
         else:
             spatial.append(ANY)
     return [TensorType(data.element, (batch, channels, *spatial))]
@@ -366,43 +333,35 @@ def infer_conv_transpose(node: Node) -> list[Type]:
     strides and pads give."""
     filters = first(node, 1).shape
     kernel = filters[2:] if filters else node.attributes.get("kernel_shape")
-    out = filters[1] if filters else ANY
     output = node.attributes.get("output_shape")
     if output and kernel is not None:
         output = output[-len(kernel) :]
-    group = node.attributes["group"]
-    return _backprop(
-        node, out * group if isinstance(out, int) else ANY, kernel, output or None, True
-    )
+    channels = _times(filters[1] if filters else ANY, node.attributes["group"])
+    return _backprop(node, channels, kernel, output or None)
 
 
-@infers("ConvolutionBackpropData")
+@infers("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def infer_convolution_backprop_data(node: Node) -> list[Type]:
-    """ConvolutionBackpropData: batch, the filters' axis 1, and the output shape of input 2 or what
-    strides and pads give."""
+    """ConvolutionBackpropData, GroupConvolutionBackpropData: batch, the output channels of the
+    filters [groups, inputs, outputs, …], and the output shape of input 2 or what strides and pads
+    give."""
     filters = first(node, 1).shape
-    kernel = filters[2:] if filters else None
-    return _backprop(node, filters[1] if filters else ANY, kernel, _output_shape(node), False)
+    grouped = node.op == "GroupConvolutionBackpropData"
+    channels: Dim = ANY
+    if filters:
+        channels = _times(filters[0], filters[2]) if grouped else filters[1]
+    kernel = filters[3 if grouped else 2 :] if filters else None
+    return _backprop(node, channels, kernel, _output_shape(node))
 
 
-@infers("GroupConvolutionBackpropData")
-def infer_group_convolution_backprop_data(node: Node) -> list[Type]:
-    """GroupConvolutionBackpropData: like the one without groups; filters are [groups, inputs,
-    outputs, …]."""
-    filters = first(node, 1).shape
-    out: Dim = ANY
-    if filters and isinstance(filters[0], int) and isinstance(filters[2], int):
-        out = filters[0] * filters[2]
-    return _backprop(node, out, filters[3:] if filters else None, _output_shape(node), False)
+def _times(x: Dim, y: Dim) -> Dim:
+    """The product of two sizes."""
+    return x * y if isinstance(x, int) and isinstance(y, int) else ANY
 
 
 def _output_shape(node: Node) -> Sequence[Dim] | None:
     value = node.input(2)
-    if value is None:
-        return None
-    if value.known_value is not None:
-        return tuple(ANY if dim is None else dim for dim in value.known_value)
-    return integers(value) or (ANY,) * 3
+    return None if value is None else sizes_in(value) or (ANY,) * 3
 
 
 # What the inputs must be ------------------------------------------------------------------------

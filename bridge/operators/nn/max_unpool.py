@@ -13,7 +13,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Result, legalizes
-from bridge.operators.nn.shapes import pooling, sizes_in, window_faults
+from bridge.operators.nn.shapes import full_attributes, pooling, sizes_in, window_faults
 from bridge.operators.nn.windows import window_of
 
 
@@ -57,8 +57,8 @@ def infer_max_unpool(node: Node) -> list[Type]:
     kernel = node.attributes["kernel_shape"]
     require(len(data.shape) == len(kernel) + 2)
     require(not next(window_faults(node.attributes, len(kernel)), ""))
-    strides = node.attributes.get("strides") or (1,) * len(kernel)
-    pads = node.attributes.get("pads") or (0,) * (2 * len(kernel))
+    full = full_attributes(node.attributes, len(kernel))
+    strides, pads = full["strides"], full["pads"]
     spatial = [
         (dim - 1) * strides[i] + kernel[i] - pads[i] - pads[i + len(kernel)]
         if isinstance(dim, int)

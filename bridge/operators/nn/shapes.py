@@ -41,27 +41,38 @@ def window_size(
     return max(count, 0)
 
 
+def full_attributes(attributes: dict[str, Any], rank: int) -> dict[str, Any]:
+    """auto_pad, dilations, pads and strides of a window with `rank` spatial dimensions, spelled
+    out; pads are 0 where auto_pad makes them."""
+    auto_pad = attributes.get("auto_pad", "NOTSET")
+    pads = attributes.get("pads") if auto_pad == "NOTSET" else None
+    return {
+        "auto_pad": auto_pad,
+        "dilations": attributes.get("dilations") or (1,) * rank,
+        "pads": pads or (0,) * (2 * rank),
+        "strides": attributes.get("strides") or (1,) * rank,
+    }
+
+
 def windows(
     attributes: dict[str, Any], spatial: Sequence[Dim], kernel: Sequence[Dim]
 ) -> tuple[Dim, ...]:
     """Spatial dimensions after a convolution or pooling with the usual attributes."""
     rank = len(spatial)
     require(not next(window_faults(attributes, rank), ""))
-    strides = attributes.get("strides") or (1,) * rank
-    dilations = attributes.get("dilations") or (1,) * rank
-    pads = attributes.get("pads") or (0,) * (2 * rank)
-    auto_pad = attributes.get("auto_pad", "NOTSET")
+    full = full_attributes(attributes, rank)
+    strides, dilations, pads = full["strides"], full["dilations"], full["pads"]
+    rounding = attributes.get("rounding_type") or (
+        "ceil_torch" if attributes.get("ceil_mode") else "floor"
+    )
     result: list[Dim] = []
     for i, dim in enumerate(spatial):
-        if auto_pad.startswith("SAME"):
+        if full["auto_pad"].startswith("SAME"):
             unknown = dim if strides[i] == 1 else ANY
             result.append(-(-dim // strides[i]) if isinstance(dim, int) else unknown)
             continue
         k = kernel[i]
-        ends = (0, 0) if auto_pad == "VALID" else (pads[i], pads[i + rank])
-        rounding = attributes.get("rounding_type") or (
-            "ceil_torch" if attributes.get("ceil_mode") else "floor"
-        )
+        ends = pads[i], pads[i + rank]
         if isinstance(k, int):
             result.append(window_size(dim, k, strides[i], dilations[i], ends, rounding))
         else:

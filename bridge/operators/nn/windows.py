@@ -15,14 +15,14 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, F64, is_static, low
 from bridge.operators import Refused
-from bridge.operators.nn.conv import explicitly_padded, full_attributes
-from bridge.operators.nn.shapes import window_size
+from bridge.operators.nn.conv import explicitly_padded
+from bridge.operators.nn.shapes import full_attributes, window_size
 
 
 def window_of(node: Node) -> dict[str, Any]:
     """The attributes of a pooling's window, spelled out."""
     kernel = node.attributes["kernel_shape"]
-    return {"kernel_shape": kernel, **full_attributes(node, len(kernel))}
+    return {"kernel_shape": kernel, **full_attributes(node.attributes, len(kernel))}
 
 
 def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
@@ -142,17 +143,6 @@ def _logical(b: Builder, node: Node) -> Result:
     return b.cast(b.op(op, b.cast(x, I32), axes, **node.attributes), BOOL)
 
 
-def _log_sum(b: Builder, node: Node) -> Result:
-    """log(sum(x))."""
-    return b.op("Log", b.op("ReduceSum", *node.inputs, **node.attributes))
-
-
-def _sum_square(b: Builder, node: Node) -> Result:
-    """sum(x²)."""
-    x, axes = node.input(0), node.input(1)
-    return b.op("ReduceSum", b.op("Mul", x, x), axes, **node.attributes)
-
-
 def _log_sum_exp(b: Builder, node: Node) -> Result:
     """log(sum(exp(x - m))) + m for the maximum m, so that no exponential is infinite."""
     x, axes = node.input(0), node.input(1)
@@ -163,12 +153,23 @@ def _log_sum_exp(b: Builder, node: Node) -> Result:
     return b.op("Add", b.op("Log", rest), most)
 
 
-_COMPOSED = {
-    "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _log_sum_exp,
-    "ReduceSumSquare": _sum_square,
-}
-"""Reductions that IR has not."""
+def _composed(b: Builder, node: Node) -> Result:
+    """Reductions that IR has not."""
+    x, axes = node.input(0), node.input(1)
+    match node.op:
+        case "ReduceLogSum":
+            return b.op("Log", b.op("ReduceSum", x, axes, **node.attributes))
+        case "ReduceLogSumExp":
+            return _log_sum_exp(b, node)
+        case "ReduceSumSquare":
+            return b.op("ReduceSum", b.op("Mul", x, x), axes, **node.attributes)
+    return None
+
+
+_STEPS = (
+    _empty_axes, _all_axes, _computed_axes, _nothing_to_reduce, _of_booleans, _composed,
+)  # fmt: skip
+"""What is asked for IR, in this order; the first answer counts."""
 
 
 def _axes_as_attribute(b: Builder, node: Node) -> Result:
@@ -190,16 +191,8 @@ def _axes_as_attribute(b: Builder, node: Node) -> Result:
 def reduction_to_ir(b: Builder, node: Node) -> Result:
     """Reductions (ReduceSum and the like, 1 to 20): IR's have their axes as an input, reduce
     nothing where they are empty, and are fewer than ONNX's."""
-    steps = (
-        _empty_axes,
-        _all_axes,
-        _computed_axes,
-        _nothing_to_reduce,
-        _of_booleans,
-    )
-    for step in (*steps, _COMPOSED.get(node.op)):
-        made = None if step is None else step(b, node)
-        if made is not None:
+    for step in _STEPS:
+        if (made := step(b, node)) is not None:
             return made
     return None
 
@@ -217,38 +210,16 @@ def reduction_to_onnx(b: Builder, node: Node) -> Result:
     return made if made is not None or node.op not in IR else _axes_as_attribute(b, node)
 
 
-def _sum(content: tuple[Number, ...]) -> Number:
-    total: Number = 0
-    for item in content:
-        total = add(total, item)
-    return total
-
-
-def _prod(content: tuple[Number, ...]) -> Number:
-    total: Number = 1
-    for item in content:
-        total = mul(total, item)
-    return total
-
-
-def _extreme(function: Callable[[Number, Number], Number]) -> Callable[..., Number]:
-    def reduce(content: tuple[Number, ...]) -> Number:
-        result = content[0]
-        for item in content[1:]:
-            result = function(result, item)
-        return result
-
-    return reduce
-
-
-_REDUCTIONS: dict[str, Callable[[tuple[Number, ...]], Number]] = {
-    "ReduceSum": _sum,
-    "ReduceProd": _prod,
-    "ReduceMax": _extreme(maximum),
-    "ReduceMin": _extreme(minimum),
-    "ReduceLogicalAnd": _extreme(ARITHMETIC["And"]),
-    "ReduceLogicalOr": _extreme(ARITHMETIC["Or"]),
+_REDUCTIONS: dict[str, Callable[[Number, Number], Number]] = {
+    "ReduceSum": add,
+    "ReduceProd": mul,
+    "ReduceMax": maximum,
+    "ReduceMin": minimum,
+    "ReduceLogicalAnd": ARITHMETIC["And"],
+    "ReduceLogicalOr": ARITHMETIC["Or"],
 }
+_OF_NONE = {"ReduceSum": 0, "ReduceProd": 1}
+"""What reductions give that have a result for no numbers."""
 
 
 @knows(*_REDUCTIONS)
@@ -264,18 +235,13 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
             return content
     elif integers(axes) is None:
         return None
-    result = (_REDUCTIONS[node.op](content),)
+    if not content:
+        return (_OF_NONE[node.op],)
+    result = (reduce(_REDUCTIONS[node.op], content),)
     return result if holds(node.outputs[0].element, result) else None
 
 
-REDUCTIONS = (
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceLogicalAnd",
-    "ReduceLogicalOr", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-    "ReduceSumSquare",
-)  # fmt: skip
-
-
-@infers(*REDUCTIONS)
+@infers(*ALL)
 def infer_reduction(node: Node) -> list[TensorType]:
     """Reductions: without `axes`, or with 1 in their place."""
     data = first(node)
@@ -314,4 +280,4 @@ def ranks_of_reduction(node: Node) -> must.Constraints:
         yield must.Ranks(out, x, -len(axes))
 
 
-must.hold(REDUCTIONS, must.has_rank(0, 1, of=1), must.axes_in(1), ranks_of_reduction)
+must.hold(ALL, must.has_rank(0, 1, of=1), must.axes_in(1), ranks_of_reduction)
