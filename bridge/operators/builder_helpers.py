@@ -27,6 +27,12 @@ def ranks(node: Node, *indices: int) -> list[int]:
     return known
 
 
+def ranked(node: Node) -> tuple[Value, int]:
+    """Input 0 and its rank; Refused where it is absent, or its rank not known."""
+    (x,), (rank,) = required(node, 0), ranks(node, 0)
+    return x, rank
+
+
 def required(node: Node, *indices: int) -> list[Value]:
     """The inputs at `indices`; Refused where one is absent."""
     found = []

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, TensorType, Type, meet
+from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, Dim, Shape, TensorType, Type, meet
 from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
+ShapeInference = Callable[[Node, tuple[Dim, ...]], Shape]
 KnownValue = Callable[[Node], tuple[int | str | None, ...] | None]
 
 KNOWN_VALUE_LIMIT = 64
@@ -103,6 +105,26 @@ def infers(*ops: str) -> Callable[[Inference], Inference]:
             if op in _inferences:
                 raise ValueError(f"{op} has two inference functions")
             _inferences[op] = function
+        return function
+
+    return register
+
+
+def infers_shape(*ops: str) -> Callable[[ShapeInference], ShapeInference]:
+    """Registers the shape function of operators with one output, of the element type of input 0.
+
+    It takes the node and the dimensions of input 0; where their number is not known, that of the
+    output is not known either.
+    """
+
+    def register(function: ShapeInference) -> ShapeInference:
+        @infers(*ops)
+        @wraps(function)
+        def infer_one(node: Node) -> list[Type]:
+            data = first(node)
+            shape = None if data.shape is None else function(node, data.shape)
+            return [TensorType(data.element, shape)]
+
         return function
 
     return register

@@ -6,12 +6,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.dims import (
-    content_of,
-    known_integers,
-)
-from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
+from bridge.neutral.inference import first, infers_shape
+from bridge.neutral.inference.dims import content_of, known_integers
+from bridge.neutral.types import ANY, I64, Dim, Shape
 from bridge.operators import legalizes
 from bridge.operators.builder_helpers import element_type, ranks
 
@@ -134,48 +131,23 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     return b.op("Where", b.op("Equal", counts, b.constant(0)), fill, greatest)
 
 
-@infers("EmbeddingBagOffsets")
-def infer_embedding_bag_offsets(node: Node) -> list[Type]:
-    """EmbeddingBagOffsets: a row of the table's shape for each offset."""
-    table, offsets = first(node), first(node, 2)
-    if table.shape is None:
-        return [table]
-    count = ANY if offsets.shape is None else offsets.shape[0]
-    return [TensorType(table.element, (count, *table.shape[1:]))]
+@infers_shape("EmbeddingBagOffsets", "EmbeddingBagPacked")
+def shape_of_bags(node: Node, dims: tuple[Dim, ...]) -> Shape:
+    """EmbeddingBagOffsets, EmbeddingBagPacked: a row of the table's shape for each offset, or for
+    each bag."""
+    bags = first(node, 2 if node.op == "EmbeddingBagOffsets" else 1).shape
+    return (ANY if bags is None else bags[0], *dims[1:])
 
 
-@infers("EmbeddingBagPacked")
-def infer_embedding_bag_packed(node: Node) -> list[Type]:
-    """EmbeddingBagPacked: a row of the table's shape for each bag."""
-    table, indices = first(node), first(node, 1)
-    if table.shape is None:
-        return [table]
-    count = ANY if indices.shape is None else indices.shape[0]
-    return [TensorType(table.element, (count, *table.shape[1:]))]
-
-
-@infers("EmbeddingSegmentsSum")
-def infer_embedding_segments_sum(node: Node) -> list[Type]:
-    """EmbeddingSegmentsSum: a row for each of the segments that input 3 counts."""
-    return [_segments(node, 3)]
-
-
-@infers("SegmentMax")
-def infer_segment_max(node: Node) -> list[Type]:
-    """SegmentMax: a row for each of the segments that input 2 counts."""
-    return [_segments(node, 2)]
-
-
-def _segments(node: Node, count_input: int) -> TensorType:
-    data = first(node)
-    if data.shape is None:
-        return data
+@infers_shape("EmbeddingSegmentsSum", "SegmentMax")
+def shape_of_segments(node: Node, dims: tuple[Dim, ...]) -> Shape:
+    """EmbeddingSegmentsSum, SegmentMax: a row for each segment, of which the input behind the
+    numbers says how many they are."""
+    at = 2 if node.op == "EmbeddingSegmentsSum" else 1
+    known, segments = content_of(node.input(at + 1)), known_integers(node.inputs[at])
     count: Dim = ANY
-    known = content_of(node.input(count_input))
     if known is not None and known[0] is not None:
         count = known[0]
-    else:
-        segments = known_integers(node.inputs[2 if count_input == 3 else 1])
-        if node.input(count_input) is None and segments:
-            count = segments[-1] + 1
-    return TensorType(data.element, (count, *data.shape[1:]))
+    elif node.input(at + 1) is None and segments:
+        count = segments[-1] + 1
+    return (count, *dims[1:])

@@ -6,7 +6,15 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, place, require
+from bridge.neutral.inference import (
+    constraints as must,
+    first,
+    infers,
+    infers_shape,
+    knows,
+    place,
+    require,
+)
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.dims import (
     KnownValue,
@@ -17,7 +25,18 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
-from bridge.neutral.types import ANY, I64, I64_MAX, STRING, TensorType, Type, differ, format_shape
+from bridge.neutral.types import (
+    ANY,
+    I64,
+    I64_MAX,
+    STRING,
+    Dim,
+    Shape,
+    TensorType,
+    Type,
+    differ,
+    format_shape,
+)
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import ranks, required
 
@@ -189,24 +208,15 @@ def infer_gather_elements(node: Node) -> list[Type]:
     return [TensorType(first(node).element, first(node, 1).shape)]
 
 
-@infers("GatherND")
-def infer_gather_nd(node: Node) -> list[Type]:
+@infers_shape("GatherND")
+def shape_of_gathered_nd(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """GatherND: the indices' shape but the last axis, which says how many axes of the data are
     taken."""
-    data, indices = first(node, 0), first(node, 1)
-    if data.shape is None or indices.shape is None:
-        return [TensorType(data.element)]
-    require(len(indices.shape) > 0)
-    if not isinstance(indices.shape[-1], int):
-        return [TensorType(data.element)]
-    depth, batch = indices.shape[-1], node.attributes["batch_dims"]
-    return [TensorType(data.element, (*indices.shape[:-1], *data.shape[batch + depth :]))]
-
-
-@infers("GatherTree")
-def infer_gather_tree(node: Node) -> list[Type]:
-    """GatherTree: like the steps."""
-    return [first(node)]
+    indices = first(node, 1).shape
+    require(indices is None or len(indices) > 0)
+    if indices is None or not isinstance(indices[-1], int):
+        return None
+    return (*indices[:-1], *dims[node.attributes["batch_dims"] + indices[-1] :])
 
 
 @infers("NonZero")

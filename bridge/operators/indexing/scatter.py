@@ -6,15 +6,11 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-    known_integers,
-)
-from bridge.neutral.types import BOOL, Element, Type
+from bridge.neutral.inference import constraints as must, first, knows
+from bridge.neutral.inference.dims import KnownValue, content_of, known_integers
+from bridge.neutral.types import BOOL, Element
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import element_type, ranks, required
+from bridge.operators.builder_helpers import element_type, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
@@ -42,9 +38,8 @@ def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("ScatterElements", target="onnx")
 def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
     """`use_init_val = false` and the mean are ScatterElementsUpdate-12's own."""
-    data, indices, updates, axis = node.inputs
+    data, indices, updates, axis = required(node, 0, 1, 2, 3)
     reduction = node.attributes["reduction"]
-    assert data is not None and updates is not None and axis is not None
     if integers(axis) is None:
         raise Refused("its axis must be a constant")
     if reduction == "none":
@@ -74,8 +69,7 @@ def _neutral(reduction: str, element: Element) -> object:
 def _mean(b: Builder, node: Node) -> Value:
     """The sum, divided by how many values went into it; OpenVINO rounds that of integers towards
     zero, as ONNX's division does."""
-    data, indices, updates, axis = node.inputs
-    assert data is not None and updates is not None
+    data, indices, updates, axis = required(node, 0, 1, 2, 3)
     counted = node.attributes["use_init_val"]
     total = b.op("ScatterElements", *node.inputs, reduction="add", use_init_val=counted)
     ones = b.op("Expand", b.like(1, data), b.op("Shape", updates))
@@ -101,9 +95,8 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     its end if circular. ONNX has it since operator set 24."""
     if b.opset >= 24:
         return None
-    cache, update, start = node.inputs[0], node.inputs[1], node.input(2)
-    assert cache is not None and update is not None
-    (rank,) = ranks(node, 0)
+    cache, rank = ranked(node)
+    (update,), start = required(node, 1), node.input(2)
     axis = node.attributes["axis"] % rank
     steps = b.op("Range", b.constant(0), b.size(update, axis), b.constant(1))
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))
@@ -113,12 +106,6 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
         places = b.op("Mod", places, b.sizes(cache, axis))
     places = b.op("Expand", places, b.op("Shape", update))
     return b.op("ScatterElements", cache, places, update, b.constant(axis))
-
-
-@infers("ScatterElements", "ScatterND", "ScatterUpdate")
-def infer_scatter(node: Node) -> list[Type]:
-    """ScatterElements, ScatterND, ScatterUpdate: like the data."""
-    return [first(node)]
 
 
 @knows("ScatterElements", "ScatterND", "ScatterUpdate")

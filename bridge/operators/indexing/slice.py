@@ -6,7 +6,13 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, require
+from bridge.neutral.inference import (
+    constraints as must,
+    first,
+    infers_shape,
+    knows,
+    require,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -22,8 +28,7 @@ from bridge.neutral.types import (
     I64,
     I64_MAX,
     Dim,
-    TensorType,
-    Type,
+    Shape,
     format_shape,
     high,
     interval,
@@ -215,34 +220,31 @@ def element_of(content: KnownValue | None, index: int) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@infers("Slice")
-def infer_slice(node: Node) -> list[Type]:
+@infers_shape("Slice")
+def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
     starts, ends, steps = (content_of(node.input(i)) for i in (1, 2, 4))
     count = length_of(node.input(1)) or length_of(node.input(2))
-    rank = len(data.shape)
+    rank = len(dims)
     if node.input(3) is not None:
         axes = known_axes(node.inputs[3], rank)
     else:
         axes = None if count is None else tuple(range(count))
     if axes is None:
-        return [TensorType(data.element, unknown(rank))]
+        return unknown(rank)
     require(all(axis < rank for axis in axes))
-    dims: tuple[Dim, ...] = data.shape
+    whole = dims
     for index, axis in enumerate(axes):
         step = 1 if node.input(4) is None else element_of(steps, index)
         start, end = element_of(starts, index), element_of(ends, index)
-        dim = data.shape[axis]
+        dim = whole[axis]
         if start == 0 and step == 1 and ends is not None and isinstance(ends[index], str):
             # Up to a symbol: the whole of that dimension, or as much of another as there is.
             kept = dim if ends[index] == dim else interval(0, high(dim))
         else:
             kept = sliced(dim, start, end, step)
         dims = with_dim(dims, axis, kept)
-    return [TensorType(data.element, dims)]
+    return dims
 
 
 @knows("Slice")
@@ -314,30 +316,33 @@ def masked(node: Node, name: str, position: int) -> bool:
     return position < len(mask) and bool(mask[position])
 
 
-@infers("StridedSlice")
-def infer_strided_slice(node: Node) -> list[Type]:
+def _limits(node: Node, position: int) -> tuple[int | None, int | None, int | None]:
+    """Start, end and step of a position of a StridedSlice, the masks applied, as far as known."""
+    start, stop, step = (element_of(content_of(node.input(i)), position) for i in (1, 2, 3))
+    step = 1 if node.input(3) is None else step
+    forward = (step or 1) > 0
+    if masked(node, "begin_mask", position):
+        start = 0 if forward else FAR
+    if masked(node, "end_mask", position):
+        stop = FAR if forward else -FAR
+    return start, stop, step
+
+
+@infers_shape("StridedSlice")
+def shape_of_strided_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """StridedSlice: its masks say of each axis whether it is new, goes, stays, or is sliced."""
-    data = first(node)
     plan = strided_slice_plan(node)
-    if plan is None or data.shape is None:
-        return [TensorType(data.element)]
-    begin, end, stride = (content_of(node.input(i)) for i in (1, 2, 3))
-    dims: list[Dim] = []
+    if plan is None:
+        return None
+    result: list[Dim] = []
     for kind, axis, position in plan:
         if kind == "keep":
-            dims.append(data.shape[axis])
+            result.append(dims[axis])
         elif kind == "new":
-            dims.append(1)
+            result.append(1)
         elif kind == "slice":
-            step = 1 if node.input(3) is None else element_of(stride, position)
-            start, stop = element_of(begin, position), element_of(end, position)
-            forward = (step or 1) > 0
-            if masked(node, "begin_mask", position):
-                start = 0 if forward else FAR
-            if masked(node, "end_mask", position):
-                stop = FAR if forward else -FAR
-            dims.append(sliced(data.shape[axis], start, stop, step))
-    return [TensorType(data.element, tuple(dims))]
+            result.append(sliced(dims[axis], *_limits(node, position)))
+    return tuple(result)
 
 
 @knows("StridedSlice")
@@ -346,8 +351,7 @@ def strided_slice_content(node: Node) -> KnownValue | None:
     content = content_of(node.inputs[0])
     plan = strided_slice_plan(node)
     begin, end = known_integers(node.inputs[1]), known_integers(node.inputs[2])
-    stride = (1,) * 8 if node.input(3) is None else known_integers(node.inputs[3])
-    if content is None or plan is None or begin is None or end is None or stride is None:
+    if content is None or plan is None or begin is None or end is None:
         return None
     if (first(node).rank or 0) > 1:
         return None
@@ -355,12 +359,9 @@ def strided_slice_content(node: Node) -> KnownValue | None:
         if kind == "shrink":
             return (content[begin[position]],)
         if kind == "slice":
-            step = stride[position]
-            start, stop = begin[position], end[position]
-            if masked(node, "begin_mask", position):
-                start = 0 if step > 0 else FAR
-            if masked(node, "end_mask", position):
-                stop = FAR if step > 0 else -FAR
+            start, stop, step = _limits(node, position)
+            if start is None or stop is None or step is None:
+                return None
             return tuple(content[i] for i in range(*_clamped(len(content), start, stop, step)))
     return content
 

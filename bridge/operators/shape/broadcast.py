@@ -8,7 +8,15 @@ import numpy as np
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import constraints as must, first, infers, knows, place, require
+from bridge.neutral.inference import (
+    constraints as must,
+    first,
+    infers,
+    infers_shape,
+    knows,
+    place,
+    require,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -22,6 +30,8 @@ from bridge.neutral.inference.dims import (
 from bridge.neutral.types import (
     ANY,
     F32,
+    Dim,
+    Shape,
     TensorType,
     Type,
     broadcast,
@@ -111,28 +121,22 @@ def constant_of_shape_content(node: Node) -> KnownValue | None:
     return content * out[0] if isinstance(out[0], int) and out[0] <= 64 else None
 
 
-@infers("Tile")
-def infer_tile(node: Node) -> list[Type]:
+@infers_shape("Tile")
+def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Tile: each dimension times its repeat; missing dimensions and repeats in front are 1."""
-    data = first(node)
     repeats = content_of(node.inputs[1])
     length = length_of(node.inputs[1])
-    if data.shape is None or length is None:
+    if length is None:
         # ONNX wants one repeat per dimension; IR may have fewer or more of them.
-        return [TensorType(data.element)]
-    rank = max(len(data.shape), length)
+        return None
+    rank = max(len(dims), length)
     if repeats is None:
-        return [TensorType(data.element, unknown(rank))]
-    dims = (1,) * (rank - len(data.shape)) + data.shape
+        return unknown(rank)
+    dims = (1,) * (rank - len(dims)) + dims
     times = (1,) * (rank - len(repeats)) + repeats
-    return [
-        TensorType(
-            data.element,
-            tuple(
-                ANY if t is None else dim_product((d, t)) for d, t in zip(dims, times, strict=True)
-            ),
-        )
-    ]
+    return tuple(
+        ANY if t is None else dim_product((d, t)) for d, t in zip(dims, times, strict=True)
+    )  # fmt: skip
 
 
 @infers("Range")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, require
+from bridge.neutral.inference import constraints as must, infers_shape, require
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
@@ -17,19 +19,9 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
-from bridge.neutral.types import (
-    ANY,
-    BOOL,
-    I64_MAX,
-    U8,
-    Dim,
-    Shape,
-    TensorType,
-    Type,
-    differ,
-)
+from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.builder_helpers import ranked, required
 from bridge.operators.indexing.slice import element_of
 
 
@@ -137,11 +129,15 @@ def _cropped(
     return x, np.maximum(begin, 0), np.maximum(end, 0)
 
 
-def _by_index(b: Builder, node: Node, begin: Value, end: Value, place: object) -> Value:
+def _by_index(
+    b: Builder,
+    node: Node,
+    begin: Value,
+    end: Value,
+    place: Callable[[Builder, Value, Value], Value],
+) -> Value:
     """Pads by gathering, axis for axis, the elements whose place `place` computes."""
-    (x,) = required(node, 0)
-    assert callable(place)
-    (rank,) = ranks(node, 0)
+    x, rank = ranked(node)
     known = [integers(begin), integers(end)]
     for axis in range(rank):
         if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
@@ -167,28 +163,22 @@ def _mirrored(b: Builder, places: Value, count: Value) -> Value:
     return b.op("Min", places, back)
 
 
-@infers("CenterCropPad")
-def infer_center_crop_pad(node: Node) -> list[Type]:
+@infers_shape("CenterCropPad")
+def shape_of_crop(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """CenterCropPad: `axes` have the sizes that input 1 holds."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
-    rank = len(data.shape)
+    rank = len(dims)
     axes = node.attributes.get("axes") or tuple(range(rank))
     wanted = shape_in(node.inputs[1]) or (ANY,) * len(axes)
     require(len(wanted) == len(axes))
-    dims: tuple[Dim, ...] = data.shape
     for axis, dim in zip(axes, wanted, strict=True):
         dims = with_dim(dims, axis % rank, dim)
-    return [TensorType(data.element, dims)]
+    return dims
 
 
 def padded(
-    dims: Shape, begin: KnownValue | None, end: KnownValue | None, axes: tuple[int, ...]
+    dims: tuple[Dim, ...], begin: KnownValue | None, end: KnownValue | None, axes: Sequence[int]
 ) -> Shape:
     """A shape with paddings added to `axes`."""
-    if dims is None:
-        return None
     for index, axis in enumerate(axes):
         front, back = element_of(begin, index), element_of(end, index)
         if front is None or back is None:
@@ -202,30 +192,24 @@ def padded(
     return dims
 
 
-@infers("Pad")
-def infer_pad(node: Node) -> list[Type]:
+@infers_shape("Pad")
+def shape_of_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Pad: what `pads` says is added to `axes` at both ends."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
-    axes: tuple[int, ...] | None = tuple(range(len(data.shape)))
-    if node.input(3) is not None:
-        axes = known_axes(node.inputs[3], len(data.shape))
+    rank = len(dims)
+    axes = known_axes(node.input(3), rank) if node.input(3) is not None else range(rank)
     if axes is None:
-        return [TensorType(data.element, unknown(data.rank))]
+        return unknown(rank)
     pads = content_of(node.inputs[1])
     half = len(axes)
     begin, end = (None, None) if pads is None else (pads[:half], pads[half:])
-    return [TensorType(data.element, padded(data.shape, begin, end, axes))]
+    return padded(dims, begin, end, axes)
 
 
-@infers("ir::Pad")
-def infer_ir_pad(node: Node) -> list[Type]:
+@infers_shape("ir::Pad")
+def shape_of_ir_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """ir::Pad: what the two halves say is added to all axes."""
-    data = first(node)
     begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
-    axes = () if data.shape is None else tuple(range(len(data.shape)))
-    return [TensorType(data.element, padded(data.shape, begin, end, axes))]
+    return padded(dims, begin, end, range(len(dims)))
 
 
 def pads_for_axes(node: Node) -> must.Constraints:

@@ -6,7 +6,14 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, knows, require
+from bridge.neutral.inference import (
+    constraints as must,
+    first,
+    infers,
+    infers_shape,
+    knows,
+    require,
+)
 from bridge.neutral.inference.dims import (
     KnownValue,
     axis_of,
@@ -375,43 +382,34 @@ def infer_flatten(node: Node) -> list[Type]:
     return [TensorType(data.element, tuple(dim_product(part) for part in parts))]
 
 
-@infers("Squeeze")
-def infer_squeeze(node: Node) -> list[Type]:
+@infers_shape("Squeeze")
+def shape_of_squeezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Squeeze: without `axes`, or without all axes of size 1 where they are not given."""
-    data = first(node)
-    if data.shape is None:
-        return [TensorType(data.element)]
     if node.input(1) is None:
-        if not all(isinstance(d, int) for d in data.shape):
-            return [TensorType(data.element)]
-        return [TensorType(data.element, tuple(d for d in data.shape if d != 1))]
-    axes = known_axes(node.inputs[1], len(data.shape))
+        known = all(isinstance(d, int) for d in dims)
+        return tuple(d for d in dims if d != 1) if known else None
+    axes = known_axes(node.inputs[1], len(dims))
     if axes is None:
         count = length_of(node.inputs[1])
-        return [
-            TensorType(data.element, unknown(None if count is None else len(data.shape) - count))
-        ]
-    if node.attributes["allow_axis_skip"] and any(data.shape[axis] != 1 for axis in axes):
-        return [TensorType(data.element)]
-    return [
-        TensorType(data.element, tuple(d for i, d in enumerate(data.shape) if i not in axes))
-    ]  # fmt: skip
+        return unknown(None if count is None else len(dims) - count)
+    if node.attributes["allow_axis_skip"] and any(dims[axis] != 1 for axis in axes):
+        return None
+    return tuple(d for i, d in enumerate(dims) if i not in axes)
 
 
-@infers("Unsqueeze")
-def infer_unsqueeze(node: Node) -> list[Type]:
+@infers_shape("Unsqueeze")
+def shape_of_unsqueezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Unsqueeze: 1 at each of `axes`, which count in the result."""
-    data = first(node)
     count = length_of(node.inputs[1]) if first(node, 1).rank != 0 else 1
-    if data.shape is None or count is None:
-        return [TensorType(data.element)]
-    rank = len(data.shape) + count
+    if count is None:
+        return None
+    rank = len(dims) + count
     axes = known_axes(node.inputs[1], rank)
     if axes is None:
-        return [TensorType(data.element, unknown(rank))]
+        return unknown(rank)
     require(len(set(axes)) == count)
-    dims = iter(data.shape)
-    return [TensorType(data.element, tuple(1 if i in axes else next(dims) for i in range(rank)))]
+    old = iter(dims)
+    return tuple(1 if i in axes else next(old) for i in range(rank))
 
 
 @infers("Transpose")

@@ -8,16 +8,17 @@ from itertools import product
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.inference.dims import (
-    dim_product,
-    dim_sum,
-    known_integers,
-    unknown,
-)
-from bridge.neutral.types import ANY, Dim, TensorType, Type, is_static
+from bridge.neutral.inference import (
+    constraints as must,
+    first,
+    infers,
+    infers_shape,
+    require,
+)  # fmt: skip
+from bridge.neutral.inference.dims import dim_product, dim_sum, known_integers, unknown
+from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.builder_helpers import ranked, ranks, required
 
 
 def _size(b: Builder, x: Value, axis: int) -> int | Value:
@@ -41,9 +42,8 @@ def _times(b: Builder, size: int | Value, by: int) -> int | Value:
 @legalizes("SpaceToDepth", target="onnx")
 def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     """SpaceToDepth (1 to 28): ONNX takes images alone, and has one order before operator set 28."""
-    x, block = node.inputs[0], node.attributes["blocksize"]
-    assert x is not None
-    (rank,) = ranks(node, 0)
+    x, rank = ranked(node)
+    block = node.attributes["blocksize"]
     if rank == 4 and node.attributes["mode"] == "DCR":
         return None
     batch, channels, *space = (_size(b, x, axis) for axis in range(rank))
@@ -60,9 +60,8 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
 @legalizes("DepthToSpace", target="onnx")
 def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     """DepthToSpace (1 to 28): ONNX takes images alone."""
-    x, block = node.inputs[0], node.attributes["blocksize"]
-    assert x is not None
-    (rank,) = ranks(node, 0)
+    x, rank = ranked(node)
+    block = node.attributes["blocksize"]
     if rank == 4:
         return None
     batch, depth, *space = (_size(b, x, axis) for axis in range(rank))
@@ -131,9 +130,8 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("ShuffleChannels", target="onnx")
 def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     """ShuffleChannels-1: groups of an axis become its inner index."""
-    x, group = node.inputs[0], node.attributes["group"]
-    assert x is not None
-    (rank,) = ranks(node, 0)
+    x, rank = ranked(node)
+    group = node.attributes["group"]
     axis = node.attributes["axis"] % rank
     dims = [_size(b, x, i) for i in range(rank)]
     split = b.reshape(x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
@@ -144,28 +142,20 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("ReorgYolo", target="onnx")
 def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     """ReorgYolo-1, as Darknet has it: the input is taken for one of larger, fewer images."""
-    x, stride = node.inputs[0], node.attributes["stride"][0]
-    assert x is not None
-    ranks(node, 0)
-    batch, channels, height, width = (_size(b, x, axis) for axis in range(4))
-    images = b.reshape(
-        x,
-        batch,
-        _over(b, channels, stride * stride),
-        _times(b, height, stride),
-        _times(b, width, stride),
-    )
+    x, _ = ranked(node)
+    stride = node.attributes["stride"][0]
+    batch, channels, *space = (_size(b, x, axis) for axis in range(4))
+    fewer = _over(b, channels, stride * stride)
+    images = b.reshape(x, batch, fewer, *(_times(b, size, stride) for size in space))
     cut = b.op("SpaceToDepth", images, blocksize=stride, mode="DCR")
     depth = _times(b, channels, stride * stride)
-    return b.reshape(cut, batch, depth, _over(b, height, stride), _over(b, width, stride))
+    return b.reshape(cut, batch, depth, *(_over(b, size, stride) for size in space))
 
 
 @legalizes("ExtractImagePatches", target="onnx")
 def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     """ExtractImagePatches-3: one strided slice for each place in the patch, joined in depth."""
-    x = node.inputs[0]
-    ranks(node, 0)
-    assert x is not None
+    x, _ = ranked(node)
     sizes_, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
     space = x.dims[2:]
     if not is_static(space):
@@ -201,81 +191,52 @@ def _divided(dim: Dim, by: int) -> Dim:
     return dim if by == 1 else dim // by if isinstance(dim, int) else ANY
 
 
-@infers("SpaceToDepth")
-def infer_space_to_depth(node: Node) -> list[Type]:
-    """SpaceToDepth: space over the block size, channels times its volume."""
-    data, size = first(node), node.attributes["blocksize"]
-    if data.shape is None:
-        return [data]
-    require(len(data.shape) > 2)
-    batch, channels, *spatial = data.shape
+@infers_shape("SpaceToDepth", "ReorgYolo")
+def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
+    """SpaceToDepth, ReorgYolo: space over the block size, channels times its volume."""
+    require(len(dims) > 2)
+    size = node.attributes["stride"][0] if node.op == "ReorgYolo" else node.attributes["blocksize"]
+    batch, channels, *spatial = dims
     depth = dim_product((channels, size ** len(spatial)))
-    return [TensorType(data.element, (batch, depth, *(_divided(d, size) for d in spatial)))]
+    return (batch, depth, *(_divided(d, size) for d in spatial))
 
 
-@infers("DepthToSpace")
-def infer_depth_to_space(node: Node) -> list[Type]:
+@infers_shape("DepthToSpace")
+def shape_of_space(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """DepthToSpace: space times the block size, channels over its volume."""
-    data, size = first(node), node.attributes["blocksize"]
-    if data.shape is None:
-        return [data]
-    require(len(data.shape) > 2)
-    batch, depth, *spatial = data.shape
+    require(len(dims) > 2)
+    size = node.attributes["blocksize"]
+    batch, depth, *spatial = dims
     channels = _divided(depth, size ** len(spatial))
-    return [TensorType(data.element, (batch, channels, *(dim_product((d, size)) for d in spatial)))]
+    return (batch, channels, *(dim_product((d, size)) for d in spatial))
 
 
-@infers("SpaceToBatch")
-def infer_space_to_batch(node: Node) -> list[Type]:
+@infers_shape("SpaceToBatch")
+def shape_of_batch(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """SpaceToBatch: padded axes over their blocks, batch times the blocks' volume."""
-    data = first(node)
     block, begin, end = (known_integers(value) for value in node.inputs[1:4])
-    if data.shape is None or block is None or begin is None or end is None:
-        return [TensorType(data.element, unknown(data.rank))]
-    dims = [dim_sum((d, b, e)) for d, b, e in zip(data.shape, begin, end, strict=True)]
-    batch = dim_product((dims[0], math.prod(block)))
-    return [
-        TensorType(
-            data.element,
-            (batch, *(_divided(d, b) for d, b in zip(dims[1:], block[1:], strict=True))),
-        )
-    ]
+    if block is None or begin is None or end is None:
+        return unknown(len(dims))
+    whole = [dim_sum((d, b, e)) for d, b, e in zip(dims, begin, end, strict=True)]
+    batch = dim_product((whole[0], math.prod(block)))
+    return (batch, *map(_divided, whole[1:], block[1:]))
 
 
-@infers("BatchToSpace")
-def infer_batch_to_space(node: Node) -> list[Type]:
+@infers_shape("BatchToSpace")
+def shape_of_spread_batch(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """BatchToSpace: axes times their blocks and cropped, batch over the blocks' volume."""
-    data = first(node)
     block, begin, end = (known_integers(value) for value in node.inputs[1:4])
-    if data.shape is None or block is None or begin is None or end is None:
-        return [TensorType(data.element, unknown(data.rank))]
-    dims: list[Dim] = [_divided(data.shape[0], math.prod(block))]
-    for dim, size, front, back in zip(data.shape[1:], block[1:], begin[1:], end[1:], strict=True):
+    if block is None or begin is None or end is None:
+        return unknown(len(dims))
+    result: list[Dim] = [_divided(dims[0], math.prod(block))]
+    for dim, size, front, back in zip(dims[1:], block[1:], begin[1:], end[1:], strict=True):
         whole = dim_product((dim, size))
         if isinstance(whole, int):
             whole -= front + back
         elif front + back:
             whole = ANY
-        dims.append(whole)
-    return [TensorType(data.element, tuple(dims))]
-
-
-@infers("ShuffleChannels")
-def infer_shuffle_channels(node: Node) -> list[Type]:
-    """ShuffleChannels: like the data."""
-    return [first(node)]
-
-
-@infers("ReorgYolo")
-def infer_reorg_yolo(node: Node) -> list[Type]:
-    """ReorgYolo: space over the stride, channels times its square."""
-    data, stride = first(node), node.attributes["stride"][0]
-    if data.shape is None:
-        return [data]
-    require(len(data.shape) > 2)
-    batch, channels, *spatial = data.shape
-    depth = dim_product((channels, stride * stride))
-    return [TensorType(data.element, (batch, depth, *(_divided(d, stride) for d in spatial)))]
+        result.append(whole)
+    return tuple(result)
 
 
 @infers("ExtractImagePatches")

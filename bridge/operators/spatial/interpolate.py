@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import (
     content_of,
     dim_sum,
@@ -19,7 +19,7 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
-from bridge.neutral.types import ANY, F32, Dim, TensorType, Type
+from bridge.neutral.types import ANY, F32, Dim, Shape
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.ir_texts import parse_bool
@@ -100,12 +100,10 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     x, wanted = required(node, 0, 1)
     (rank,) = ranks(node, 0)
     attributes = node.attributes
-    axes = list(range(rank))
-    if node.input(2) is not None:
-        known = known_axes(node.inputs[2], rank)
-        if known is None:
-            raise Refused("its axes must be constants")
-        axes = list(known)
+    known = known_axes(node.input(2), rank) if node.input(2) is not None else range(rank)
+    if known is None:
+        raise Refused("its axes must be constants")
+    axes = list(known)
     # Of unknown length, ONNX takes it for absent.
     wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
     begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
@@ -230,20 +228,13 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
     return resample(b, x, todo, method) if todo else b.op("Identity", x)
 
 
-@infers("Interpolate")
-def infer_interpolate(node: Node) -> list[Type]:
+@infers_shape("Interpolate")
+def shape_of_interpolated(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Interpolate: after its pads, the sizes or scales of `axes`."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
-    rank = len(data.shape)
-    axes = tuple(range(rank))
-    if node.input(2) is not None:
-        known = known_axes(node.inputs[2], rank)
-        if known is None:
-            return [TensorType(data.element, unknown(rank))]
-        axes = known
-    dims: tuple[Dim, ...] = data.shape
+    rank = len(dims)
+    axes = known_axes(node.input(2), rank) if node.input(2) is not None else range(rank)
+    if axes is None:
+        return unknown(rank)
     for name in ("pads_begin", "pads_end"):
         for axis, pad in enumerate(node.attributes[name][:rank]):
             dims = with_dim(dims, axis, dim_sum((dims[axis], pad)))
@@ -257,7 +248,7 @@ def infer_interpolate(node: Node) -> list[Type]:
         elif sizes is not None:
             dim = sizes[index]
         dims = with_dim(dims, axis, dim)
-    return [TensorType(data.element, dims)]
+    return dims
 
 
 def scales_or_sizes(node: Node) -> must.Constraints:

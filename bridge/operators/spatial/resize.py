@@ -9,15 +9,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.inference.dims import (
-    content_of,
-    length_of,
-    shape_in,
-    unknown,
-    with_dim,
-)
-from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, TensorType, Type
+from bridge.neutral.inference import constraints as must, infers_shape, require
+from bridge.neutral.inference.dims import content_of, length_of, shape_in, unknown, with_dim
+from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
 from bridge.operators import Refused, legalizes, reads
 from bridge.operators.builder_helpers import element_type, ranks, required
 from bridge.operators.spatial.resample import Axis, Method, resample
@@ -310,44 +304,32 @@ def scaled(dim: Dim, scale: float) -> Dim:
     return math.floor(dim * scale) if isinstance(dim, int) else ANY
 
 
-def _given(value: Value | None) -> bool:
-    """Whether an optional input is there; ONNX spells an absent one as an empty tensor, too."""
-    return value is not None and length_of(value) != 0
-
-
-@infers("Resize")
-def infer_resize(node: Node) -> list[Type]:
+@infers_shape("Resize")
+def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Resize: the scales or sizes of `axes`; a size is open where the aspect ratio is kept."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
-    rank = len(data.shape)
-    axes = tuple(a % rank for a in node.attributes.get("axes") or range(rank))
-    dims: tuple[Dim, ...] = data.shape
-    if _given(node.input(2)):
+    axes = _axes(node, len(dims))
+    if given(node.input(2)) is not None:
         scales = values_of(node.inputs[2])
         require(scales is None or len(scales) == len(axes))
         for index, axis in enumerate(axes):
-            dim = ANY if scales is None else scaled(data.shape[axis], float(scales[index]))
+            dim = ANY if scales is None else scaled(dims[axis], float(scales[index]))
             dims = with_dim(dims, axis, dim)
-        return [TensorType(data.element, dims)]
+        return dims
     sizes = shape_in(node.input(3))
     require(sizes is None or len(sizes) == len(axes))
     stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
     for index, axis in enumerate(axes):
         dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)
-    return [TensorType(data.element, dims)]
+    return dims
 
 
-@infers("Upsample")
-def infer_upsample(node: Node) -> list[Type]:
+@infers_shape("Upsample")
+def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Upsample: each dimension times its scale, rounded down."""
-    data = first(node)
     scales = values_of(node.inputs[1])
-    if data.shape is None or scales is None:
-        return [TensorType(data.element, unknown(data.rank))]
-    dims = tuple(scaled(d, float(s)) for d, s in zip(data.shape, scales, strict=True))
-    return [TensorType(data.element, dims)]
+    if scales is None:
+        return unknown(len(dims))
+    return tuple(scaled(d, float(s)) for d, s in zip(dims, scales, strict=True))
 
 
 # What the inputs must be ------------------------------------------------------------------------
