@@ -33,23 +33,13 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
     overlap = b.constant(_LEAST) if overlap is None else _next_above(b, b.scalar(overlap))
     lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else b.scalar(least)
-    result = b.node(
-        "ir::NonMaxSuppression",
-        [
-            boxes,
-            scores,
-            b.constant(0) if limit is None else b.scalar(limit),
-            overlap,
-            lowest,
-        ],
-        3,
-        {
-            "box_encoding": "center" if node.attributes["center_point_box"] else "corner",
-            "sort_result_descending": False,
-            "output_type": I64,
-        },
-    )
-    return result.outputs[0]
+    most = b.constant(0) if limit is None else b.scalar(limit)
+    indices, _, _ = b.ops(
+        "ir::NonMaxSuppression", 3, boxes, scores, most, overlap, lowest,
+        box_encoding="center" if node.attributes["center_point_box"] else "corner",
+        sort_result_descending=False, output_type=I64,
+    )  # fmt: skip
+    return indices
 
 
 def _next_above(b: Builder, value: Value) -> Value:

@@ -6,7 +6,8 @@ the size of the image are computed, so that these need not be known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,26 +20,16 @@ from bridge.neutral.types import ANY, F32, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 
 
-@dataclass
-class Boxes:
-    """Boxes relative to their cell's centre: centres and half sizes. `clipped` ones end at the
+@dataclass(frozen=True)
+class Box:
+    """A box relative to its cell's centre: its size, and its own centre. A clipped one ends at the
     image's border."""
 
-    x: list[float] = field(default_factory=list)
-    y: list[float] = field(default_factory=list)
-    width: list[float] = field(default_factory=list)
-    height: list[float] = field(default_factory=list)
-    clipped: list[bool] = field(default_factory=list)
-
-    def add(
-        self, width: float, height: float, x: float = 0, y: float = 0, clip: bool = False
-    ) -> None:
-        """Adds a box of this width and height, its centre at (x, y)."""
-        self.x.append(x)
-        self.y.append(y)
-        self.width.append(width * 0.5)
-        self.height.append(height * 0.5)
-        self.clipped.append(clip)
+    width: float
+    height: float
+    x: float = 0
+    y: float = 0
+    clipped: bool = False
 
 
 def aspect_ratios(attributes: dict[str, Any]) -> list[float]:
@@ -52,43 +43,38 @@ def aspect_ratios(attributes: dict[str, Any]) -> list[float]:
     return ratios
 
 
-def boxes_of(node: Node) -> Boxes:
+def boxes_of(node: Node) -> list[Box]:
     """The boxes of one cell in the order of the output (PriorBox-8, PriorBoxClustered-1)."""
-    attributes, boxes = node.attributes, Boxes()
+    attributes = node.attributes
     if node.op == "PriorBoxClustered":
-        for width, height in zip(attributes["width"], attributes["height"], strict=True):
-            boxes.add(width, height)
-        return boxes
+        return [Box(*size) for size in zip(attributes["width"], attributes["height"], strict=True)]
     others = [r for r in aspect_ratios(attributes) if abs(r - 1) >= 1e-6]
+    boxes: list[Box] = []
     for index, size in enumerate(attributes["fixed_size"]):
-        _add_dense(boxes, attributes, size, index, others)
+        boxes += _dense(attributes, size, index, others)
     sizes, largest = attributes["min_size"], attributes["max_size"]
     every = attributes["scale_all_sizes"]
     for index, size in enumerate(sizes):
-        boxes.add(size, size)
-        between = [((size * largest[index]) ** 0.5,) * 2] if index < len(largest) else []
+        between = [Box(*((size * largest[index]) ** 0.5,) * 2)] if index < len(largest) else []
         stretched = []
         if every or index == len(sizes) - 1:
             base = size if every else sizes[0]
-            stretched = [(base * r**0.5, base / r**0.5) for r in others]
+            stretched = [Box(base * r**0.5, base / r**0.5) for r in others]
         in_order = attributes["min_max_aspect_ratios_order"]
-        for width, height in between + stretched if in_order else stretched + between:
-            boxes.add(width, height)
+        boxes += [Box(size, size), *(between + stretched if in_order else stretched + between)]
     return boxes
 
 
-def _add_dense(
-    boxes: Boxes, attributes: dict[str, Any], size: float, index: int, others: list[float]
-) -> None:
+def _dense(attributes: dict[str, Any], size: float, index: int, others: list[float]) -> list[Box]:
     density = int(attributes["density"][index]) if attributes["density"] else 0
     ratios = attributes["fixed_ratio"] or ([1.0] if density else []) + others
     shift = size / density if density else 0.0
     spend((density, density, 4 * len(ratios)), np.int64, "the boxes of a PriorBox")
     places = [shift / 2 - size / 2 + i * shift for i in range(density)]
-    for ratio in ratios:
-        for y in places:
-            for x in places:
-                boxes.add(size * ratio**0.5, size / ratio**0.5, x, y, True)
+    return [
+        Box(size * ratio**0.5, size / ratio**0.5, x, y, clipped=True)
+        for ratio, y, x in product(ratios, places, places)
+    ]
 
 
 def priors_per_cell(node: Node) -> int:
@@ -113,7 +99,7 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     cells, and variances."""
     cells, image = (b.cast(v, F32) for v in node.inputs if v is not None)
     attributes, boxes = node.attributes, boxes_of(node)
-    if len(boxes.x) != priors_per_cell(node):
+    if len(boxes) != priors_per_cell(node):
         raise Refused("its sizes, ratios and densities contradict the number of boxes")
     rows, columns = b.take(cells, 0, 0), b.take(cells, 0, 1)
     height, width = b.take(image, 0, 0), b.take(image, 0, 1)
@@ -121,14 +107,13 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     step_y, step_x, offset = _steps(b, node, (rows, columns), (height, width))
     y = _centres(b, rows, offset, step_y, (-1, 1, 1))
     x = _centres(b, columns, offset, step_x, (1, -1, 1))
-    clip, flags = attributes["clip"], np.array(boxes.clipped)
+    clip, flags = attributes["clip"], np.array([box.clipped for box in boxes])
+    across = np.array([(box.x, box.width * 0.5) for box in boxes]).reshape(-1, 2)
+    down = np.array([(box.y, box.height * 0.5) for box in boxes]).reshape(-1, 2)
     edges = []
     for sign in (-1, 1):
-        for centre, middle, half, size in (
-            (x, boxes.x, boxes.width, width),
-            (y, boxes.y, boxes.height, height),
-        ):
-            relative = b.constant(np.array(middle) + sign * np.array(half), F32)
+        for centre, places, size in ((x, across, width), (y, down, height)):
+            relative = b.constant(places[:, 0] + sign * places[:, 1], F32)
             relative = relative if unit is None else b.op("Mul", relative, unit)
             edge = b.op("Div", b.op("Add", centre, relative), size)
             if clip:
@@ -180,6 +165,4 @@ def infer_prior_box(node: Node) -> list[Type]:
     size = values_of(node.input(0))
     if size is None:
         return [TensorType(F32, (2, ANY))]
-    from bridge.operators.detection.prior_box import priors_per_cell
-
     return [TensorType(F32, (2, 4 * int(size[0]) * int(size[1]) * priors_per_cell(node)))]

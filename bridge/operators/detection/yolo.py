@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.neutral.inference import infers_shape
+from bridge.neutral.inference.dims import dim_product
+from bridge.neutral.types import Dim, Shape
 from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import ranks
+from bridge.operators.builder_helpers import ranked
 
 
 @legalizes("RegionYolo", target="onnx")
 def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     """For each anchor: sigmoid of the box's place and of the objectness, softmax or sigmoid of
     the classes (RegionYolo-1)."""
-    data, attributes = node.inputs[0], node.attributes
-    assert data is not None
-    rank = ranks(node, 0)[0]
+    (data, rank), attributes = ranked(node), node.attributes
     softmax, classes, coords = (attributes[k] for k in ("do_softmax", "classes", "coords"))
     anchors = attributes["num"] if softmax else len(attributes["mask"])
     each = coords + classes + 1
@@ -33,19 +32,13 @@ def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     return b.reshape(y, *before, -1, *after)
 
 
-@infers("RegionYolo")
-def infer_region_yolo(node: Node) -> list[Type]:
+@infers_shape("RegionYolo")
+def shape_of_regions(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """RegionYolo: with softmax the axes from `axis` to `end_axis` joined, else the channels of the
     mask's boxes."""
-    data, attributes = first(node), node.attributes
-    if data.shape is None:
-        return [TensorType(data.element)]
+    attributes, rank = node.attributes, len(dims)
     if not attributes["do_softmax"]:
         channels = (attributes["classes"] + attributes["coords"] + 1) * len(attributes["mask"])
-        return [TensorType(data.element, (data.shape[0], channels, *data.shape[2:]))]
-    rank = len(data.shape)
+        return (dims[0], channels, *dims[2:])
     axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
-    size: Dim = 1
-    for dim in data.shape[axis : end + 1]:
-        size = size * dim if isinstance(size, int) and isinstance(dim, int) else ANY
-    return [TensorType(data.element, (*data.shape[:axis], size, *data.shape[end + 1 :]))]
+    return (*dims[:axis], dim_product(dims[axis : end + 1]), *dims[end + 1 :])

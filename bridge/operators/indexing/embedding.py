@@ -10,11 +10,12 @@ from bridge.neutral.inference import first, infers_shape
 from bridge.neutral.inference.dims import content_of, known_integers
 from bridge.neutral.types import ANY, I64, Dim, Shape
 from bridge.operators import legalizes
-from bridge.operators.builder_helpers import element_type, ranks
+from bridge.operators.builder_helpers import element_type, ranked, required
 
 
-def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank: int) -> Value:
+def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
     """The rows that the indices name, weighted."""
+    (table, rank), (indices,) = ranked(node), required(node, 1)
     rows = b.op("Gather", table, b.as_i64(indices), b.constant(0))
     if weights is None:
         return rows
@@ -24,9 +25,7 @@ def _rows(b: Builder, table: Value, indices: Value, weights: Value | None, rank:
 @legalizes("EmbeddingBagPacked", target="onnx")
 def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagPacked-15: every row of indices is a bag."""
-    table, indices, weights = (node.input(i) for i in range(3))
-    assert table is not None and indices is not None
-    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
+    rows = _rows(b, node, node.input(2))
     reduce = "ReduceMean" if node.attributes["reduction"] == "mean" else "ReduceSum"
     return b.op(reduce, rows, b.constant([1]), keepdims=False)
 
@@ -34,25 +33,24 @@ def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
 @legalizes("EmbeddingBagOffsets", target="onnx")
 def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
-    table, indices, offsets, default, weights = (node.input(i) for i in range(5))
-    assert table is not None and indices is not None and offsets is not None
+    table, indices, offsets = required(node, 0, 1, 2)
     started = b.op("LessOrEqual", b.as_i64(offsets), b.unsqueeze(b.positions(indices, 0), 1))
     bags = b.op("ReduceSum", b.op("Cast", started, to=I64), b.constant([1]), keepdims=False)
     segments = b.op("Sub", bags, b.constant(1))
     count = b.op("Shape", offsets)
-    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
+    rows = _rows(b, node, node.input(4))
     mean = node.attributes["reduction"] == "mean"
-    return _segment_sum(b, table, rows, segments, count, default, mean)
+    return _segment_sum(b, table, rows, segments, count, node.input(3), mean)
 
 
 @legalizes("EmbeddingSegmentsSum", target="onnx")
 def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingSegmentsSum-3: each index says which bag it belongs to."""
-    table, indices, segments, count, default, weights = (node.input(i) for i in range(6))
-    assert table is not None and indices is not None and segments is not None
+    table, segments = required(node, 0, 2)
     segments = b.as_i64(segments)
-    rows = _rows(b, table, indices, weights, ranks(node, 0)[0])
-    return _segment_sum(b, table, rows, segments, _number(b, segments, count), default, False)
+    rows = _rows(b, node, node.input(5))
+    count = _number(b, segments, node.input(3))
+    return _segment_sum(b, table, rows, segments, count, node.input(4), False)
 
 
 def _number(b: Builder, segments: Value, count: Value | None) -> Value:
@@ -72,9 +70,7 @@ def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
 
 def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
     """[count, …] like `rows`, all of one value."""
-    rest = b.op(
-        "Slice", b.op("Shape", rows), b.constant([1]), b.constant([1 << 62]), b.constant([0])
-    )
+    rest = b.cut(b.op("Shape", rows), 0, 1, 1 << 62)
     return b.op("Expand", b.like(value, rows), b.concat(0, count, rest))
 
 
@@ -88,20 +84,19 @@ def _segment_sum(
     mean: bool,
 ) -> Value:
     """The sum (or mean) of the rows of each segment; an empty one is the default row, or zeros."""
-    assert table.rank is not None
     zeros = _filled(b, 0, rows, count)
     total = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), rows, reduction="add")
     known = integers(default)
-    if not mean and (default is None or known == (-1,)):
+    if known == (-1,):
+        default = None
+    if not mean and default is None:
         return total
-    counts = _counts(b, segments, count, table.rank)
+    counts = _counts(b, segments, count, len(table.dims))
     if mean:
-        total = b.op(
-            "Div", total, b.op("Cast", b.op("Max", counts, b.constant(1)), to=rows.element)
-        )
-        if default is None or known == (-1,):
-            return total
-    assert default is not None
+        number = b.op("Cast", b.op("Max", counts, b.constant(1)), to=rows.element)
+        total = b.op("Div", total, number)
+    if default is None:
+        return total
     row = b.op("Gather", table, b.scalar(b.as_i64(default)), b.constant(0))
     if known is None:
         absent = b.op("Less", b.scalar(b.as_i64(default)), b.constant(0))
@@ -112,9 +107,7 @@ def _segment_sum(
 @legalizes("SegmentMax", target="onnx")
 def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     """SegmentMax-16: the greatest of each segment; an empty one is zero or the lowest value."""
-    data, segments, count = (node.input(i) for i in range(3))
-    assert data is not None and segments is not None
-    (rank,) = ranks(node, 0)
+    (data, rank), (segments,), count = ranked(node), required(node, 1), node.input(2)
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
     element = element_type(data)

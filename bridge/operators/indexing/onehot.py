@@ -7,10 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import (
-    axis_of,
-    content_of,
-)
+from bridge.neutral.inference.dims import axis_of, content_of
 from bridge.neutral.types import (
     ANY,
     BF16,
@@ -94,26 +91,16 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     return b.cast(b.op("OneHot", indices, depth, values, axis=axis), element)
 
 
-@infers("OneHot")
+@infers("OneHot", "ir::OneHot")
 def infer_one_hot(node: Node) -> list[Type]:
-    """OneHot: the indices' shape with the depth at `axis`, of the values' type."""
-    return [_one_hot(node, first(node, 2).element)]
-
-
-@infers("ir::OneHot")
-def infer_ir_one_hot(node: Node) -> list[Type]:
-    """ir::OneHot: the indices' shape with the depth at `axis`, of the type of `on`."""
-    return [_one_hot(node, first(node, 2).element)]
-
-
-def _one_hot(node: Node, element: object) -> TensorType:
-    indices = first(node)
-    if indices.shape is None:
-        return TensorType(element)  # type: ignore[arg-type]
+    """OneHot, ir::OneHot: the indices' shape with the depth at `axis`, of the type of input 2."""
+    indices, element = first(node).shape, first(node, 2).element
+    if indices is None:
+        return [TensorType(element)]
     depth = content_of(node.inputs[1])
     dim: Dim = ANY if depth is None or depth[0] is None else depth[0]
-    axis = axis_of(node, len(indices.shape) + 1)
-    return TensorType(element, (*indices.shape[:axis], dim, *indices.shape[axis:]))  # type: ignore[arg-type]
+    axis = axis_of(node, len(indices) + 1)
+    return [TensorType(element, (*indices[:axis], dim, *indices[axis:]))]
 
 
 must.hold("OneHot", must.axis_attribute("axis", 1), must.one_element(1), must.has_rank(1, 1, of=2))

@@ -5,12 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.dims import (
-    dim_product,
-    known_integers,
-    unknown,
-    with_dim,
-)
+from bridge.neutral.inference.dims import dim_product, known_integers, unknown, with_dim
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
 from bridge.operators import Refused, legalizes
 
@@ -34,12 +29,8 @@ def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     if indices is I64 and counts is I64:
         return None
     axis = None if axis is None else b.scalar(axis)
-    made = b.ops("Unique", 4, node.inputs[0], axis, sorted=node.attributes["sorted"])
-    wanted = (None, indices, indices, counts)
-    return [
-        value if element is None else b.cast(value, element)
-        for value, element in zip(made, wanted, strict=True)
-    ]
+    values, *numbers = b.ops("Unique", 4, node.inputs[0], axis, sorted=node.attributes["sorted"])
+    return [values, *map(b.cast, numbers, (indices, indices, counts))]
 
 
 @infers("Unique")

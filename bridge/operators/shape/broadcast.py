@@ -9,6 +9,7 @@ import numpy as np
 from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import (
+    KNOWN_VALUE_LIMIT,
     constraints as must,
     first,
     infers,
@@ -66,7 +67,7 @@ def concat_content(node: Node) -> KnownValue | None:
         content = content_of(value)
         if content is None:
             length = length_of(value)
-            if length is None or length > 64:
+            if length is None or length > KNOWN_VALUE_LIMIT:
                 return None
             content = (None,) * length
         parts.extend(content)
@@ -93,12 +94,15 @@ def infer_broadcast(node: Node) -> list[Type]:
 def expanded_content(node: Node) -> KnownValue | None:
     """Expand, Broadcast: one number as often as the result is long."""
     content = content_of(node.inputs[0])
-    out = node.outputs[0].shape
-    if content is None or len(content) != 1 or out is None or len(out) > 1:
-        return None
-    if not out:
-        return content
-    return content * out[0] if isinstance(out[0], int) and out[0] <= 64 else None
+    return _repeated(content, node.outputs[0].shape) if content and len(content) == 1 else None
+
+
+def _repeated(content: KnownValue, shape: Shape) -> KnownValue | None:
+    """One element as often as a scalar, or a short vector, of this shape has elements."""
+    if not shape:
+        return content if shape == () else None
+    count = shape[0] if len(shape) == 1 else None
+    return content * count if isinstance(count, int) and count <= KNOWN_VALUE_LIMIT else None
 
 
 @infers("ConstantOfShape")
@@ -112,13 +116,9 @@ def infer_constant_of_shape(node: Node) -> list[Type]:
 def constant_of_shape_content(node: Node) -> KnownValue | None:
     """ConstantOfShape: the value as often as the result is long, where it is an integer."""
     value = node.attributes.get("value")
-    out = node.outputs[0].shape
-    if value is None or not value.element.is_integer or out is None or len(out) > 1:
+    if value is None or not value.element.is_integer:
         return None
-    content = (int(value.array().reshape(-1)[0]),)
-    if not out:
-        return content
-    return content * out[0] if isinstance(out[0], int) and out[0] <= 64 else None
+    return _repeated((int(value.array().reshape(-1)[0]),), node.outputs[0].shape)
 
 
 @infers_shape("Tile")
@@ -173,7 +173,7 @@ def range_content(node: Node) -> KnownValue | None:
     require(all(end is not None and len(end) == 1 for end in ends))
     (start,), (limit,), (delta,) = ends  # type: ignore[misc]
     numbers = range(start, limit, delta)
-    return tuple(numbers) if len(numbers) <= 64 else None
+    return tuple(numbers) if len(numbers) <= KNOWN_VALUE_LIMIT else None
 
 
 def shape_to_expand_to(node: Node) -> must.Constraints:

@@ -5,20 +5,10 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import (
-    content_of,
-    shape_in,
-)
-from bridge.neutral.types import (
-    ANY,
-    BOOL,
-    STRING,
-    Shape,
-    TensorType,
-    Type,
-)
+from bridge.neutral.inference.dims import content_of, shape_in
+from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
 from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.builder_helpers import ranked, required
 
 
 @legalizes("EyeLike", target="ir")
@@ -33,9 +23,8 @@ def eye_like_for_ir(b: Builder, node: Node) -> Value:
 @legalizes("Eye", target="onnx")
 def eye_for_onnx(b: Builder, node: Node) -> Value:
     """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
-    rows, columns, k, batch = (node.input(i) for i in range(4))
-    assert rows is not None and columns is not None and k is not None
-    rows, columns, k = (b.scalar(b.as_i64(v)) for v in (rows, columns, k))
+    rows, columns, k = (b.scalar(b.as_i64(v)) for v in required(node, 0, 1, 2))
+    batch = node.input(3)
     matrix = b.op("Cast", _diagonal(b, rows, columns, k), to=node.attributes["output_type"])
     if batch is None:
         return matrix
@@ -60,11 +49,10 @@ def trilu(b: Builder, node: Node) -> Value | None:
     """Trilu-14: keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
     if b.opset >= 14:
         return None
-    x, k = node.inputs[0], node.input(1)
-    assert x is not None
+    (x,), k = required(node, 0), node.input(1)
     if x.element is STRING:
         raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
-    ranks(node, 0)
+    ranked(node)
     if 0 in x.dims:
         return b.op("Identity", x)
     diagonal = b.constant(0) if k is None else b.scalar(k)

@@ -37,8 +37,7 @@ def read_split_1(b: Builder, node: Node) -> list[Value] | None:
 def split_for_ir(b: Builder, node: Node) -> list[Value]:
     """Split (1 to 25) as VariadicSplit-1 where lengths are given, else as Split-1; its last part
     may be smaller."""
-    x, lengths = node.inputs[0], node.input(1)
-    assert x is not None
+    (x,), lengths = required(node, 0), node.input(1)
     axis, count = node.attributes["axis"], len(node.outputs)
     at = b.constant(axis)
     if lengths is not None:
@@ -47,24 +46,19 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
     if node.attributes["num_outputs"] is None or (isinstance(size, int) and size % count == 0):
         return b.ops("ir::Split", count, x, at, num_splits=count)
     if isinstance(size, int):
-        part = -(-size // count)
-        parts = [max(0, min(part, size - part * i)) for i in range(count)]
-        return b.ops("VariadicSplit", count, x, at, b.constant(parts))
+        return b.ops("VariadicSplit", count, x, at, b.constant(_parts(size, count)))
     # The last part is the smaller one: ceil(size / count) for the others.
     whole = b.sizes(x, axis)
     each = b.op("Div", b.op("Add", whole, b.constant([count - 1])), b.constant([count]))
     edges = b.op("Min", b.op("Mul", each, b.counted(count + 1)), whole)
-    return b.ops(
-        "VariadicSplit",
-        count,
-        x,
-        at,
-        b.op(
-            "Sub",
-            b.op("Slice", edges, b.constant([1]), b.constant([count + 1]), b.constant([0])),
-            b.op("Slice", edges, b.constant([0]), b.constant([count]), b.constant([0])),
-        ),
-    )
+    sizes = b.op("Sub", b.cut(edges, 0, 1, count + 1), b.cut(edges, 0, 0, count))
+    return b.ops("VariadicSplit", count, x, at, sizes)
+
+
+def _parts(size: int, count: int) -> list[int]:
+    """The sizes of `count` parts of an axis, of which the last may be smaller."""
+    part = -(-size // count)
+    return [max(0, min(part, size - part * i)) for i in range(count)]
 
 
 @legalizes("Split", target="onnx")
@@ -79,9 +73,8 @@ def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     (x,) = required(node, 0)
     size = None if x.shape is None else x.shape[node.attributes["axis"]]
     if given is not None and wanted is None and isinstance(size, int) and size % count:
-        part = -(-size // count)
-        parts = [max(0, min(part, size - part * i)) for i in range(count)]
-        return b.ops("Split", count, x, b.constant(parts), axis=node.attributes["axis"])
+        parts = b.constant(_parts(size, count))
+        return b.ops("Split", count, x, parts, axis=node.attributes["axis"])
     return b.ops("Split", count, x, node.input(1), axis=node.attributes["axis"], num_outputs=wanted)
 
 
