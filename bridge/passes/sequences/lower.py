@@ -9,9 +9,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.ports import Carried, Sliced, Stacked
+from bridge.neutral.ports import Carried, Condition, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import OptionalType, is_static
 from bridge.operators import Refused
@@ -236,6 +236,7 @@ class Lowering:
             if results is not None:
                 self._bind_all(node, results)
                 return
+        _part_condition(node.body)
         states = _initial_states(self, node)
         try:
             attempt = self._attempt(node, states)
@@ -296,6 +297,17 @@ def _payload(form: Form, value: Value) -> Form:
     if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
         return form.payload or form
     return form
+
+
+def _part_condition(body: Body) -> None:
+    """Makes a state of its own, in place, of a condition that the body takes in several ranks: that
+    by which a Loop goes on is a scalar."""
+    for index, (value, port) in enumerate(body.entries()):
+        if isinstance(port, Carried) and value.rank is None:
+            again, exit = body.exit_of(port)
+            if isinstance(exit, Condition):
+                place = body.add_exit(again, Yield(None))
+                body.inputs[index] = Carried(port.input, place)
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:
