@@ -15,6 +15,7 @@ from bridge.operators import Result
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.fuse.uses import Uses
+from bridge.quirks.opaque import revealed
 from bridge.quirks.quirk import Place, Undo
 
 
@@ -58,7 +59,7 @@ def _heads(node: Node) -> list[tuple[int, Value]]:
     return [
         (position, head)
         for position, head in enumerate(node.inputs[:2])
-        if head is not None and not is_positive(head)
+        if head is not None and not is_positive(revealed(head))
     ]
 
 

@@ -99,6 +99,13 @@ def recognise(node: Node) -> tuple[str, Value] | None:
     return None
 
 
+def revealed(value: Value) -> Value:
+    """The value that another one is, behind what hides something of it."""
+    while value.producer is not None and (found := recognise(value.producer)) is not None:
+        value = found[1]
+    return value
+
+
 def with_copies(
     b: Builder, node: Node, operands: Sequence[Value], wanted: Callable[[Value], bool]
 ) -> Result:
