@@ -21,8 +21,12 @@ def with_known_sizes(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_known(node: Node, exit: Stacked) -> bool:
-    """Whether every size of a stack is known but that along which it stacks."""
-    dims = list(node.outputs[exit.output].dims)
+    """Whether every size of a stack is known but that along which it stacks. Of a stack of unknown
+    rank nobody could give one of nothing."""
+    shape = node.outputs[exit.output].shape
+    if shape is None:
+        return True
+    dims = list(shape)
     del dims[exit.axis]
     return all(isinstance(dim, int) for dim in dims)
 
