@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,10 @@ class Builder:
     def ops(self, op: str, count: int, *inputs: Value | None, **attributes: Any) -> list[Value]:
         """The `count` outputs of a new node."""
         return self.node(op, inputs, count, attributes).outputs
+
+    def fold(self, op: str, values: Iterable[Value]) -> Value:
+        """The values put together by an operator of two inputs, from the first on."""
+        return reduce(partial(self.op, op), values)
 
     def tensor(self, tensor: Tensor, names: list[str] | None = None, name: str = "") -> Value:
         """A Constant of `tensor`."""

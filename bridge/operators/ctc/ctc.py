@@ -5,12 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import (
-    ANY,
-    I64,
-    TensorType,
-    Type,
-)
+from bridge.neutral.types import ANY, I64, TensorType, Type
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
 
@@ -62,8 +57,7 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
 @legalizes("CTCGreedyDecoderSeqLen", target="onnx")
 def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
     """CTCGreedyDecoderSeqLen-6: data is [N, T, C]."""
-    data, lengths, blank = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and lengths is not None
+    (data, lengths), blank = required(node, 0, 1), node.input(2)
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
     valid = b.op("Less", b.positions(classes, 1), b.unsqueeze(b.as_i64(lengths), 1))
     last = b.op("Sub", b.scalar(b.sizes(data, 2)), b.constant(1))

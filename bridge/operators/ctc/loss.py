@@ -93,10 +93,7 @@ def _sum(b: Builder, *logarithms: Value) -> Value:
     """The logarithm of the sum of what they are logarithms of."""
     largest = b.op("Max", *logarithms, b.constant(np.finfo(np.float32).min))
     parts = [b.op("Exp", b.op("Sub", v, largest)) for v in logarithms]
-    total = parts[0]
-    for part in parts[1:]:
-        total = b.op("Add", total, part)
-    return b.op("Add", b.op("Log", total), largest)
+    return b.op("Add", b.op("Log", b.fold("Add", parts)), largest)
 
 
 @infers("CTCLoss")

@@ -6,6 +6,7 @@ import math
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.types import I64_MAX
 
 LARGEST_GROWTH = math.log(1000.0 / 16.0)
 """The power of e by which proposals are stretched at most."""
@@ -33,6 +34,14 @@ def moved(
     reach = b.op("Mul", half, b.op("Mul", b.op("Exp", stretch), size))
     far = b.op("Sub", b.op("Add", centre, reach), b.constant(inset))
     return b.op("Sub", centre, reach), far
+
+
+def least_sizes(b: Builder, info: Value, axis: int, size: float) -> Value:
+    """The least width and height along `axis` of the image's `info`: `size` times the scales, of
+    which there may be one for both."""
+    scales = b.cut(info, axis, 2, I64_MAX)
+    scales = b.concat(axis, b.take(scales, axis, -1), b.take(scales, axis, 0))
+    return b.op("Mul", scales, b.constant(size))
 
 
 def first_rows(b: Builder, rows: Value, count: int) -> Value:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64, I64_MAX, TensorType, Type
+from bridge.neutral.types import ANY, F32, I64, TensorType, Type
 from bridge.operators import Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.detection.boxes import LARGEST_GROWTH, moved
+from bridge.operators.detection.boxes import LARGEST_GROWTH, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
 
@@ -35,7 +35,9 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
         b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high)
     )  # fmt: skip
     end = b.op("Add", high, last)
-    small = b.op("Less", b.op("Sub", end, low), _least(b, info, attributes["min_size"]))
+    extent = b.op("Sub", end, low)
+    least = b.unsqueeze(least_sizes(b, info, 1, attributes["min_size"]), 1)
+    small = b.op("Less", extent, least)
     small = b.op("ReduceMax", b.cast(small, I64), b.constant([2]), keepdims=False)
     rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
     rated, boxes = b.unsqueeze(rated, 1), b.concat(2, low, high)
@@ -49,14 +51,6 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     image = b.op("Equal", b.take(kept, 1, 0), b.positions(scores, 0))
     count = b.op("ReduceSum", b.cast(image, I64), b.constant([0]), keepdims=False)
     return [*(b.cast(v, element) for v in results), b.cast(count, attributes["roi_num_type"])]
-
-
-def _least(b: Builder, info: Value, size: float) -> Value:
-    """The least width and height [images, 1, 2]: `size` times the scales, of which there may be one
-    for both."""
-    scales = b.cut(info, 1, 2, I64_MAX)
-    scales = b.concat(1, b.take(scales, 1, -1), b.take(scales, 1, 0))
-    return b.unsqueeze(b.op("Mul", scales, b.constant(size)), 1)
 
 
 @infers("GenerateProposals")

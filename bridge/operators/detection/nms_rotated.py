@@ -71,14 +71,13 @@ def _apart(
     """Whether an axis of a box, in whose frame its centre and that of another are `between` each
     other, separates it from the other one. Of both the half sizes are given."""
     cosine, sine = (b.op("Abs", b.op(f, turn)) for f in ("Cos", "Sin"))
-    result: Value | None = None
-    for axis in (0, 1):
+
+    def is_far(axis: int) -> Value:
         reach = b.op("Add", b.op("Mul", other[axis], cosine), b.op("Mul", other[1 - axis], sine))
         reach = b.op("Add", reach, own[axis])
-        far = b.op("GreaterOrEqual", b.op("Abs", between[axis]), reach)
-        result = far if result is None else b.op("Or", result, far)
-    assert result is not None
-    return result
+        return b.op("GreaterOrEqual", b.op("Abs", between[axis]), reach)
+
+    return b.fold("Or", map(is_far, (0, 1)))
 
 
 def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]:
@@ -118,11 +117,11 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
     # Between these shares of an edge x is a line, or does not change.
     shares = [zero, b.op("Min", *crossings), b.op("Max", *crossings), one]
     heights = [clamped(b.op("Add", first, b.op("Mul", v, change)), reach_x) for v in shares]
-    mean: Value | None = None
-    for i in range(3):
+
+    def part(i: int) -> Value:
         both = b.op("Add", heights[i], heights[i + 1])
-        part = b.op("Mul", b.op("Sub", shares[i + 1], shares[i]), both)
-        mean = part if mean is None else b.op("Add", mean, part)
-    assert mean is not None
+        return b.op("Mul", b.op("Sub", shares[i + 1], shares[i]), both)
+
+    mean = b.fold("Add", map(part, range(3)))
     total = b.op("Mul", b.op("Mul", mean, b.constant(0.5)), b.op("Sub", high, low))
     return b.op("Abs", b.op("ReduceSum", total, b.constant([0]), keepdims=False))

@@ -9,9 +9,9 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64_MAX, TensorType, Type
+from bridge.neutral.types import ANY, F32, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.detection.boxes import first_rows, moved
+from bridge.operators.detection.boxes import first_rows, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
 
@@ -73,7 +73,8 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
         low, high = (b.op("Max", zero, b.op("Min", v, last)) for v in (low, high))
     extent = b.op("Add", b.op("Sub", high, low), b.constant(extra))
     flat = b.reshape(b.transpose(b.cut(scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
-    small = b.op("Less", extent, _least(b, info, attributes["min_size"]))
+    least = least_sizes(b, b.reshape(info, -1), 0, float(attributes["min_size"]))
+    small = b.op("Less", extent, least)
     small = b.op("ReduceMax", b.cast(small, F32), b.constant([1]), keepdims=False)
     flat = b.op("Where", b.op("Greater", small, zero), zero, flat)
     number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), b.sizes(flat, 0))
@@ -107,14 +108,6 @@ def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bo
     x = b.op("Mul", b.cast(x, F32), b.constant(np.array([1, 0, 1, 0], np.float32)))
     y = b.op("Mul", b.cast(y, F32), b.constant(np.array([0, 1, 0, 1], np.float32)))
     return b.reshape(b.op("Add", b.op("Add", x, y), b.constant(anchors)), -1, 4)
-
-
-def _least(b: Builder, info: Value, size: int) -> Value:
-    """The least width and height: `size` times the scales, of which there may be one for both."""
-    flat = b.reshape(info, -1)
-    scales = b.cut(flat, 0, 2, I64_MAX)
-    scales = b.concat(0, b.take(scales, 0, -1), b.take(scales, 0, 0))
-    return b.op("Mul", scales, b.constant(float(size)))
 
 
 @infers("Proposal")

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, I64, Dim, TensorType, Type
+from bridge.neutral.types import ANY, I64, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
 
@@ -67,8 +67,7 @@ def _neighbours(
 ) -> list[tuple[Value, Value]]:
     """The lower and the higher neighbour of every sample along an axis, and their weights, each
     [rois, bins * samples]; outside the image the weights are 0."""
-    attributes, rois = node.attributes, node.inputs[1]
-    assert rois is not None
+    attributes, (rois,) = node.attributes, required(node, 1)
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
     scaled = b.op("Mul", rois, b.like(attributes["spatial_scale"], rois))
     scaled = b.op("Sub", scaled, b.like(0.5 if aligned else 0.0, rois))
@@ -183,37 +182,19 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
     return b.op("Where", b.op("And", *inside), y, b.like(0.0, y))
 
 
-def _rois(node: Node, channels: Dim, height: Dim, width: Dim) -> list[Type]:
-    rois = first(node, 1).shape
-    return [TensorType(first(node).element, (rois[0] if rois else ANY, channels, height, width))]
+_SIZES = {
+    "RoiAlign": ("output_height", "output_width"),
+    "PSROIPooling": ("group_size", "group_size"),
+    "DeformablePSROIPooling": ("group_size", "group_size"),
+}
+"""The attributes that hold height and width of an output, where not `pooled_h` and `pooled_w`."""
 
 
-def _channels(node: Node) -> Dim:
-    data = first(node).shape
-    return data[1] if data else ANY
-
-
-@infers("RoiAlign")
-def infer_roi_align(node: Node) -> list[Type]:
-    """RoiAlign: [rois, channels, output_height, output_width]."""
-    size = node.attributes["output_height"], node.attributes["output_width"]
-    return _rois(node, _channels(node), *size)
-
-
-@infers("ROIAlign", "ROIAlignRotated", "ROIPooling")
-def infer_ir_roi_align(node: Node) -> list[Type]:
-    """ROIAlign, ROIAlignRotated, ROIPooling: [rois, channels, pooled_h, pooled_w]."""
-    return _rois(node, _channels(node), node.attributes["pooled_h"], node.attributes["pooled_w"])
-
-
-@infers("MaxRoiPool")
-def infer_max_roi_pool(node: Node) -> list[Type]:
-    """MaxRoiPool: [rois, channels] and `pooled_shape`."""
-    return _rois(node, _channels(node), *node.attributes["pooled_shape"])
-
-
-@infers("PSROIPooling", "DeformablePSROIPooling")
-def infer_psroi_pooling(node: Node) -> list[Type]:
-    """PSROIPooling, DeformablePSROIPooling: [rois, output_dim, group_size, group_size]."""
-    size = node.attributes["group_size"]
-    return _rois(node, node.attributes["output_dim"], size, size)
+@infers("MaxRoiPool", "ROIAlign", "ROIAlignRotated", "ROIPooling", *_SIZES)
+def infer_regions(node: Node) -> list[Type]:
+    """Pooling of regions, as RoiAlign: [regions, channels, height, width]."""
+    attributes, data, regions = node.attributes, first(node), first(node, 1).shape
+    channels = attributes.get("output_dim", data.shape[1] if data.shape else ANY)
+    names = _SIZES.get(node.op, ("pooled_h", "pooled_w"))
+    size = attributes.get("pooled_shape") or [attributes[name] for name in names]
+    return [TensorType(data.element, (regions[0] if regions else ANY, channels, *size))]

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.builder_helpers import ranked, required
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
@@ -75,12 +75,10 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
 def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
     """ReverseSequence (10 to 28): ONNX knows the axes 0 and 1 alone; IR any two, also counted
     from the end."""
-    x, lengths = node.inputs
     axes = [node.attributes[name] for name in ("batch_axis", "time_axis")]
     if sorted(axes) == [0, 1]:
         return None
-    assert x is not None
-    (rank,) = ranks(node, 0)
+    (x, rank), lengths = ranked(node), node.inputs[1]
     batch, time = (axis % rank for axis in axes)
     order = [batch, time, *(i for i in range(rank) if i not in (batch, time))]
     if {batch, time} == {0, 1}:

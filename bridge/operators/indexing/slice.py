@@ -45,16 +45,15 @@ FIRST = -I64_MAX
 @legalizes("Slice", target="ir")
 def slice_for_ir(b: Builder, node: Node) -> Value | None:
     """IR's Slice-8 must be given its steps."""
-    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
-    assert data is not None and starts is not None and ends is not None
-    if steps is not None:
+    if node.input(4) is not None:
         return None
+    data, starts, ends = required(node, 0, 1, 2)
     count = length_of(starts)
     if count is not None:
         steps = b.like([1] * count, starts)
     else:
         steps = b.op("Expand", b.like([1], starts), b.op("Shape", starts))
-    return b.op("Slice", data, starts, ends, axes, steps)
+    return b.op("Slice", data, starts, ends, node.input(3), steps)
 
 
 @legalizes("StridedSlice", target="onnx")
@@ -105,9 +104,8 @@ def _scalar_at(b: Builder, node: Node, at: int) -> Value:
 
 def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
     """Starts, ends and steps of the positions `at`, the masks applied."""
-    begin, end, stride = (_at(b, node.input(i), at) for i in (1, 2, 3))
-    assert begin is not None and end is not None
-    steps = b.constant([1] * len(at)) if stride is None else stride
+    begin, end, *rest = (_at(b, value, at) for value in node.inputs[1:4] if value is not None)
+    steps = rest[0] if rest else b.constant([1] * len(at))
     known = values_of(steps)
     result = []
     for name, bounds, ahead, back in (
@@ -125,9 +123,7 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     return result[0], result[1], steps
 
 
-def _at(b: Builder, vector: Value | None, at: list[int]) -> Value | None:
-    if vector is None:
-        return None
+def _at(b: Builder, vector: Value, at: list[int]) -> Value:
     known = values_of(vector)
     if known is not None:
         return b.constant(known[at], I64)
@@ -144,8 +140,7 @@ def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
 @legalizes("Reverse", target="onnx")
 def reverse_for_onnx(b: Builder, node: Node) -> Value:
     """Reverse-1: axes as numbers, or as a mask."""
-    x, axes = node.inputs[0], node.inputs[1]
-    assert axes is not None
+    x, axes = required(node, 0, 1)
     known = values_of(axes)
     if node.attributes["mode"] == "mask":
         if known is not None:
@@ -173,14 +168,8 @@ def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
     count = b.op("Size", data)
     numbers = b.op("Reshape", b.op("Range", b.constant(0), count, b.constant(1)), shape)
     places = b.op("Slice", numbers, start, stop, axes, step)
-    scattered = b.op(
-        "ScatterElements",
-        b.op("Reshape", data, flat),
-        b.op("Reshape", places, flat),
-        b.op("Reshape", updates, flat),
-        b.constant(0),
-    )
-    return b.op("Reshape", scattered, shape)
+    lines = [b.op("Reshape", value, flat) for value in (data, places, updates)]
+    return b.op("Reshape", b.op("ScatterElements", *lines, b.constant(0)), shape)
 
 
 FAR = 1 << 30

@@ -96,8 +96,7 @@ def size_for_ir(b: Builder, node: Node) -> Value:
 @legalizes("Flatten", target="ir")
 def flatten_for_ir(b: Builder, node: Node) -> Value:
     """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, the rest]."""
-    x, axis = node.inputs[0], node.attributes["axis"]
-    assert x is not None
+    (x,), axis = required(node, 0), node.attributes["axis"]
     if axis == 0:
         return b.op("Reshape", x, b.constant([1, -1]))
     if axis == 1:
@@ -129,8 +128,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
 def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25): IR passes over axes that are not of size 1, and takes a scalar for
     axes."""
-    x, axes = node.inputs[0], node.input(1)
-    assert x is not None
+    (x,), axes = required(node, 0), node.input(1)
     if axes is None:
         return None
     if x.rank == 0:  # IR calls its axis 0 or -1
@@ -204,8 +202,7 @@ def read_broadcast(b: Builder, node: Node) -> Value | None:
 @legalizes("Broadcast", target="onnx")
 def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
-    x, target, axes = node.inputs[0], node.inputs[1], node.input(2)
-    assert x is not None and target is not None
+    (x, target), axes = required(node, 0, 1), node.input(2)
     target = b.as_i64(target)
     mode = node.attributes["mode"]
     if mode not in ("numpy", "bidirectional", "explicit"):

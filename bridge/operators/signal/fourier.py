@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, place
-from bridge.neutral.inference.dims import known_integers
-from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.neutral.inference import constraints as must, first, infers, infers_shape, place
+from bridge.neutral.inference.dims import known_integers, unknown
+from bridge.neutral.types import ANY, Dim, Shape, TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
 
@@ -109,9 +109,8 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
 @legalizes("ir::DFT", "IDFT", target="onnx")
 def complex_to_onnx(b: Builder, node: Node) -> Result:
     """One DFT per axis."""
-    (x,) = required(node, 0)
+    x, axes = required(node, 0, 1)
     inverse = node.op == "IDFT"
-    (axes,) = required(node, 1)
     if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
         given = b.as_i64(b.scalar(axes))
         negative = b.op("Less", given, b.constant(0))
@@ -178,10 +177,10 @@ def _dft(b: Builder, x: Value, length: Value | None, axis: int, **flags: bool) -
     return b.op("DFT", x, length, b.constant(axis), **flags)
 
 
-def one_of(node: Node, index: int) -> int | None:
-    """The single integer of an input, where it is known."""
+def size_in(node: Node, index: int) -> Dim:
+    """The single integer of an input, as a dimension."""
     known = known_integers(node.input(index))
-    return known[0] if known else None
+    return known[0] if known else ANY
 
 
 def half_of(dim: Dim) -> Dim:
@@ -193,24 +192,22 @@ def _double(dim: Dim) -> Dim:
     return 2 * (dim - 1) if isinstance(dim, int) else ANY
 
 
-@infers("DFT")
-def infer_onnx_dft(node: Node) -> list[TensorType]:
+@infers_shape("DFT")
+def shape_of_dft(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """DFT (17 to 20): [..., signal, ..., 1 or 2] along one axis."""
-    x = first(node)
-    axis = -2 if node.input(2) is None else one_of(node, 2)
-    if x.shape is None or axis is None:
-        return [TensorType(x.element, None if x.shape is None else (ANY,) * len(x.shape))]
-    shape = list(x.shape)
+    axis = -2 if node.input(2) is None else size_in(node, 2)
+    if not isinstance(axis, int):
+        return unknown(len(dims))
+    shape = list(dims)
     axis = place(axis, len(shape))
-    length = one_of(node, 1)
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
     if node.input(1) is not None:
-        size: Dim = ANY if length is None else length
+        size = size_in(node, 1)
     else:
         size = _double(shape[axis]) if inverse and onesided else shape[axis]
     shape[axis] = half_of(size) if onesided and not inverse else size
     shape[-1] = 1 if inverse and onesided else 2
-    return [TensorType(x.element, tuple(shape))]
+    return tuple(shape)
 
 
 def _transformed(node: Node, complex: bool) -> list[Dim] | None:

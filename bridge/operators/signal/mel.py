@@ -7,9 +7,9 @@ import math
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
-from bridge.neutral.types import ANY, F32, Dim, TensorType
+from bridge.neutral.types import F32, TensorType
 from bridge.operators import Result, legalizes
-from bridge.operators.signal.fourier import half_of, one_of
+from bridge.operators.signal.fourier import half_of, size_in
 
 
 @legalizes("MelWeightMatrix", target="ir")
@@ -47,12 +47,9 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
 def _slope(b: Builder, distance: Value, width: Value, without: float) -> Value:
     """distance / width, `without` where the width is 0."""
     none = b.op("Equal", width, b.constant(0.0))
-    return b.op(
-        "Where",
-        none,
-        b.constant(without),
-        b.op("Div", distance, b.op("Where", none, b.constant(1.0), width)),
-    )
+    otherwise = b.constant(without)
+    slope = b.op("Div", distance, b.op("Where", none, b.constant(1.0), width))
+    return b.op("Where", none, otherwise, slope)
 
 
 def _mel(b: Builder, hertz: Value) -> Value:
@@ -68,9 +65,5 @@ def _hertz(b: Builder, mel: Value) -> Value:
 @infers("MelWeightMatrix")
 def infer_mel(node: Node) -> list[TensorType]:
     """MelWeightMatrix: [bins of the spectrum, mel bins]."""
-    bins, length = one_of(node, 0), one_of(node, 1)
-    shape: tuple[Dim, ...] = (
-        ANY if length is None else half_of(length),
-        ANY if bins is None else bins,
-    )
+    shape = (half_of(size_in(node, 1)), size_in(node, 0))
     return [TensorType(node.attributes["output_datatype"], shape)]

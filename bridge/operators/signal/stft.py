@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
+from bridge.neutral.types import ANY, Dim, Shape, TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
-from bridge.operators.signal.fourier import half_of, one_of
+from bridge.operators.signal.fourier import half_of, size_in
 
 
 @legalizes("STFT", target="ir")
@@ -136,8 +136,8 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     return b.squeeze(signal, 0) if data.rank == 3 else signal
 
 
-def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:
-    if not isinstance(signal, int) or size is None or step is None:
+def _frame_count(signal: Dim, size: Dim, step: Dim) -> Dim:
+    if not (isinstance(signal, int) and isinstance(size, int) and isinstance(step, int)):
         return ANY
     return (signal - size) // step + 1
 
@@ -146,49 +146,37 @@ def _frame_count(signal: Dim, size: int | None, step: int | None) -> Dim:
 def infer_onnx_stft(node: Node) -> list[TensorType]:
     """STFT-17: [batch, frames, bins, 2]."""
     x = first(node)
-    size = one_of(node, 3)
-    if size is None and node.input(2) is not None:
+    size = size_in(node, 3)
+    if size is ANY and node.input(2) is not None:
         shape = first(node, 2).shape
         require(shape is None or len(shape) == 1)
-        size = shape[0] if shape is not None and isinstance(shape[0], int) else None
+        size = shape[0] if shape is not None and isinstance(shape[0], int) else ANY
     require(x.shape is None or len(x.shape) > 1)
     batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]
-    bins: Dim = ANY if size is None else size
-    if node.attributes["onesided"]:
-        bins = half_of(bins)
-    return [TensorType(x.element, (batch, _frame_count(signal, size, one_of(node, 1)), bins, 2))]
+    bins = half_of(size) if node.attributes["onesided"] else size
+    return [TensorType(x.element, (batch, _frame_count(signal, size, size_in(node, 1)), bins, 2))]
 
 
-@infers("ir::STFT")
-def infer_ir_stft(node: Node) -> list[TensorType]:
+@infers_shape("ir::STFT")
+def shape_of_ir_stft(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """ir::STFT: [batch, frames, bins, 2], or frames and bins exchanged."""
-    x = first(node)
-    if x.shape is None:
-        return [TensorType(x.element)]
-    size = one_of(node, 2)
-    frames = _frame_count(x.shape[-1], size, one_of(node, 3))
-    bins = ANY if size is None else half_of(size)
+    size = size_in(node, 2)
+    frames, bins = _frame_count(dims[-1], size, size_in(node, 3)), half_of(size)
     middle = (bins, frames) if node.attributes["transpose_frames"] else (frames, bins)
-    return [TensorType(x.element, (*x.shape[:-1], *middle, 2))]
+    return (*dims[:-1], *middle, 2)
 
 
-@infers("ISTFT")
-def infer_istft(node: Node) -> list[TensorType]:
+@infers_shape("ISTFT")
+def shape_of_istft(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """ISTFT: [batch, length]; the length is given, or follows from frames and step."""
-    x = first(node)
-    if x.shape is None:
-        return [TensorType(x.element)]
-    length: Dim = ANY
-    frames, size, step = x.shape[-2], one_of(node, 2), one_of(node, 3)
-    if node.input(4) is not None:
-        known = one_of(node, 4)
-        length = ANY if known is None else known
-    elif isinstance(frames, int) and step is not None:
+    frames, size, step = dims[-2], size_in(node, 2), size_in(node, 3)
+    length = size_in(node, 4)
+    if node.input(4) is None and isinstance(frames, int) and isinstance(step, int):
         if node.attributes["center"]:
             length = (frames - 1) * step
-        elif size is not None:
+        elif isinstance(size, int):
             length = (frames - 1) * step + size
-    return [TensorType(x.element, (*x.shape[:-3], length))]
+    return (*dims[:-3], length)
 
 
 def frames(node: Node) -> must.Constraints:

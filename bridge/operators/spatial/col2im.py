@@ -7,11 +7,7 @@ import math
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.inference.dims import (
-    known_integers,
-    length_of,
-    shape_in,
-)
+from bridge.neutral.inference.dims import known_integers, length_of, shape_in
 from bridge.neutral.types import ANY, Dim, TensorType, Type
 from bridge.operators import Refused, legalizes
 from bridge.operators.builder_helpers import ranks, required
@@ -37,9 +33,9 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
 
 def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
     return {
-        "dilations": node.attributes["dilations"] or (1,) * count,
-        "pads": node.attributes["pads"] or (0,) * (2 * count),
-        "strides": node.attributes["strides"] or (1,) * count,
+        "dilations": node.attributes.get("dilations") or (1,) * count,
+        "pads": node.attributes.get("pads") or (0,) * (2 * count),
+        "strides": node.attributes.get("strides") or (1,) * count,
     }
 
 
@@ -81,9 +77,7 @@ def _by_scatter(
     all_rows = b.op("Mul", batch, rows)
     columns = b.op("Transpose", b.reshape(x, all_rows, -1), b.constant([1, 0]))
     lengths = [b.reshape(length, 1) for length in padded]
-    whole = lengths[0]
-    for length in lengths[1:]:
-        whole = b.op("Mul", whole, length)
+    whole = b.fold("Mul", lengths)
     start = b.zeros(x, whole, all_rows)
     summed = b.op("ScatterND", start, b.reshape(places, -1, 1), columns, reduction="add")
     images = b.reshape(b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
@@ -165,10 +159,7 @@ def places_of_blocks(node: Node) -> must.Constraints:
     if not x.shape or image is None or block is None or len(image) != len(block):
         return
     axes = len(image)
-    flags = node.attributes
-    strides = flags.get("strides") or (1,) * axes
-    dilations = flags.get("dilations") or (1,) * axes
-    pads = flags.get("pads") or (0,) * (2 * axes)
+    dilations, pads, strides = _attributes(node, axes).values()
     places = 1
     for i in range(axes):
         room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1

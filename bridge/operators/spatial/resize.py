@@ -9,11 +9,11 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, infers_shape, require
+from bridge.neutral.inference import constraints as must, first, infers_shape, require
 from bridge.neutral.inference.dims import content_of, length_of, shape_in, unknown, with_dim
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
 from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import element_type, ranks, required
+from bridge.operators.builder_helpers import element_type, ranked, ranks, required
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -180,14 +180,8 @@ def _native_in_ir(node: Node, scales: Value | None) -> bool:
         return scales is None
     if coordinates not in (*COORDINATES, "tf_half_pixel_for_nn"):
         return False
-    return not _vanishing_scale(node, scales)
-
-
-def _vanishing_scale(node: Node, scales: Value | None) -> bool:
-    x = node.inputs[0]
-    if x is None or x.shape is None:
-        return False
-    return vanishing_scale(x.shape, _axes(node, len(x.shape)), scales)
+    shape = first(node).shape
+    return shape is None or not vanishing_scale(shape, _axes(node, len(shape)), scales)
 
 
 def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
@@ -208,9 +202,7 @@ def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | N
 
 def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value | None) -> Value:
     """Resize with every axis written out; axes whose size stays are left alone."""
-    x, roi = node.inputs[0], given(node.input(1))
-    assert x is not None
-    (rank,) = ranks(node, 0)
+    (x, rank), roi = ranked(node), given(node.input(1))
     axes = _axes(node, rank)
     attributes = node.attributes
     coordinates = attributes["coordinate_transformation_mode"]
@@ -243,20 +235,16 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
             out = b.as_i64(element_at(b, sizes_, index))
             scale = b.op("Div", b.cast(out, F32), wide)
         todo.append(Axis(axis, count, out, scale, start, end))
-    return resample(
-        b,
-        x,
-        todo,
-        Method(
-            attributes["mode"],
-            coordinates,
-            attributes["nearest_mode"],
-            attributes["antialias"],
-            attributes["exclude_outside"],
-            attributes["cubic_coeff_a"],
-            attributes["extrapolation_value"] if cropping else None,
-        ),
+    method = Method(
+        attributes["mode"],
+        coordinates,
+        attributes["nearest_mode"],
+        attributes["antialias"],
+        attributes["exclude_outside"],
+        attributes["cubic_coeff_a"],
+        attributes["extrapolation_value"] if cropping else None,
     )
+    return resample(b, x, todo, method)
 
 
 def element_at(b: Builder, vector: Value | None, index: int) -> Value:

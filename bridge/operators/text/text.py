@@ -90,13 +90,12 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
         length = x.shape[-1] if x.shape else None
         if isinstance(length, int) and length <= (n - 1) * step:
             break
-        same: Value | None = None
-        for j in range(n):
-            left = (n - 1 - j) * step
-            words = b.cut(x, -1, j * step, -left if left else FAR)
-            hit = b.op("Equal", b.unsqueeze(words, -1), b.like(grams[:, j], x))
-            same = hit if same is None else b.op("And", same, hit)
-        assert same is not None
-        found = b.op("Cast", same, to=F32)
+        ends = [-left if left else FAR for left in range((n - 1) * step, -1, -step)]
+        words = (b.cut(x, -1, j * step, end) for j, end in enumerate(ends))
+        hits = (
+            b.op("Equal", b.unsqueeze(word, -1), b.like(grams[:, j], x))
+            for j, word in enumerate(words)
+        )
+        found = b.op("Cast", b.fold("And", hits), to=F32)
         result = b.op("Add", result, b.op("ReduceSum", found, words_axis, keepdims=False))
     return result
