@@ -36,19 +36,9 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     priors, images = b.sizes(boxes, 1), b.sizes(boxes, 0)
     scores = b.transpose(b.reshape(predictions, images, priors, -1), 0, 2, 1)
     classes = b.sizes(scores, 1)
-    dense = b.reshape(
-        kept_scores(
-            b,
-            boxes,
-            scores,
-            attributes["background_label_id"],
-            attributes["top_k"],
-            attributes["nms_threshold"],
-            attributes["confidence_threshold"],
-        ),
-        images,
-        -1,
-    )
+    limits = ("background_label_id", "top_k", "nms_threshold", "confidence_threshold")
+    left = kept_scores(b, boxes, scores, *(attributes[name] for name in limits))
+    dense = b.reshape(left, images, -1)
     count = b.op("Min", b.constant([keep]), b.sizes(dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1, largest=True, sorted=True)
     labels, prior = b.op("Div", places, priors), b.op("Mod", places, priors)

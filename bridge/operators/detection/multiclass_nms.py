@@ -21,10 +21,8 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if node.input(2) is not None or attributes["nms_eta"] != 1 or not attributes["normalized"]:
         raise Refused("roisnum, nms_eta below 1 and normalized = false are not supported")
-    dense = kept_scores(
-        b, boxes, scores, attributes["background_class"], attributes["nms_top_k"],
-        attributes["iou_threshold"], attributes["score_threshold"],
-    )  # fmt: skip
+    limits = ("background_class", "nms_top_k", "iou_threshold", "score_threshold")
+    dense = kept_scores(b, boxes, scores, *(attributes[name] for name in limits))
     return selected(b, boxes, dense, attributes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product, starmap
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
@@ -38,12 +39,11 @@ def sampled(
     assert inside is not None
     height, width = b.sizes(images, 2), b.sizes(images, 3)
     start = b.op("Mul", number, height)
-    total: Value | None = None
-    for y, y_share in zip(sides[0], shares[0], strict=True):
-        for x, x_share in zip(sides[1], shares[1], strict=True):
-            index = b.op("Add", b.op("Mul", b.op("Add", start, y), width), x)
-            part = b.op("Gather", rows, index, b.constant(0))
-            part = b.op("Mul", part, b.unsqueeze(b.op("Mul", y_share, x_share), -1))
-            total = part if total is None else b.op("Add", total, part)
-    assert total is not None
+
+    def corner(y: int, x: int) -> Value:
+        row = b.op("Mul", b.op("Add", start, sides[0][y]), width)
+        part = b.op("Gather", rows, b.op("Add", row, sides[1][x]), b.constant(0))
+        return b.op("Mul", part, b.unsqueeze(b.op("Mul", shares[0][y], shares[1][x]), -1))
+
+    total = b.fold("Add", starmap(corner, product((0, 1), repeat=2)))
     return b.op("Where", b.unsqueeze(inside, -1), total, b.constant(0.0)), inside

@@ -46,9 +46,6 @@ def kept_scores(
 def of_classes(b: Builder, scores: Value) -> tuple[Value, Value]:
     """The numbers of the images and of the classes of scores [images, classes, boxes], each [images
     * classes]."""
-    image, label = (
-        b.unsqueeze(b.positions(scores, 0), 1),
-        b.unsqueeze(b.positions(scores, 1), 0),
-    )
+    image, label = (b.unsqueeze(b.positions(scores, axis), 1 - axis) for axis in (0, 1))
     dims = b.sizes(scores, 0, 1)
     return b.reshape(b.expand(image, dims), -1), b.reshape(b.expand(label, dims), -1)

@@ -6,13 +6,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import (
-    constraints as must,
-    first,
-    infers_shape,
-    knows,
-    require,
-)
+from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,

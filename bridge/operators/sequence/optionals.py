@@ -7,12 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
-from bridge.neutral.types import (
-    BOOL,
-    OptionalType,
-    TensorType,
-    Type,
-)
+from bridge.neutral.types import BOOL, OptionalType, TensorType, Type
 from bridge.operators import legalizes
 from bridge.operators.sequence.sequences import held
 

@@ -28,17 +28,7 @@ from bridge.neutral.inference.dims import (
     shape_in,
     unknown,
 )
-from bridge.neutral.types import (
-    ANY,
-    F32,
-    Dim,
-    Shape,
-    TensorType,
-    Type,
-    broadcast,
-    differ,
-    meet_dim,
-)
+from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
 
 
 @infers("Concat")

@@ -5,10 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import knows
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-)
+from bridge.neutral.inference.dims import KnownValue, content_of
 from bridge.operators import Result, legalizes
 
 

@@ -102,8 +102,7 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
     if axis == 1:
         return b.op("Reshape", x, b.constant([0, -1]))
     shape = b.op("Shape", x)
-    front = b.op("Slice", shape, b.constant([0]), b.constant([axis]), b.constant([0]))
-    back = b.op("Slice", shape, b.constant([axis]), b.constant([I64_MAX]), b.constant([0]))
+    front, back = b.cut(shape, 0, 0, axis), b.cut(shape, 0, axis, I64_MAX)
     if x.rank is not None and axis == x.rank:
         return b.op("Reshape", x, b.constant([-1, 1]))
     dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]

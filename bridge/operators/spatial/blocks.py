@@ -4,7 +4,9 @@ ExtractImagePatches."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
@@ -160,18 +162,11 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     space = x.dims[2:]
     if not is_static(space):
         raise Refused("the size of its images is not known; give the graph's inputs static shapes")
-    reach = [(size - 1) * rate + 1 for size, rate in zip(sizes_, rates, strict=True)]
-    counts, pads = [], []
-    for size, extent, stride in zip(space, reach, strides, strict=True):
-        if node.attributes["auto_pad"] == "valid":
-            counts.append((size - extent) // stride + 1)
-            pads.append((0, 0))
-            continue
-        count = -(-size // stride)
-        missing = max(0, (count - 1) * stride + extent - size)
+    counts, pads = _patches(node, space), []
+    for size, count, patch, stride, rate in zip(space, counts, sizes_, strides, rates, strict=True):
+        missing = max(0, (count - 1) * stride + (patch - 1) * rate + 1 - size)
         less = missing // 2
         upper = node.attributes["auto_pad"] == "same_upper"
-        counts.append(count)
         pads.append((less, missing - less) if upper else (missing - less, less))
     begin, end = ([0, 0, *(p[side] for p in pads)] for side in (0, 1))
     padded = b.op("Pad", x, b.constant(begin + end)) if any(begin + end) else x
@@ -185,6 +180,20 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
         bounds = (starts, ends, [2, 3], list(strides))
         parts.append(b.op("Slice", padded, *(b.constant(bound) for bound in bounds)))
     return b.concat(1, *parts)
+
+
+def _patches(node: Node, space: Sequence[Dim]) -> list[Any]:
+    """How many patches ExtractImagePatches takes along each axis, as far as that is known."""
+    counts: list[Dim] = []
+    sizes, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
+    for dim, size, stride, rate in zip(space, sizes, strides, rates, strict=True):
+        if not isinstance(dim, int):
+            counts.append(ANY)
+        elif node.attributes["auto_pad"] == "valid":
+            counts.append((dim - (size - 1) * rate - 1) // stride + 1)
+        else:
+            counts.append(-(-dim // stride))
+    return counts
 
 
 def _divided(dim: Dim, by: int) -> Dim:
@@ -245,17 +254,9 @@ def infer_extract_image_patches(node: Node) -> list[Type]:
     data = first(node)
     if data.shape is None:
         return [TensorType(data.element, (ANY,) * 4)]
-    batch, channels, *spatial = data.shape
-    sizes, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
-    dims: list[Dim] = []
-    for dim, size, stride, rate in zip(spatial, sizes, strides, rates, strict=True):
-        if not isinstance(dim, int):
-            dims.append(ANY)
-        elif node.attributes["auto_pad"] == "valid":
-            dims.append((dim - (size + (size - 1) * (rate - 1))) // stride + 1)
-        else:
-            dims.append(-(-dim // stride))
-    return [TensorType(data.element, (batch, dim_product((channels, math.prod(sizes))), *dims))]
+    batch, channels, *space = data.shape
+    depth = dim_product((channels, math.prod(node.attributes["sizes"])))
+    return [TensorType(data.element, (batch, depth, *_patches(node, space)))]
 
 
 def whole_blocks(node: Node) -> must.Constraints:

@@ -54,18 +54,17 @@ def _corners(
     after = [b.op("Sub", place, floor) for place, floor in zip(places, floors, strict=True)]
     one = b.constant(1.0)
     before = [b.op("Sub", one, part) for part in after]
-    total: Value | None = None
-    for corner in product((0, 1), repeat=len(places)):
+
+    def weighted(corner: tuple[int, ...]) -> Value:
         weight: Value | None = None
         at = []
         for axis, upper in enumerate(corner):
             at.append(b.op("Add", floors[axis], one) if upper else floors[axis])
             part = after[axis] if upper else before[axis]
             weight = part if weight is None else b.op("Mul", weight, part)
-        value = _pixels(b, pixels, at, counts, weight, node)
-        total = value if total is None else b.op("Add", total, value)
-    assert total is not None
-    return total
+        return _pixels(b, pixels, at, counts, weight, node)
+
+    return b.fold("Add", map(weighted, product((0, 1), repeat=len(places))))
 
 
 def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
@@ -114,11 +113,9 @@ def _pixels(
     found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
         found = b.op("Where", b.reshape(inside, 0, -1, 1), found, b.like(0, found))
-    return (
-        found
-        if weight is None
-        else b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))
-    )
+    if weight is None:
+        return found
+    return b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))
 
 
 @infers("GridSample")

@@ -111,12 +111,11 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
         x = b.op("Pad", x, b.constant(begin + end))
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
-    assert x.shape is not None
     moving = _moving(x, axes, wanted, by_scales)
     native = _onnx_takes(mode, rank, axes) or _onnx_takes(mode, rank, moving)
     native = native and coordinates is not None
     if native and by_scales:
-        native = not vanishing_scale(x.shape, axes, wanted)
+        native = not vanishing_scale(x.dims, axes, wanted)
     if not native or _antialias(attributes, rank):
         return _interpolate_by_axes(b, node, x, axes, wanted)
     scales = b.cast(wanted, F32) if by_scales else None
@@ -195,13 +194,12 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
     """Every axis written out, but for those whose size stays: OpenVINO leaves them alone."""
     attributes = node.attributes
     mode: str = attributes["mode"]
-    assert x.shape is not None
-    pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.shape))
+    pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.dims))
     known = values_of(wanted)
     todo = []
     for index, axis in enumerate(axes):
         by_scales = attributes["shape_calculation_mode"] == "scales"
-        before = x.shape[axis]
+        before = x.dims[axis]
         if known is not None and isinstance(before, int):
             after = math.floor(before * known[index]) if by_scales else known[index]
             if after == before:

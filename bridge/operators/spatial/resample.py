@@ -69,8 +69,7 @@ def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
     if method.extrapolation is None:
         return y
     outside = b.op("Or", b.op("Less", at, _f(b, 0)), b.op("Greater", at, last))
-    assert x.rank is not None
-    behind = x.rank - 1 - axis.number
+    behind = len(x.dims) - 1 - axis.number
     outside = b.unsqueeze(outside, *range(1, behind + 1)) if behind else outside
     return b.op("Where", outside, b.like(method.extrapolation, y), y)
 
@@ -81,9 +80,9 @@ def _f(b: Builder, number: float) -> Value:
 
 def _weighted(b: Builder, x: Value, axis: int, weights: Value) -> Value:
     """`x` with `weights` [out, in] applied to one axis."""
-    assert x.rank is not None
-    order = [i for i in range(x.rank) if i != axis] + [axis]
-    back = [order.index(i) for i in range(x.rank)]
+    rank = len(x.dims)
+    order = [i for i in range(rank) if i != axis] + [axis]
+    back = [order.index(i) for i in range(rank)]
     y = b.op("MatMul", b.transpose(x, *order), b.transpose(weights, 1, 0))
     return b.transpose(y, *back)
 

@@ -269,18 +269,15 @@ def _for_all_axes(
     b: Builder, x: Value, axes: list[int], scales: Value | None, wanted: Value | None
 ) -> tuple[Value | None, Value | None]:
     """Scales or sizes of all axes: Resize has no axes before operator set 18."""
-    assert x.rank is not None
-    place = b.constant(axes)
+    rank, place = len(x.dims), b.constant(axes)
     if scales is not None:
-        ones = b.constant(np.ones(x.rank, np.float32))
+        ones = b.constant(np.ones(rank, np.float32))
         return b.op("ScatterElements", ones, place, scales, b.constant(0)), None
     assert wanted is not None
     known = integers(wanted)
     if known is not None:
-        parts = [
-            b.constant([known[axes.index(i)]]) if i in axes else b.sizes(x, i)
-            for i in range(x.rank)
-        ]
+        wanted_of = dict(zip(axes, known, strict=True))
+        parts = (b.constant([wanted_of[i]]) if i in axes else b.sizes(x, i) for i in range(rank))
         return None, b.concat(0, *parts)
     return None, b.op("ScatterElements", b.op("Shape", x), place, b.as_i64(wanted), b.constant(0))
 
