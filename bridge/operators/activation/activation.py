@@ -15,30 +15,28 @@ def _like(b: Builder, value: float | list[float], x: Value) -> Value:
     return b.constant(value, x.element or F32)
 
 
-@reads("HardSigmoid", format="onnx")
-def read_hard_sigmoid(b: Builder, node: Node) -> Result:
-    """HardSigmoid: the attributes become constants of the type of the data."""
-    (x,) = required(node, 0)
-    alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
-    return b.op("HardSigmoid", x, _like(b, alpha, x), _like(b, beta, x))
-
-
 @reads("Selu", format="onnx", until=5)
 def read_selu_1(b: Builder, node: Node) -> Result:
     """Selu-1 has shorter defaults."""
-    return _selu(b, node, 1.6732, 1.0507)
+    return _with_constants(b, node, alpha=1.6732, gamma=1.0507)
 
 
 @reads("Selu", format="onnx", since=6)
 def read_selu(b: Builder, node: Node) -> Result:
     """Selu (6 to 22): the attributes become constants of the type of the data."""
-    return _selu(b, node, 1.67326319217681884765625, 1.05070102214813232421875)
+    return _with_constants(b, node, alpha=1.6732631921768188, gamma=1.0507010221481323)
 
 
-def _selu(b: Builder, node: Node, alpha: float, gamma: float) -> Result:
+@reads("HardSigmoid", format="onnx")
+def read_hard_sigmoid(b: Builder, node: Node) -> Result:
+    """HardSigmoid: the attributes become constants of the type of the data."""
+    return _with_constants(b, node, alpha=0.2, beta=0.5)
+
+
+def _with_constants(b: Builder, node: Node, **defaults: float) -> Value:
     (x,) = required(node, 0)
-    alpha, gamma = node.attributes.get("alpha", alpha), node.attributes.get("gamma", gamma)
-    return b.op("Selu", x, _like(b, alpha, x), _like(b, gamma, x))
+    values = (node.attributes.get(name, default) for name, default in defaults.items())
+    return b.op(node.op, x, *(_like(b, value, x) for value in values))
 
 
 @reads("Swish", format="onnx", since=24)

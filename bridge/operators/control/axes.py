@@ -32,14 +32,12 @@ def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
             old.declared = old.type
             if keepdims:
                 _keep(part, old, port.axis, graph)
-            loop_builder.changed = True
     graph.prepend(front)
     inner = loop_builder.inside(b)
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Stacked) and exit.keepdims != keepdims:
             body.outputs[index] = replace(exit, keepdims=keepdims)
             graph.outputs[index] = leave(inner, value, exit.axis)
-            loop_builder.changed = True
 
 
 def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:

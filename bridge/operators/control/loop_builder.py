@@ -23,19 +23,22 @@ Finish = Callable[[Builder, Value], Value]
 @dataclass
 class LoopBuilder:
     """The inputs and the body of a Loop to be, both free to be changed, and what is to be done to
-    its outputs behind it. `changed` is set by the steps that change something."""
+    its outputs behind it."""
 
     node: Node
     inputs: list[Value | None]
     body: Body
     finish: dict[int, list[Finish]] = field(default_factory=dict)
-    changed: bool = False
 
     @classmethod
     def of(cls, node: Node) -> LoopBuilder:
         """A loop_builder that is the same as the node."""
-        inputs = [*node.inputs, *[None] * (2 - len(node.inputs))]
-        return cls(node, inputs, node.body.copy())
+        return cls(node, _with_heads(node), node.body.copy())
+
+    @property
+    def changed(self) -> bool:
+        """Whether the inputs, the ports or the ends of the body are others than the node's."""
+        return _ends(self.inputs, self.body) != _ends(_with_heads(self.node), self.node.body)
 
     @property
     def trip_count(self) -> Value | None:
@@ -103,6 +106,16 @@ class LoopBuilder:
         return results
 
 
+def _ends(inputs: list[Value | None], body: Body) -> tuple[object, ...]:
+    """What steps change of a Loop: all but what is inside."""
+    return inputs, body.inputs, body.outputs, body.graph.inputs, body.graph.outputs
+
+
+def _with_heads(node: Node) -> list[Value | None]:
+    """The inputs of a Loop, of which the first two are its trip count and its condition."""
+    return [*node.inputs, *[None] * (2 - len(node.inputs))]
+
+
 def scalar(b: Builder, value: Value) -> Value:
     """A value of one element as a scalar; a constant stays one, of the same name."""
     if value.rank == 0:
@@ -120,7 +133,6 @@ def scalar_heads(b: Builder, loop_builder: LoopBuilder) -> None:
     for index, value in enumerate(loop_builder.inputs[:2]):
         if value is not None and value.rank != 0:
             loop_builder.inputs[index] = scalar(b, value)
-            loop_builder.changed = True
 
 
 def constant_condition(b: Builder, holds: bool = True) -> Value:
@@ -165,7 +177,7 @@ def _position(b: Builder, at: int, size: Value) -> Value:
     return b.constant(at) if at >= 0 else b.op("Add", size, b.constant(at))
 
 
-def reversed_along(b: Builder, value: Value, axis: int) -> Value:
+def reversed_along(axis: int, b: Builder, value: Value) -> Value:
     """The value with the order along an axis turned round."""
     return b.op("Slice", value, *(b.constant([n]) for n in (-1, -(1 << 30), axis, -1)))
 
@@ -178,17 +190,13 @@ def turn_forwards(b: Builder, loop_builder: LoopBuilder) -> None:
         if isinstance(port, Sliced) and _is_backwards(port):
             outer = loop_builder.inputs[port.input]
             assert outer is not None
-            place = loop_builder.outer(reversed_along(b, outer, port.axis))
+            place = loop_builder.outer(reversed_along(port.axis, b, outer))
             body.inputs[index] = Sliced(place, port.axis, part_size=port.part_size)
     loop_builder.drop_unused_inputs()
     for index, exit in enumerate(body.outputs):
         if isinstance(exit, Stacked) and _is_backwards(exit):
             body.outputs[index] = Stacked(exit.output, exit.axis, part_size=exit.part_size)
-            loop_builder.after(exit.output, partial(_turned, exit.axis))
-
-
-def _turned(axis: int, b: Builder, value: Value) -> Value:
-    return reversed_along(b, value, axis)
+            loop_builder.after(exit.output, partial(reversed_along, exit.axis))
 
 
 def _is_backwards(port: Sliced | Stacked) -> bool:

@@ -30,7 +30,6 @@ def scalar_conditions(b: Builder, loop_builder: LoopBuilder) -> None:
     for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if isinstance(exit, Condition) and value.rank not in (0, 1):
             graph.outputs[index] = scalar(loop_builder.inside(b), value)
-            loop_builder.changed = True
 
 
 def kept_axes(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -53,7 +52,6 @@ def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
         value.type, value.known_value = known.type, known.known_value
         constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
         body.graph.prepend([constant])
-        loop_builder.changed = True
 
 
 def counted_iterations(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -62,7 +60,6 @@ def counted_iterations(b: Builder, loop_builder: LoopBuilder) -> None:
     if loop_builder.kind == "slices":
         loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
         turn_forwards(b, loop_builder)
-        loop_builder.changed = True
 
 
 STEPS: tuple[Callable[[Builder, LoopBuilder], None], ...] = (

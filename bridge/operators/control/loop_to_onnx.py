@@ -54,7 +54,6 @@ def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
             if port.output in seen:
                 place = body.add_exit(body.graph.outputs[port.output], Yield(None))
                 port = body.inputs[index] = replace(port, output=place)
-                loop_builder.changed = True
             seen.add(port.output)
     for index, (value, exit) in enumerate(body.exits()):
         if not isinstance(exit, Yield) or index in seen:
@@ -68,7 +67,6 @@ def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
         dummy = b.filled(0, shape, value.element)
         state = Value(TensorType(value.element, value.shape))
         body.add_entry(state, Carried(loop_builder.outer(dummy), index))
-        loop_builder.changed = True
 
 
 def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -81,7 +79,6 @@ def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
         trips = b.op("Cast", trips, to=I64)
     if trips is not loop_builder.trip_count:
         loop_builder.inputs[0] = trips
-        loop_builder.changed = True
 
 
 def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -104,7 +101,6 @@ def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     for index, (value, exit) in enumerate(body.exits()):
         if isinstance(exit, Condition) and index not in carried and value.rank != 0:
             body.graph.outputs[index] = scalar(loop_builder.inside(b), value)
-            loop_builder.changed = True
 
 
 def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -116,7 +112,6 @@ def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     read = any(outer_input(port) == 1 for port in loop_builder.body.inputs)
     if condition.constant is not None and is_positive(condition) and not read:
         loop_builder.inputs[1] = None
-        loop_builder.changed = True
 
 
 def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -142,7 +137,6 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
             inner.node("Squeeze", [inner.op("Slice", *cut), inner.constant([port.axis])], [old])
         old.declared = old.type
     body.graph.prepend(front)
-    loop_builder.changed = True
 
 
 def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
@@ -170,7 +164,6 @@ def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
             continue
         loop_builder.body.outputs[index] = replace(exit, axis=axis, keepdims=False)
         loop_builder.body.graph.outputs[index] = inner.squeeze(value, axis)
-        loop_builder.changed = True
 
 
 def joined_stacks(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -187,7 +180,6 @@ def joined_stacks(b: Builder, loop_builder: LoopBuilder) -> None:
             )
         loop_builder.after(exit.output, partial(_place, exit, rank))
         loop_builder.body.outputs[index] = Stacked(exit.output, keepdims=False)
-        loop_builder.changed = True
 
 
 def _needs_place(exit: Stacked) -> bool:

@@ -35,6 +35,14 @@ def extremum(b: Builder, node: Node) -> Result:
     return None if len(node.inputs) == 2 else _chain(b, node, node.op)
 
 
+@legalizes("And", "Max", "Min", "Or", target="onnx")
+def of_itself(b: Builder, node: Node) -> Result:
+    """And, Max, Min, Or: a value combined with itself is the value, as IR writes a copy
+    (`passes/copies.py`). Onnxruntime (1.31) lacks element types for it."""
+    first, *others = node.inputs
+    return first if others and all(value is first for value in others) else None
+
+
 @legalizes("Sum", target="ir")
 def sum_(b: Builder, node: Node) -> Result:
     """Sum as additions."""
@@ -149,24 +157,24 @@ def quotient(a: int, b: int) -> int | None:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _div(floor: bool) -> Callable[..., Number]:
-    def divide(a: Number, b: Number) -> Number:
-        if b == 1:
-            return a
-        if isinstance(a, int) and isinstance(b, int):
-            return quotient(a, b) if not floor else a // b if b else None
-        return None
-
-    return divide
+def _truncated(a: Number, b: Number) -> Number:
+    """The quotient rounded towards zero, of whatever by 1."""
+    return a if b == 1 else on_integers(quotient)(a, b)
 
 
-def _mod(fmod: bool) -> Callable[..., Number]:
-    def remainder(a: int, b: int) -> int | None:
-        if b == 0:
-            return None
-        return a - b * (quotient(a, b) or 0) if fmod else a % b
+def _floored(a: Number, b: Number) -> Number:
+    """The quotient rounded down, of whatever by 1."""
+    return a if b == 1 else on_integers(lambda a, b: a // b if b else None)(a, b)
 
-    return on_integers(remainder)
+
+def _remainder_of_floor(a: int, b: int) -> int | None:
+    """The remainder with the sign of the divisor."""
+    return a % b if b else None
+
+
+def _remainder_of_quotient(a: int, b: int) -> int | None:
+    """The remainder with the sign of the dividend."""
+    return a - b * (quotient(a, b) or 0) if b else None
 
 
 @knows(*ARITHMETIC)
@@ -175,22 +183,15 @@ def content_of_arithmetic(node: Node) -> tuple[Number, ...] | None:
     return elementwise(node, ARITHMETIC[node.op], *node.inputs)
 
 
-@knows("Div")
-def content_of_div(node: Node) -> tuple[Number, ...] | None:
-    """Div: whole numbers, rounded down or towards 0."""
-    return elementwise(node, _div(node.attributes["floor"]), *node.inputs)
-
-
-@knows("Mod")
-def content_of_mod(node: Node) -> tuple[Number, ...] | None:
-    """Mod: the sign of the divisor, or with `fmod` that of the dividend."""
-    return elementwise(node, _mod(node.attributes["fmod"]), *node.inputs)
-
-
-@knows("ir::Mod")
-def content_of_ir_mod(node: Node) -> tuple[Number, ...] | None:
-    """ir::Mod: the sign of the dividend."""
-    return elementwise(node, _mod(True), *node.inputs)
+@knows("Div", "Mod", "ir::Mod")
+def content_of_division(node: Node) -> tuple[Number, ...] | None:
+    """Div: whole numbers, rounded down or towards 0. Mod: the sign of the divisor; ir::Mod, and Mod
+    with `fmod`: that of the dividend."""
+    if node.op == "Div":
+        return elementwise(node, _floored if node.attributes["floor"] else _truncated, *node.inputs)
+    by_quotient = node.op == "ir::Mod" or node.attributes["fmod"]
+    function = _remainder_of_quotient if by_quotient else _remainder_of_floor
+    return elementwise(node, on_integers(function), *node.inputs)
 
 
 @knows("Max", "Min")

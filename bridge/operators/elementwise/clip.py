@@ -68,12 +68,9 @@ def clip(b: Builder, node: Node) -> Result:
 @knows("Clip")
 def content_of_clip(node: Node) -> tuple[Number, ...] | None:
     """Clip: the numbers between known limits."""
-    low, high = node.input(1), node.input(2)
     content = numbers_of(node.inputs[0])
-    if content is not None and low is not None:
-        lows = numbers_of(low)
-        content = None if lows is None else tuple(maximum(x, lows[0]) for x in content)
-    if content is not None and high is not None:
-        highs = numbers_of(high)
-        content = None if highs is None else tuple(minimum(x, highs[0]) for x in content)
+    for limit, function in ((node.input(1), maximum), (node.input(2), minimum)):
+        if content is not None and limit is not None:
+            known = numbers_of(limit)
+            content = None if known is None else tuple(function(x, known[0]) for x in content)
     return content

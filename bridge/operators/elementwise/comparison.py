@@ -42,7 +42,7 @@ def is_finite(b: Builder, node: Node) -> Result:
 
 
 def _compare(
-    function: Callable[[int, int], bool], same: bool, below: bool, above: bool
+    function: Callable[[float, float], bool], same: bool, below: bool, above: bool
 ) -> Callable[..., Number]:
     """A comparison; `same` is its result for equal symbols, `below` that of a negative number
     with a symbol, `above` the other way around."""
@@ -61,16 +61,13 @@ def _compare(
     return compare
 
 
-_NUMBERS: dict[str, Callable[[float, float], bool]] = {
-    "Equal": eq, "NotEqual": ne, "Greater": gt, "GreaterOrEqual": ge, "Less": lt, "LessOrEqual": le,
-}  # fmt: skip
-_COMPARISONS = {
-    "Equal": _compare(eq, True, False, False),
-    "NotEqual": _compare(ne, False, True, True),
-    "Greater": _compare(gt, False, False, True),
-    "GreaterOrEqual": _compare(ge, True, False, True),
-    "Less": _compare(lt, False, True, False),
-    "LessOrEqual": _compare(le, True, True, False),
+_COMPARISONS: dict[str, tuple[Callable[[float, float], bool], bool, bool, bool]] = {
+    "Equal": (eq, True, False, False),
+    "NotEqual": (ne, False, True, True),
+    "Greater": (gt, False, False, True),
+    "GreaterOrEqual": (ge, True, False, True),
+    "Less": (lt, False, True, False),
+    "LessOrEqual": (le, True, True, False),
 }
 
 
@@ -82,14 +79,14 @@ def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
         return None
     if x.element is not None and x.element.is_float:
         return _of_floats(node.op, x.constant, y.constant)
-    return elementwise(node, _COMPARISONS[node.op], x, y)
+    return elementwise(node, _compare(*_COMPARISONS[node.op]), x, y)
 
 
 def _of_floats(op: str, x: Tensor | None, y: Tensor | None) -> tuple[Number, ...] | None:
     """What a comparison of constants gives, which an exported condition may be. Scalars alone."""
     if x is None or y is None or x.shape or y.shape:
         return None
-    return (int(_NUMBERS[op](float(x.array()), float(y.array()))),)
+    return (int(_COMPARISONS[op][0](float(x.array()), float(y.array()))),)
 
 
 @knows("Where")

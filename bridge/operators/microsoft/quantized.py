@@ -17,6 +17,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import ranks, required
+from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
 _BY_BITS = {2: U2, 4: U4, 8: U8}
 
@@ -208,13 +209,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
-_NF4 = (
-    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
-    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
-    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
-    0.7229568362236023, 1.0,
-)  # fmt: skip
-"""The levels of 4-bit floats and of 4 bits of a normal distribution, as bitsandbytes has them."""
+"""The levels of 4-bit floats, as bitsandbytes has them, without their sign."""
 
 
 @legalizes("com.microsoft::MatMulBnb4", target="ir")
@@ -228,7 +223,7 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
     swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
     places = b.as_bits(b.tensor(swapped), U4, swapped.size * 2)
-    levels = _NF4 if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
+    levels = NORMAL_FLOATS if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
     whole = b.op("Gather", b.constant(list(levels), F32), b.cast(places, I32), b.constant(0))
     blocks = -(-columns * length // size)
     rows = b.reshape(scales, -1, 1)

@@ -9,7 +9,6 @@ from bridge.neutral.types import (
     ANY,
     I64,
     Dim,
-    Shape,
     TensorType,
 )
 from bridge.operators import Refused, Result, legalizes, reads
@@ -84,33 +83,17 @@ def infer_arg(node: Node) -> list[TensorType]:
     return [TensorType(I64, shape[:axis] + middle + shape[axis + 1 :])]
 
 
-def selected(node: Node) -> Shape:
-    """The shape of TopK's outputs."""
-    shape, k = first(node).shape, node.inputs[1]
-    if shape is None:
-        return None
-    axis = place(node.attributes["axis"], len(shape))
-    count: Dim = ANY
-    if k is not None and k.known_value is not None and k.known_value[0] is not None:
-        count = k.known_value[0]
-    return (*shape[:axis], count, *shape[axis + 1 :])
-
-
-@infers("TopK")
+@infers("TopK", "ir::TopK")
 def infer_top_k(node: Node) -> list[TensorType]:
-    """TopK: k along `axis`; the indices are i64."""
-    shape = selected(node)
-    return [TensorType(first(node).element, shape), TensorType(I64, shape)]
-
-
-@infers("ir::TopK")
-def infer_ir_top_k(node: Node) -> list[TensorType]:
-    """ir::TopK: k along `axis`; the indices are of the type that is named."""
-    shape = selected(node)
-    return [
-        TensorType(first(node).element, shape),
-        TensorType(node.attributes["index_element_type"], shape),
-    ]
+    """TopK, ir::TopK: k along `axis`; the indices are i64, or of the type that IR names."""
+    element, shape, k = first(node).element, first(node).shape, node.inputs[1]
+    if shape is not None:
+        axis = place(node.attributes["axis"], len(shape))
+        known = None if k is None else k.known_value
+        count: Dim = ANY if known is None or known[0] is None else known[0]
+        shape = (*shape[:axis], count, *shape[axis + 1 :])
+    indices = node.attributes.get("index_element_type", I64)
+    return [TensorType(element, shape), TensorType(indices, shape)]
 
 
 def no_more_than_there_are(node: Node) -> must.Constraints:

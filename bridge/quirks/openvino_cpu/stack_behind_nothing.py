@@ -28,7 +28,6 @@ def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
         body.outputs[index] = replace(exit, axis=0)
         body.graph.outputs[index] = _in_front(loop_builder.inside(b), value, axis)
         loop_builder.after(exit.output, partial(_into_place, axis))
-        loop_builder.changed = True
     return loop_builder.build(b) if loop_builder.changed else None
 
 
