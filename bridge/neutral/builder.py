@@ -289,9 +289,11 @@ class Builder:
             raise Refused(UNKNOWN_ELEMENT)
         return self.op("Cast", x, to=element)
 
-    def softmax(self, x: Value, axis: int = -1) -> Value:
-        """Softmax along one axis."""
-        return self.op("Softmax", x, axis=axis)
+    def plus(self, x: Value, *addends: Value | None) -> Value:
+        """`x` and what is added to it; what is absent adds nothing."""
+        for addend in addends:
+            x = x if addend is None else self.op("Add", x, addend)
+        return x
 
     def as_i64(self, x: Value) -> Value:
         """Integers as i64; a constant stays one."""

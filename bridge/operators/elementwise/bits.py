@@ -12,6 +12,7 @@ from bridge.neutral.graph import Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, NF4, U4, U8
 from bridge.operators import Refused, Result
+from bridge.operators.builder_helpers import required
 from bridge.operators.element_types import allowed_elements
 
 NORMAL_FLOATS = (
@@ -36,8 +37,7 @@ class Bytes:
 
 def converted_constant(b: Builder, node: Node) -> Result:
     """A constant that ONNX cannot hold, as the table's values or in bytes."""
-    x, to = node.inputs[0], node.attributes["to"]
-    assert x is not None
+    (x,), to = required(node, 0), node.attributes["to"]
     for element in (x.element, to):
         if element is not None and element.onnx is None and (x.constant is None or element is to):
             raise Refused(f"ONNX has no element type {element}")

@@ -71,8 +71,7 @@ def cast_like(b: Builder, node: Node) -> Result:
 def convert(b: Builder, node: Node) -> Result:
     """Cast (1 to 28): IR's Convert takes no strings, does not saturate, and rounds to the
     nearest f8e8m0."""
-    x, to = node.inputs[0], node.attributes["to"]
-    assert x is not None
+    (x,), to = required(node, 0), node.attributes["to"]
     for element in (x.element, to):
         if element is STRING:
             raise Refused("IR converts neither from nor to strings")
@@ -131,8 +130,7 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
 def bit_cast(b: Builder, node: Node) -> Result:
     """BitCast-26: IR cannot take bits for those of another type; integers of one width wrap
     around."""
-    x, to = node.inputs[0], node.attributes["to"]
-    assert x is not None
+    (x,), to = required(node, 0), node.attributes["to"]
     if x.element is to:
         return b.op("Identity", x)
     if x.element is not None and to.is_integer and (x.element.is_integer or x.element is BOOL):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
@@ -87,7 +88,13 @@ def attend(
     if softcap:
         return attend_in_parts(b, query, key, value, mask, scale, softcap)[0]
     key, value = (_repeated(b, x, query) for x in (key, value))
-    return _fused(b, query, key, value, mask, scale, causal)
+    bias = _bias(b, mask, query)
+    factor = None if scale is None else b.like(scale, query)
+    given = b.like(0.0, query) if bias is None and factor is not None else bias
+    y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
+    if bias is None or not mask.may_be_empty:
+        return y
+    return b.op("Where", _seen(b, mask, bias), y, b.like(0.0, y))
 
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
@@ -135,9 +142,7 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
     allowed += _frontiers(b, node, query, key)
     if lengths is not None:
         allowed.append(b.op("Less", keys, b.unsqueeze(b.as_i64(lengths), 1, 2, 3)))
-    together = allowed[0] if allowed else None
-    for other in allowed[1:]:
-        together = b.op("And", together, other)
+    together = reduce(partial(b.op, "And"), allowed) if allowed else None
     return Mask(bias, together, may_be_empty)
 
 
@@ -195,25 +200,6 @@ def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
     return b.cast(most, BOOL)
 
 
-def _fused(
-    b: Builder,
-    query: Value,
-    key: Value,
-    value: Value,
-    mask: Mask,
-    scale: float | None,
-    causal: bool,
-) -> Value:
-    bias = _bias(b, mask, query)
-    factor = None if scale is None else b.like(scale, query)
-    given = b.like(0.0, query) if bias is None and factor is not None else bias
-    y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
-    if not mask.may_be_empty:
-        return y
-    assert bias is not None
-    return b.op("Where", _seen(b, mask, bias), y, b.like(0.0, y))
-
-
 def attend_in_parts(
     b: Builder,
     query: Value,
@@ -236,10 +222,9 @@ def attend_in_parts(
     else:
         stages.append(stages[0])
     bias = _bias(b, mask, query)
-    stages.append(stages[1] if bias is None else b.op("Add", stages[1], bias))
-    weights = b.softmax(b.cast(stages[2], precision or query.element))
-    if mask.may_be_empty:
-        assert bias is not None
+    stages.append(b.plus(stages[1], bias))
+    weights = b.op("Softmax", b.cast(stages[2], precision or query.element))
+    if bias is not None and mask.may_be_empty:
         weights = b.op("Where", _seen(b, mask, bias), weights, b.like(0.0, weights))
     weights = b.cast(weights, query.element)
     stages.append(weights)
@@ -259,8 +244,8 @@ def _default_scale(b: Builder, query: Value) -> Value:
 def attention_to_onnx(b: Builder, node: Node) -> Result:
     """Its definition: Softmax(query * key' * scale + bias) * value
     (ScaledDotProductAttention-13)."""
-    query, key, value, mask, scale = (node.input(i) for i in range(5))
-    assert query is not None and key is not None and value is not None
+    query, key, value = required(node, 0, 1, 2)
+    mask, scale = node.input(3), node.input(4)
     if key.rank is None:
         raise Refused("the rank of its key is unknown; give the model's inputs shapes")
     whole = _as_attention(b, node)
@@ -284,7 +269,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
     elif mask is not None:
         scores = b.op("Add", scores, mask)
-    return b.cast(b.op("MatMul", b.softmax(scores), value), element)
+    return b.cast(b.op("MatMul", b.op("Softmax", scores), value), element)
 
 
 def _as_attention(b: Builder, node: Node) -> Value | None:
@@ -301,8 +286,8 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     """Attention-23 in the place of a ScaledDotProductAttention, with another mask, which does not
     count where that is causal. In f32 alone: where Attention rounds what is narrower is the
     engine's affair. Heads of keys and values that are repeated need not be."""
-    query, key, value, scale = (node.input(i) for i in (0, 1, 2, 4))
-    assert query is not None and key is not None and value is not None
+    query, key, value = required(node, 0, 1, 2)
+    scale = node.input(4)
     factor = values_of(scale)
     if b.opset < 23 or (scale is not None and factor is None):
         return None

@@ -7,15 +7,15 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, F32, TensorType
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.matmul.matmul import swapped
 
 
 @legalizes("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
     """Gemm (1 to 13): MatMul, scaled, and C added, scaled."""
-    x, y, c = (node.input(i) for i in range(3))
-    assert x is not None and y is not None
-    flags = node.attributes
+    x, y = required(node, 0, 1)
+    c, flags = node.input(2), node.attributes
     product = b.op("MatMul", x, y, transpose_a=flags["transA"], transpose_b=flags["transB"])
     product = _scaled(b, product, flags["alpha"])
     if c is None or flags["beta"] == 0:

@@ -38,8 +38,8 @@ def _transposed(b: Builder, x: Value) -> Value:
 def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
     """MatMulInteger-10: MatMul of 32-bit integers less their zero points. A vector of zero
     points has one per row of A, or one per column of B."""
-    a, c, a_zero, c_zero = (node.input(i) for i in range(4))
-    assert a is not None and c is not None
+    a, c = required(node, 0, 1)
+    a_zero, c_zero = node.input(2), node.input(3)
     left, right = b.cast(a, I32), b.cast(c, I32)
     if a_zero is not None:
         zero = b.unsqueeze(a_zero, 1) if a_zero.rank == 1 else a_zero

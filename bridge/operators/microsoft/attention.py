@@ -52,10 +52,8 @@ def attention(b: Builder, node: Node) -> Result:
     """Attention within one sequence, of which one matrix makes queries, keys and values."""
     _require_default(node, "do_rotary", "past_present_share_buffer")
     data, weights = required(node, 0, 1)
-    bias, past = node.input(2), node.input(4)
-    projected = b.op("MatMul", data, weights)
-    if bias is not None:
-        projected = b.op("Add", projected, bias)
+    past = node.input(4)
+    projected = b.plus(b.op("MatMul", data, weights), node.input(2))
     widths = node.attributes.get("qkv_hidden_sizes")
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
@@ -153,7 +151,7 @@ def _mask(
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
         padding = b.op("Where", kept, b.like(0.0, query), filtered)
-        bias = padding if bias is None else b.op("Add", padding, bias)
+        bias = b.plus(padding, bias)
     allowed = None
     if node.attributes.get("unidirectional", 0):
         past = b.op("Sub", b.sizes(key, 2), b.sizes(query, 2))
@@ -272,9 +270,7 @@ def _rotated_pair(
     cos, sin = required(node, 7, 8)
     places = node.input(9)
     if places is None:
-        places = b.unsqueeze(b.positions(query, 2), 0)
-        if start is not None:
-            places = b.op("Add", places, start)
+        places = b.plus(b.unsqueeze(b.positions(query, 2), 0), start)
         places = b.expand(places, b.sizes(query, 0), b.sizes(query, 2))
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     return [_rotated(b, x, places, cos, sin, interleaved) for x in (query, key)]

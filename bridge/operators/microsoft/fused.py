@@ -68,13 +68,12 @@ def bias_softmax(b: Builder, node: Node) -> Result:
     axis = node.attributes.get("axis", 1)
     if axis not in (-1, ranks(node, 0)[0] - 1):
         raise Refused("it is supported along the last axis only")
-    return b.softmax(_biased(b, node))
+    return b.op("Softmax", _biased(b, node))
 
 
 def _biased(b: Builder, node: Node) -> Value:
-    (x,) = required(node, 0)
-    bias = node.input(1)
-    return x if bias is None else b.op("Add", x, bias)
+    """The sum of an input and a bias."""
+    return b.plus(*required(node, 0), node.input(1))
 
 
 def _activated(b: Builder, x: Value, name: str, *parameters: float) -> Value:
@@ -131,8 +130,8 @@ def fused_gemm(b: Builder, node: Node) -> Result:
 def gemm_fast_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::GemmFastGelu (1): a matrix product, a bias, and Gelu by tanh."""
     left, right = required(node, 0, 1)
-    y, bias = b.op("MatMul", left, right), node.input(2)
-    return b.op("Gelu", y if bias is None else b.op("Add", y, bias), approximate="tanh")
+    y = b.plus(b.op("MatMul", left, right), node.input(2))
+    return b.op("Gelu", y, approximate="tanh")
 
 
 def _named_parameters(node: Node) -> list[float]:
@@ -150,7 +149,6 @@ def fused_conv(b: Builder, node: Node) -> Result:
     """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
     result have their channels last."""
     data, weights = required(node, 0, 1)
-    added = node.input(3)
     attributes = node.attributes
     last = node.op.endswith("NhwcFusedConv")
     if last:
@@ -159,7 +157,6 @@ def fused_conv(b: Builder, node: Node) -> Result:
     y = b.op("Conv", data, weights, node.input(2), **settings)
     if last:
         y = b.channels_last(y, ranks(node, 0)[0])
-    if added is not None:
-        y = b.op("Add", y, added)
+    y = b.plus(y, node.input(3))
     parameters = attributes.get("activation_params", ())
     return _activated(b, y, attributes.get("activation", ""), *parameters)

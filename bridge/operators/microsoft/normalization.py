@@ -38,9 +38,7 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
     simplified = node.op.endswith("SimplifiedLayerNormalization")
     data, skip, scale = required(node, 0, 1, 2)
     shift, bias = (None, node.input(3)) if simplified else (node.input(3), node.input(4))
-    total = b.op("Add", data, skip)
-    if bias is not None:
-        total = b.op("Add", total, bias)
+    total = b.plus(data, skip, bias)
     epsilon = node.attributes.get("epsilon", 1e-12)
     if simplified:
         y = b.op("RMSNormalization", total, scale, epsilon=epsilon)
@@ -121,8 +119,7 @@ def group_norm(b: Builder, node: Node) -> Result:
         if skip.rank == 2:
             skip = b.reshape(skip, 0, *(1,) * (rank - 2), -1)
         data = b.op("Add", data, skip)
-    if bias is not None:
-        data = b.op("Add", data, bias)
+    data = b.plus(data, bias)
     x = b.channels_first(data, rank) if last else data
     wide = [b.cast(value, F32) for value in (x, scale, shift)]
     y = b.op(

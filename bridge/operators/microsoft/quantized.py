@@ -137,10 +137,6 @@ def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
     return b.channels_last(b.op("AveragePool", b.channels_first(x, rank), **attributes), rank)
 
 
-def _with_bias(b: Builder, y: Value, bias: Value | None) -> Value:
-    return y if bias is None else b.op("Add", y, bias)
-
-
 @legalizes("com.microsoft::QGemm", target="ir")
 def qgemm(b: Builder, node: Node) -> Result:
     """com.microsoft::QGemm (1): the bias is of 32-bit integers, in units of the product of both
@@ -164,7 +160,7 @@ def matmul_integer_to_float(b: Builder, node: Node) -> Result:
     left, right, left_scale, right_scale = node.inputs[:4]
     x = b.op("DequantizeLinear", left, left_scale, node.input(4), axis=-2)
     y = b.op("DequantizeLinear", right, right_scale, node.input(5), axis=-1)
-    return _with_bias(b, b.op("MatMul", x, y), node.input(6))
+    return b.plus(b.op("MatMul", x, y), node.input(6))
 
 
 @legalizes("com.microsoft::DynamicQuantizeMatMul", target="ir")
@@ -173,15 +169,15 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
     bias."""
     x = _opened(b, b.ops("DynamicQuantizeLinear", 3, node.inputs[0]))
     y = b.op("DequantizeLinear", *node.inputs[1:3], node.input(3), axis=-1)
-    return _with_bias(b, b.op("MatMul", x, y), node.input(4))
+    return b.plus(b.op("MatMul", x, y), node.input(4))
 
 
 @legalizes("com.microsoft::MatMulNBits", target="ir")
 def matmul_n_bits(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulNBits (1): a product with the transpose of a matrix [N, K] of few bits
     in blocks along K, whose bytes both formats pack alike."""
-    data, packed, scales, zeros = node.inputs[0], node.inputs[1], node.inputs[2], node.input(3)
-    assert data is not None and packed is not None and scales is not None
+    data, packed, scales = required(node, 0, 1, 2)
+    zeros = node.input(3)
     attributes: dict[str, Any] = node.attributes
     bits, size = attributes.get("bits", 4), attributes["block_size"]
     element, weights = _BY_BITS.get(bits), packed.constant
@@ -205,7 +201,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
         right = b.cut(right, 1, 0, length)
     y = b.op("MatMul", b.cast(data, F32), right, transpose_b=True)
     bias = node.input(5)
-    return b.cast(_with_bias(b, y, None if bias is None else b.cast(bias, F32)), data.element)
+    return b.cast(b.plus(y, None if bias is None else b.cast(bias, F32)), data.element)
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)

@@ -22,7 +22,7 @@ def transformed(b: Builder, scores: Value, name: str) -> Value:
         case "LOGISTIC":
             return b.op("Sigmoid", scores)
         case "SOFTMAX":
-            return b.softmax(scores, 1)
+            return b.op("Softmax", scores, axis=1)
         case "SOFTMAX_ZERO":
             return _softmax_zero(b, scores)
         case "PROBIT":

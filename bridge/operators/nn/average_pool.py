@@ -51,8 +51,7 @@ def _with_padding(
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
     before 22 the last window may start in the padding where sizes round up."""
-    data, window = node.inputs[0], windows.window_of(node)
-    assert data is not None
+    (data,), window = required(node, 0), windows.window_of(node)
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
     if up and (exact := windows.rounded_down(b, data, window)):
         if not node.attributes["count_include_pad"]:

@@ -67,9 +67,8 @@ def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
 def conv_to_ir(b: Builder, node: Node) -> Result:
     """Conv (1 to 25) as Convolution-1 or GroupConvolution-1, which have no bias; groups are an axis
     of the filters."""
-    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and filters is not None
-    rank = spatial_rank(node, filters)
+    data, filters = required(node, 0, 1)
+    bias, rank = node.input(2), spatial_rank(node, filters)
     group = node.attributes["group"]
     attributes = full_attributes(node.attributes, rank)
     if group != 1:
@@ -115,8 +114,7 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
 def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
     """ConvTranspose (1 to 25) as (Group)ConvolutionBackpropData-1: SAME means another padding
     there."""
-    data, filters, bias = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and filters is not None
+    data, filters = required(node, 0, 1)
     rank = spatial_rank(node, filters)
     attributes = full_attributes(node.attributes, rank)
     extra = list(node.attributes.get("output_padding") or (0,) * rank)
@@ -137,7 +135,7 @@ def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
     else:
         filters = split_groups(b, filters, group, rank + 2)
         y = b.op("GroupConvolutionBackpropData", data, filters, output, **attributes)
-    return add_bias(b, y, bias, rank)
+    return add_bias(b, y, node.input(2), rank)
 
 
 def _same_pads(
@@ -165,9 +163,8 @@ def _same_pads(
 def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1 as ConvTranspose; a computed output
     shape is padded to."""
-    data, filters, output = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and filters is not None
-    group = 1
+    data, filters = required(node, 0, 1)
+    output, group = node.input(2), 1
     if node.op == "GroupConvolutionBackpropData":
         filters, group = join_groups(b, filters)
     rank = spatial_rank(node, filters)

@@ -13,6 +13,7 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.nn.shapes import full_attributes, pooling, sizes_in, window_faults
 from bridge.operators.nn.windows import window_of
 
@@ -21,8 +22,8 @@ from bridge.operators.nn.windows import window_of
 def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     """MaxUnpool (9 to 22): scatters into zeros of the size that pooling undoes, then adds zeros
     up to output_shape."""
-    data, indices, output = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and indices is not None
+    data, indices = required(node, 0, 1)
+    output = node.input(2)
     attributes = window_of(node)
     kernel, pads = np.array(attributes["kernel_shape"]), attributes["pads"]
     rank = len(kernel)

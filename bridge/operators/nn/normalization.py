@@ -38,8 +38,7 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
         raise Refused("training outputs of BatchNormalization before operator set 14; export anew")
     if node.attributes.get("spatial", 1):
         return None
-    data, scale, bias, mean, variance = node.inputs
-    assert data is not None and variance is not None
+    data, scale, bias, mean, variance = required(node, 0, 1, 2, 3, 4)
     epsilon = b.like(node.attributes.get("epsilon", 1e-5), variance)
     deviation = b.op("Sqrt", b.op("Add", variance, epsilon))
     y = b.op("Div", b.op("Sub", data, mean), deviation)
@@ -119,8 +118,7 @@ def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
 def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
     """LayerNormalization-17, which IR lacks: an MVN, a scale and a bias; statistics are computed
     where asked for."""
-    data, scale, bias = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and scale is not None
+    data, scale = required(node, 0, 1)
     axes = b.constant(axes_from(node))
     epsilon = node.attributes["epsilon"]
     wide = b.cast(data, F32) if data.element in (F16, BF16) else data
@@ -135,8 +133,7 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
         inverse = b.op("Div", b.like(1.0, deviation), deviation)
         y = b.cast(b.op("Mul", centered, inverse), data.element)
         statistics = [b.cast(v, node.attributes["stash_type"]) for v in (mean, inverse)]
-    y = b.op("Mul", y, scale)
-    y = y if bias is None else b.op("Add", y, bias)
+    y = b.plus(b.op("Mul", y, scale), node.input(2))
     return [y, *statistics][: len(node.outputs)]
 
 

@@ -148,9 +148,8 @@ def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _quantized(b: Builder, node: Node) -> Value:
-    data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
-    element = _target_of(node)
-    assert data is not None and scale is not None and b.target is not None
+    data, scale = required(node, 0, 1)
+    zero_point, element = node.input(2), _target_of(node)
     blocks = Blocks(b, node, data, scale)
     x, divisor = blocks.open(b.cast(data, F32)), blocks.aligned(scale)
     offset = None if zero_point is None else blocks.aligned(zero_point)
@@ -163,12 +162,12 @@ def _quantized(b: Builder, node: Node) -> Value:
     scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
     fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
     known = scales is not None and offsets is not None and bool((scales != 0).all())
-    if known and fits and b.target.format == "ir":
+    if known and fits and b.target is not None and b.target.format == "ir":
         y = _fake_quantize(b, x, scales, offsets, element)
     else:
         low, high = bounds(element)
         y = b.op("Round", b.op("Div", x, b.cast(divisor, F32)))
-        y = y if offset is None else b.op("Add", y, b.cast(offset, F32))
+        y = b.plus(y, None if offset is None else b.cast(offset, F32))
         y = b.op("Clip", y, b.constant(float(low)), b.constant(float(high)))
     return blocks.close(b.op("Cast", y, to=element))
 
@@ -190,8 +189,8 @@ def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _dequantized(b: Builder, node: Node) -> Value:
-    data, scale, zero_point = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None and scale is not None
+    data, scale = required(node, 0, 1)
+    zero_point = node.input(2)
     blocks = Blocks(b, node, data, scale)
     y = b.cast(blocks.open(data), F32)
     offsets = values_of(zero_point)
@@ -231,8 +230,8 @@ def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
 @legalizes("ConvInteger", target="ir")
 def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     """ConvInteger-10: in f32, which is exact up to sums of 2^24."""
-    x, w, x_zero, w_zero = node.inputs[0], node.inputs[1], node.input(2), node.input(3)
-    assert x is not None and w is not None
+    x, w = required(node, 0, 1)
+    x_zero, w_zero = node.input(2), node.input(3)
     data, filters = b.cast(x, F32), b.cast(w, F32)
     if x_zero is not None:
         data = b.op("Sub", data, b.cast(b.scalar(x_zero), F32))

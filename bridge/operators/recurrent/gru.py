@@ -12,6 +12,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
 
@@ -19,8 +20,8 @@ from bridge.operators.recurrent import recurrent as layers
 @legalizes("GRU", target="ir")
 def gru_to_ir(b: Builder, node: Node) -> Result:
     """GRUSequence, or a Loop where activations need it."""
-    x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
-    assert x is not None and w is not None and r is not None
+    x, w, r = required(node, 0, 1, 2)
+    bias, lengths, h = (node.input(i) for i in range(3, 6))
     layer = layers.layer_of(node, 3, ("sigmoid", "tanh"))
     linear = node.attributes["linear_before_reset"]
     if layers.fits_sequence(layer):

@@ -7,6 +7,7 @@ from functools import partial
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
 
@@ -14,8 +15,8 @@ from bridge.operators.recurrent import recurrent as layers
 @legalizes("LSTM", target="ir")
 def lstm_to_ir(b: Builder, node: Node) -> Result:
     """LSTMSequence, or a Loop where peepholes, coupled gates or activations need it."""
-    x, w, r, bias, lengths, h, c, peepholes = (node.input(i) for i in range(8))
-    assert x is not None and w is not None and r is not None
+    x, w, r = required(node, 0, 1, 2)
+    bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layers.layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
     total = layers.summed_bias(b, layer, 4, bias, x)
     coupled = node.attributes["input_forget"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
 
@@ -12,8 +13,8 @@ from bridge.operators.recurrent import recurrent as layers
 @legalizes("RNN", target="ir")
 def rnn_to_ir(b: Builder, node: Node) -> Result:
     """RNNSequence, or a Loop where activations need it."""
-    x, w, r, bias, lengths, h = (node.input(i) for i in range(6))
-    assert x is not None and w is not None and r is not None
+    x, w, r = required(node, 0, 1, 2)
+    bias, lengths, h = (node.input(i) for i in range(3, 6))
     layer = layers.layer_of(node, 1, ("tanh",))
     total = layers.summed_bias(b, layer, 1, bias, x)
     if layers.fits_sequence(layer):

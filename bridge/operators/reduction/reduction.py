@@ -71,9 +71,8 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 def _empty_axes(b: Builder, node: Node) -> Result:
     """A reduction that is known to reduce nothing, or to reduce something, needs no
     `noop_with_empty_axes`."""
-    data, axes = node.input(0), node.input(1)
-    assert data is not None
-    known = known_axes(node)
+    (data,) = required(node, 0)
+    axes, known = node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or known is None:
         return None
     if not known:
@@ -110,8 +109,7 @@ _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 def _nothing_to_reduce(b: Builder, node: Node) -> Result:
     """The reduction of no elements, which IR leaves undefined, is what the standard says, where a
     size of 0 is known."""
-    x, result = node.inputs[0], node.outputs[0]
-    assert x is not None
+    (x,), result = required(node, 0), node.outputs[0]
     if (
         node.op not in _OF_NOTHING
         or x.element is None
@@ -135,8 +133,7 @@ def _of_booleans(b: Builder, node: Node) -> Result:
 
 def _logical(b: Builder, node: Node) -> Result:
     """The minimum and maximum of booleans; of numbers before operator set 20."""
-    x, axes = node.input(0), node.input(1)
-    assert x is not None
+    (x,), axes = required(node, 0), node.input(1)
     op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
     if b.opset >= 20:
         return b.op(op, x, axes, **node.attributes)
