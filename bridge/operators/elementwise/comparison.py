@@ -9,12 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import (
-    BOOL,
-    STRING,
-    TensorType,
-    broadcast,
-)
+from bridge.neutral.types import BOOL, STRING, TensorType, broadcast
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.elementwise.known_values import Number, elementwise
 

@@ -7,11 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
-from bridge.neutral.types import (
-    BOOL,
-    TensorType,
-    Type,
-)
+from bridge.neutral.types import BOOL, TensorType, Type
 from bridge.operators import Refused, Result, legalizes
 
 

@@ -11,15 +11,7 @@ from typing import Any
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import (
-    BF16,
-    BY_ONNX,
-    F16,
-    F32,
-    Shape,
-    TensorType,
-    Type,
-)
+from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import ranks, required
 from bridge.operators.ir_texts import parse_bool

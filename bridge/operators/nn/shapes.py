@@ -8,15 +8,7 @@ from typing import Any
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, require
-from bridge.neutral.types import (
-    ANY,
-    Dim,
-    Shape,
-    TensorType,
-    high,
-    interval,
-    low,
-)
+from bridge.neutral.types import ANY, Dim, Shape, TensorType, high, interval, low
 
 
 def window_size(

@@ -5,12 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import constraints as must, first, infers, place
-from bridge.neutral.types import (
-    ANY,
-    I64,
-    Dim,
-    TensorType,
-)
+from bridge.neutral.types import ANY, I64, Dim, TensorType
 from bridge.operators import Refused, Result, legalizes, reads
 from bridge.operators.builder_helpers import required
 
