@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.control_flow import against, export, ir_first
+from tests.control_flow.any_judge import is_right, judge_any
 from tests.control_flow.apart import judged
-from tests.control_flow.judge import NO_PROGRAM, judge, warm_up
+from tests.control_flow.judge import NO_PROGRAM
 from tests.control_flow.suite import KINDS, Entry, entries
 
 Found = list[tuple[Entry, dict[str, str]]]
@@ -43,31 +44,25 @@ def main() -> int:
     if options.against is not None:
         print(against.table(chosen, options.against, options.jobs))
         return 0
-    warm_up()
     found: Found = []
     for entry, verdicts in judged(judge_any, chosen, options.jobs):
         found.append((entry, verdicts))
         for route, said in verdicts.items():
-            if said != "right" and route != NO_PROGRAM:
+            if not is_right(entry, route, said):
                 print(f"{entry.name}\n    {route}: {said}", flush=True)
     print(summary(found))
-    return int(any(_is_wrong(verdicts) for _, verdicts in found))
+    return int(any(_is_wrong(*each) for each in found))
 
 
-def judge_any(entry: Entry) -> dict[str, str]:
-    """The verdicts on an entry of either format."""
-    return ir_first.judge(entry) if entry.kind == "ir" else judge(entry)
-
-
-def _is_wrong(verdicts: dict[str, str]) -> bool:
-    return any(said != "right" for route, said in verdicts.items() if route != NO_PROGRAM)
+def _is_wrong(entry: Entry, verdicts: dict[str, str]) -> bool:
+    return not all(is_right(entry, route, said) for route, said in verdicts.items())
 
 
 def summary(found: Iterable[tuple[Entry, dict[str, str]]]) -> str:
     """How many programs there are, and for each level of an axis how many of its programs did not
     come out right, where some did not."""
     found = list(found)
-    wrong = [entry for entry, verdicts in found if _is_wrong(verdicts)]
+    wrong = [entry for entry, verdicts in found if _is_wrong(entry, verdicts)]
     none = sum(NO_PROGRAM in verdicts or not verdicts for _, verdicts in found)
     lines = [f"{len(found)} programs, of which {none} have no form or onnxruntime does not run: "
              f"{len(wrong)} did not come out right"]  # fmt: skip

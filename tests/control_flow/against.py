@@ -18,7 +18,7 @@ from tests.conformance.bodies import NoFormError
 from tests.conformance.cases import Case
 from tests.control_flow.apart import judged
 from tests.control_flow.export import write_case
-from tests.control_flow.judge import case_of, run_ir, warm_up
+from tests.control_flow.judge import case_of, run_ir
 from tests.control_flow.suite import Entry, feeds_of
 from tests.support.running import assert_close, flat
 
@@ -74,7 +74,6 @@ def table(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> str:
     readers = {
         name: READERS.get(name) or partial(_command, command=name) for name in names or READERS
     }
-    warm_up()
     rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for entry, verdicts in judged(partial(_judge, readers), chosen, jobs):
         if not verdicts:

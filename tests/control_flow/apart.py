@@ -3,44 +3,41 @@ Loop may have no end."""
 
 from __future__ import annotations
 
-import multiprocessing
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from bridge.check.isolation import LostProcessError, Worker
 
 TIMEOUT = 60.0  # seconds for a program
 
 Item = TypeVar("Item")
+Verdicts = dict[str, str]
 
 
 def judged(
-    judge: Callable[[Item], dict[str, str]], items: Iterable[Item], jobs: int = 2
-) -> Iterator[tuple[Item, dict[str, str]]]:
+    judge: Callable[[Item], Verdicts], items: Iterable[Item], jobs: int = 2
+) -> Iterator[tuple[Item, Verdicts]]:
     """Each item with its verdicts, in order."""
-    items = list(items)
-    with ThreadPoolExecutor(jobs) as pool:
-        yield from zip(items, pool.map(lambda item: _alone(judge, item), items), strict=True)
+    items, own = list(items), threading.local()
+    workers: list[Worker] = []
+
+    def start() -> None:
+        own.worker = Worker()
+        workers.append(own.worker)
+
+    with ThreadPoolExecutor(jobs, initializer=start) as pool:
+        found = pool.map(lambda item: alone(own.worker, judge, item), items)
+        yield from zip(items, found, strict=True)
+    for worker in workers:
+        worker.close()
 
 
-def _alone(judge: Callable[[Item], dict[str, str]], item: Item) -> dict[str, str]:
-    context = multiprocessing.get_context("fork")
-    near, far = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(far, judge, item))
-    child.start()
-    far.close()
+def alone(worker: Worker, judge: Callable[[Item], Verdicts], item: Item) -> Verdicts:
+    """The verdicts on an item; where the process is lost, that is one."""
     try:
-        if near.poll(TIMEOUT):
-            verdicts: dict[str, str] = near.recv()
-            return verdicts
-        return {"process": "has no end"}
-    except EOFError:
-        child.join()
-        return {"process": f"ends with {child.exitcode}"}
-    finally:
-        child.kill()
-        child.join()
-
-
-def _send(connection: Connection, judge: Callable[[Any], dict[str, str]], item: Any) -> None:
-    connection.send(judge(item))
+        verdicts: Verdicts = worker.call(judge, item, seconds=TIMEOUT)
+    except LostProcessError as error:
+        return {"process": str(error)}
+    return verdicts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -137,14 +136,3 @@ def line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     kind = "refused" if isinstance(error, bridge.BridgeError) else type(error).__name__
     return f"{kind}: {text}"[:300]
-
-
-def warm_up() -> None:
-    """Imports what the processes that judge need, and starts no thread."""
-    openvino.Core().get_versions("CPU")
-    with TemporaryDirectory() as folder, suppress(bridge.BridgeError):
-        model = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { y = Abs (x) }'
-        )
-        bridge.convert(model, Path(folder) / "a.xml")
-        bridge.to_onnx(Path(folder) / "a.xml")

@@ -1,0 +1,29 @@
+"""A sample of the suite, in which every two levels of different axes meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bridge.check.isolation import Worker
+from tests.control_flow.any_judge import is_right, judge_any
+from tests.control_flow.apart import alone
+from tests.control_flow.ir_first import entries as ir_entries
+from tests.control_flow.suite import Entry, entries
+
+SAMPLE = [*entries(2), *ir_entries(2)]
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("entry", SAMPLE, ids=lambda entry: entry.name)
+def test_it_is_right_both_ways(entry: Entry, worker: Worker) -> None:
+    verdicts = alone(worker, judge_any, entry)
+    wrong = {route: said for route, said in verdicts.items() if not is_right(entry, route, said)}
+    assert not wrong
