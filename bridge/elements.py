@@ -45,6 +45,13 @@ class Element:
         return self.kind in ("int", "float")
 
     @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer type."""
+        if self.kind == "uint":
+            return 0, (1 << self.bits) - 1
+        return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
+
+    @property
     def dtype(self) -> Any:
         """The numpy dtype of unpacked values (ml_dtypes for the types numpy lacks)."""
         return _dtype(self.name)

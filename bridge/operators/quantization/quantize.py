@@ -41,13 +41,6 @@ WIDEST_RANK = 5
 """Highest rank of OpenVINO's own FakeQuantize kernel."""
 
 
-def bounds(element: Element) -> tuple[int, int]:
-    """The least and the greatest value of an integer element type."""
-    if element.kind == "uint":
-        return 0, (1 << element.bits) - 1
-    return -(1 << element.bits - 1), (1 << element.bits - 1) - 1
-
-
 class Blocks:
     """How scales and zero points lie along the data: one for all, one for each index of `axis`,
     or one for each block of `block_size` indices."""
@@ -165,7 +158,7 @@ def _quantized(b: Builder, node: Node) -> Value:
     if known and fits and b.target is not None and b.target.format == "ir":
         y = _fake_quantize(b, x, scales, offsets, element)
     else:
-        low, high = bounds(element)
+        low, high = element.bounds
         y = b.op("Round", b.op("Div", x, b.cast(divisor, F32)))
         y = b.plus(y, None if offset is None else b.cast(offset, F32))
         y = b.op("Clip", y, b.constant(float(low)), b.constant(float(high)))
@@ -173,7 +166,7 @@ def _quantized(b: Builder, node: Node) -> Value:
 
 
 def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Element) -> Value:
-    low, high = bounds(element)
+    low, high = element.bounds
     wide = scales.astype(np.float32)
     ends = [wide * (np.float32(end) - offsets.astype(np.float32)) for end in (low, high)]
     return b.op(

@@ -8,7 +8,6 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I8, I32, U8
-from bridge.operators.quantization.quantize import bounds
 from bridge.passes.fuse.uses import Uses, either_way, numbers, zero_points
 
 _NEAR = 3
@@ -26,7 +25,7 @@ def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     if x is None or x.element is not F32 or any(k is None for k in known):
         return None
     start, end, least, greatest = (np.asarray(k, np.float32) for k in known)
-    low, high = bounds(element)
+    low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
         return None
     scale = _scale(start, end, low, high)

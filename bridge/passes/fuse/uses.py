@@ -10,7 +10,6 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
-from bridge.operators.quantization.quantize import bounds
 
 
 class Uses(Rewriter):
@@ -76,7 +75,7 @@ def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np
         return None
     if known.ndim > scale.ndim or np.broadcast_shapes(known.shape, scale.shape) != scale.shape:
         return None
-    low, high = bounds(element)
+    low, high = element.bounds
     whole = (known == np.round(known)) & (known >= low) & (known <= high)
     return np.broadcast_to(known, scale.shape) if whole.all() else None
 
