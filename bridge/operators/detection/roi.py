@@ -6,6 +6,8 @@ IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, "asymmetric" is outp
 
 from __future__ import annotations
 
+from itertools import product, starmap
+
 import numpy as np
 
 from bridge.neutral.builder import Builder
@@ -47,17 +49,17 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
     images = b.op("Gather", b.transpose(data, 0, 2, 3, 1), batches, b.constant(0))
     pixels = b.reshape(images, b.sizes(rois, 0), -1, channels)
     width = b.sizes(data, 3)
-    greatest: Value | None = None
-    for y, y_weight in rows:
-        for x, x_weight in columns:
-            start = b.op("Mul", b.unsqueeze(y, 2), width)
-            place = b.reshape(b.op("Add", start, b.unsqueeze(x, 1)), b.sizes(rois, 0), -1)
-            weight = b.op("Mul", b.unsqueeze(y_weight, 2), b.unsqueeze(x_weight, 1))
-            weight = b.reshape(weight, b.sizes(rois, 0), -1, 1)
-            value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
-            value = b.op("Mul", value, weight)
-            greatest = value if greatest is None else b.op("Max", greatest, value)
-    assert greatest is not None
+
+    def weighted(row: tuple[Value, Value], column: tuple[Value, Value]) -> Value:
+        (y, y_weight), (x, x_weight) = row, column
+        start = b.op("Mul", b.unsqueeze(y, 2), width)
+        place = b.reshape(b.op("Add", start, b.unsqueeze(x, 1)), b.sizes(rois, 0), -1)
+        weight = b.op("Mul", b.unsqueeze(y_weight, 2), b.unsqueeze(x_weight, 1))
+        weight = b.reshape(weight, b.sizes(rois, 0), -1, 1)
+        value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
+        return b.op("Mul", value, weight)
+
+    greatest = b.fold("Max", starmap(weighted, product(rows, columns)))
     grid = b.reshape(greatest, -1, bins[0], samples, bins[1], samples, channels)
     return b.transpose(b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
 

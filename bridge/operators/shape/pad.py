@@ -40,10 +40,8 @@ def read_pad_2(b: Builder, node: Node) -> Value:
 @legalizes("Pad", target="ir")
 def pad_for_ir(b: Builder, node: Node) -> Value:
     """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather."""
-    x, pads, value, axes = (node.input(i) for i in range(4))
-    assert x is not None and pads is not None
-    if axes is not None:
-        pads = _for_all_axes(b, x, pads, axes)
+    (x, pads), value = required(node, 0, 1), node.input(2)
+    pads = _for_all_axes(b, x, pads, node.input(3))
     begin, end = _halves(b, pads)
     mode = node.attributes["mode"]
     if mode == "wrap":
@@ -66,8 +64,10 @@ def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
     return begin, end
 
 
-def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
+def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Value:
     """Pads of some axes as pads of all of them, zero for the others."""
+    if axes is None:
+        return pads
     if x.rank is None:
         raise Refused("the rank of its input is not known; declare the graph's input shapes")
     known, at = integers(pads), known_axes(axes, x.rank)
@@ -85,23 +85,20 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value) -> Value:
 @legalizes("Pad", target="onnx")
 def older_pad(b: Builder, node: Node) -> Value | None:
     """ONNX's Pad wraps since operator set 19, and has axes since 18."""
-    x, pads, value, axes = (node.input(i) for i in range(4))
-    assert x is not None and pads is not None
+    (x, given), value = required(node, 0, 1), node.input(2)
     wraps = node.attributes["mode"] == "wrap" and b.opset < 19
     if b.opset >= 18 and not wraps:
         return None
-    if axes is not None:
-        pads = _for_all_axes(b, x, pads, axes)
+    pads = _for_all_axes(b, x, given, node.input(3))
     if wraps:
         return _by_index(b, node, *_halves(b, pads), _wrapped)
-    return None if axes is None else b.op("Pad", x, pads, value, **node.attributes)
+    return None if pads is given else b.op("Pad", x, pads, value, **node.attributes)
 
 
 @legalizes("ir::Pad", target="onnx")
 def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-12 as Pad: halves are joined; "symmetric", which ONNX lacks, is a Gather."""
-    x, begin, end, value = (node.input(i) for i in range(4))
-    assert x is not None and begin is not None and end is not None
+    (x, begin, end), value = required(node, 0, 1, 2), node.input(3)
     mode = node.attributes["pad_mode"]
     if mode == "symmetric":
         return _by_index(b, node, begin, end, _mirrored)

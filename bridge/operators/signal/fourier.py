@@ -32,8 +32,7 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
             raise Refused(
                 "with onesided or a dft_length its axis must be a constant in OpenVINO IR"
             )
-        assert axis_value is not None
-        return _along_computed_axis(b, x, axis_value, inverse)
+        return _along_computed_axis(b, x, required(node, 2)[0], inverse)
     axis = known[0] % len(x.shape)
     if length is not None:
         length = b.as_i64(b.vector(length))
