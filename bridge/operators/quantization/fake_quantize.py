@@ -9,6 +9,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
 from bridge.operators import Result, legalizes
+from bridge.operators.builder_helpers import required
 
 ZERO_TOLERANCE = 1e-4
 """How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
@@ -19,8 +20,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     """FakeQuantize-1: Clip, scale to 0 ... levels - 1, round half to even, scale to the output's
     range. With 256 levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for
     which engines have integer kernels."""
-    data, *limits = node.inputs
-    assert data is not None
+    data, *limits = required(node, 0, 1, 2, 3, 4)
     element, steps = data.element, node.attributes["levels"] - 1
     known = [values_of(limit) for limit in limits]
     x = b.cast(data, F32)
@@ -36,7 +36,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
         into = b.constant(scale), b.constant(np.asarray(-il * scale, np.float32))
         out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
     else:
-        i, j, k, m = (b.cast(limit, F32) for limit in limits if limit is not None)
+        i, j, k, m = (b.cast(limit, F32) for limit in limits)
         low, high = b.op("Min", i, j), b.op("Max", i, j)
         count = b.constant(float(steps))
         scale_value = b.op("Div", count, b.op("Sub", j, i))
@@ -78,14 +78,13 @@ def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
 def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
     f16 on the way."""
-    data, scale, shift = node.inputs[0], node.inputs[1], node.input(2)
-    assert data is not None
+    data, scale = required(node, 0, 1)
+    shift = node.input(2)
     narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
     x = b.op("Mul", data, scale)
     x = x if shift is None else b.op("Sub", x, shift)
     x = b.op("Cast", b.op("Cast", b.cast(x, F16), to=narrow), to=data.element)
-    x = x if shift is None else b.op("Add", x, shift)
-    return b.op("Div", x, scale)
+    return b.op("Div", b.plus(x, shift), scale)
 
 
 @infers("FakeQuantize")

@@ -13,7 +13,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import known_integers, shape_in
+from bridge.neutral.inference.dims import shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
 from bridge.operators import Refused, Result, legalizes
 from bridge.operators.builder_helpers import required
@@ -194,21 +194,15 @@ def infer_ir_uniform(node: Node) -> list[TensorType]:
     return [TensorType(node.attributes["output_type"], shape_in(node.input(0)))]
 
 
-@infers("Multinomial")
+@infers("Multinomial", "ir::Multinomial")
 def infer_multinomial(node: Node) -> list[TensorType]:
-    """Multinomial: [batch, sample_size]."""
-    shape = first(node).shape
+    """Multinomial, ir::Multinomial: [batch, number of samples], which is input 1 in IR."""
+    shape, attributes = first(node).shape, node.attributes
     batch = ANY if shape is None else shape[0]
-    return [TensorType(node.attributes["dtype"], (batch, node.attributes["sample_size"]))]
-
-
-@infers("ir::Multinomial")
-def infer_ir_multinomial(node: Node) -> list[TensorType]:
-    """ir::Multinomial: [batch, number of samples, which input 1 holds]."""
-    shape = first(node).shape
-    batch = ANY if shape is None else shape[0]
-    count = known_integers(node.input(1))
-    return [TensorType(node.attributes["convert_type"], (batch, count[0] if count else ANY))]
+    if node.op == "Multinomial":
+        return [TensorType(attributes["dtype"], (batch, attributes["sample_size"]))]
+    count = integers(node.input(1))
+    return [TensorType(attributes["convert_type"], (batch, count[0] if count else ANY))]
 
 
 def interval(node: Node) -> must.Constraints:
