@@ -246,9 +246,11 @@ class Rewriter:
     def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
         if pattern.bodies and node.bodies:
             self.descend(node, pattern)
+        if pattern.ops is not None and node.op not in pattern.ops:
+            out.append(node)
+            return
         builder = Builder([], node.name, pattern.target)
-        asked = pattern.ops is None or node.op in pattern.ops
-        result = pattern.ask(builder, node, self) if asked else None
+        result = pattern.ask(builder, node, self)
         if result is None:
             out.append(node)
             return
