@@ -126,7 +126,8 @@ class Uses:
 
     def count(self, value: Value) -> int:
         """How often a value is an input of a node or an output of the graph."""
-        return self._counts[value]
+        # What goes later may have taken a value that was handed over before.
+        return max(self._counts[value], 0)
 
     def users(self, value: Value) -> list[Node]:
         """The nodes that take a value."""

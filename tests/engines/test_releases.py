@@ -26,6 +26,9 @@ def test_all_versions_are_right() -> None:
         assert all(wrong[version].startswith("wrong: input 0") for version in RIGHT)
 
 
+ENDED = "it ended the process (exit code 1)"
+
+
 class Ending(list):
     """Ends the process that reads it."""
 
@@ -39,7 +42,7 @@ def test_what_ends_the_process() -> None:
     known = {path.name: record(path) for path in paths}
     known["if_bool.onnxtxt"] = known["if_bool.onnxtxt"][0], Ending()
     assert [*compare(paths, known, "default")] == [
-        {"model": "if_bool.onnxtxt", **dict.fromkeys(RIGHT, "dies")},
+        {"model": "if_bool.onnxtxt", **dict.fromkeys(RIGHT, ENDED)},
         {"model": "if_nested.xml", **RIGHT},
     ]
 

@@ -623,7 +623,7 @@ case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
 case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
 case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
 case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
-case("loop_guarded_by_another_number", "Greater Max If", guarded, SOME, np.array(0))
+case("loop_guarded_by_another_number", "Greater Max Loop", guarded, SOME, np.array(0))
 case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)
 
 

@@ -191,6 +191,7 @@ def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> No
     entry = Value(users[0].outputs[0].type, list(body.graph.inputs[index].names))
     body.graph.inputs[index] = entry
     gone = {user.outputs[0] for user in users}
+    body.graph.nodes = [one for one in body.graph.nodes if one not in users]
     for one in body.graph.nodes:
         one.inputs = [entry if v in gone else v for v in one.inputs]
     body.graph.outputs = [entry if v in gone else v for v in body.graph.outputs]
