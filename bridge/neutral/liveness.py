@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.dataflow import Analysis, Now, Updates
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Carried, Condition, outer_input
+from bridge.neutral.ports import Carried, Condition, Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
 
 
@@ -37,13 +37,14 @@ class Needed(Analysis[bool]):
                     yield value, now(node.outputs[port.output])
 
     def enter(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """What a body needs of the values outside, and of the iteration before."""
+        """What a body needs of the values outside, and of the iteration before. What is sliced
+        says how often a Loop runs, though no iteration may read its part."""
         yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
         for body in node.bodies:
             for value, port in body.entries():
                 index = outer_input(port)
                 given = None if index is None else node.inputs[index]
                 if given is not None:
-                    yield given, now(value)
+                    yield given, now(value) or isinstance(port, Sliced)
                 if isinstance(port, Carried):
                     yield body.exit_of(port)[0], now(value)
