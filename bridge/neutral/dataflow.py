@@ -127,7 +127,8 @@ class Facts(Generic[Fact]):
         self._graph = graph
         self._most = most
         self._table: dict[Value, Fact] = {}
-        self._steps: list[tuple[Visit[Fact], Node]] = []
+        self._steps: list[tuple[Visit[Fact], Node, bool]] = []
+        """Transfer functions with their nodes, and whether each enters the bodies of its node."""
         self._around: dict[Value, list[int]] = {}
         self._indexed = 0
         self._rounds: set[Value] = set()
@@ -184,16 +185,16 @@ class Facts(Generic[Fact]):
         """Notes the steps of a node and of those in its bodies."""
         analysis, steps = self._analysis, self._steps
         if not node.bodies:
-            steps.append((analysis.node, node))
+            steps.append((analysis.node, node, False))
             return
-        steps.append((analysis.enter, node))
+        steps.append((analysis.enter, node, True))
         for value, port in node.body.entries() if node.op == "Loop" else ():
             if isinstance(port, Carried):
                 self._rounds.update((value, node.body.exit_of(port)[0]))
         for body in node.bodies:
             for inner in body.graph.nodes:
                 self._plan(inner)
-        steps.append((analysis.leave, node))
+        steps.append((analysis.leave, node, False))
 
     def _sweep(self, steps: range) -> None:
         """Visits steps in order once, and those again around what changed behind them."""
@@ -223,11 +224,11 @@ class Facts(Generic[Fact]):
     def _index(self) -> dict[Value, list[int]]:
         """The steps around each value."""
         for step in range(self._indexed, len(self._steps)):
-            visit, node = self._steps[step]
+            _, node, enters = self._steps[step]
             around = [value for value in node.inputs if value is not None]
             for body in node.bodies:
                 around += body.graph.inputs + body.graph.outputs
-            if visit != self._analysis.enter:
+            if not enters:
                 around += node.outputs
             for value in dict.fromkeys(around):
                 self._around.setdefault(value, []).append(step)
@@ -237,7 +238,7 @@ class Facts(Generic[Fact]):
     def _visit(self, step: int) -> list[Value]:
         """Does one step; the values of which the fact is another now."""
         self.visits += 1
-        visit, node = self._steps[step]
+        visit, node, _ = self._steps[step]
         return [value for value, fact in visit(node, self._now) if self._join(value, fact)]
 
     def _join(self, value: Value, fact: Fact) -> bool:
