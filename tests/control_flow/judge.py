@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,19 +31,21 @@ NO_PROGRAM = "no program"
 
 
 def case_of(entry: Entry) -> Case:
-    """The program with what it gives for every combination of its inputs, which onnxruntime says.
-    Raises NoFormError where ONNX has no such form, RuntimeError where onnxruntime runs none."""
+    """The program in its place, with what it gives for every combination of its inputs, which
+    onnxruntime says. Raises NoFormError where ONNX has no such form, and what onnxruntime raises
+    for one that it does not run."""
     program = entry.program()
-    model = program.model()
-    feeds = program.feeds()
-    outputs = _expected(model, feeds)
-    sets = tuple((tuple(f.values()), tuple(o)) for f, o in zip(feeds, outputs, strict=True))
-    return placed(Case(entry.name, model, sets, 1e-5, 1e-6), entry.place)
+    model, feeds = program.model(), program.feeds()
+    sets = zip((tuple(f.values()) for f in feeds), _expected(model, feeds), strict=True)
+    case = placed(Case(entry.name, model, tuple(sets), 1e-5, 1e-6), entry.place)
+    outputs = _expected(case.model, feeds_of(case))
+    sets = zip((inputs for inputs, _ in case.data_sets), outputs, strict=True)
+    return replace(case, data_sets=tuple(sets))
 
 
-def _expected(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+def _expected(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     session = OnnxRuntime(model)
-    return [session.run(feed) for feed in feeds]
+    return [tuple(session.run(feed)) for feed in feeds]
 
 
 def judge(entry: Entry) -> Verdicts:
@@ -52,8 +55,7 @@ def judge(entry: Entry) -> Verdicts:
         try:
             case = case_of(entry)
             feeds = feeds_of(case)
-            # What stands around it may be what onnxruntime does not run.
-            expected = [flat(outputs) for outputs in _expected(case.model, feeds)]
+            expected = [flat(outputs) for _, outputs in case.data_sets]
         except NoFormError:
             return {}
         except Exception as error:
