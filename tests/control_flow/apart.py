@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from bridge.check.isolation import LostProcessError, Worker
+from tests.control_flow.judge import Verdicts
 
 TIMEOUT = 60.0  # seconds for a program
 
 Item = TypeVar("Item")
-Verdicts = dict[str, str]
 
 
 def judged(

@@ -147,12 +147,12 @@ def _loop(levels: Mapping[str, str], feeds: _Feeds) -> list[Any]:  # noqa: C901 
             p, x.output(0), sliced["start"], sliced["stride"], sliced["part_size"], sliced["end"],
             sliced["axis"]))  # fmt: skip
     small = ops.reduce_sum(part, np.array([0, 1]), True)
-    # States, each with its initial value, and what makes it anew.
-    states: list[tuple[Any, Any, Any]] = []
+    # States, each with its initial value.
+    states: list[tuple[Any, Any]] = []
 
     def state(shape: list[int], dtype: Any, initial: Any) -> Any:
         made = parameter(shape, dtype, lambda loop, p: None)
-        states.append((made, initial, None))
+        states.append((made, initial))
         return made
 
     after: list[Any] = []
@@ -216,7 +216,7 @@ def _loop(levels: Mapping[str, str], feeds: _Feeds) -> list[Any]:  # noqa: C901 
         loop.set_body(openvino.Model(outputs, parameters))
     for tie in ties:
         tie(loop)
-    for (made, initial, _), result in zip(states, bodies, strict=False):
+    for (made, initial), result in zip(states, bodies, strict=False):
         loop.set_merged_input(made, initial, result.output(0))
     results = [
         loop.get_iter_value(result.output(0), -1) for _, result in zip(states, bodies, strict=False)

@@ -45,8 +45,7 @@ def holds(element: Element | None, content: tuple[Number, ...]) -> bool:
         return all(x in (0, 1, None) for x in content)
     if element is None or not element.is_integer:
         return False
-    low = -(1 << (element.bits - 1)) if element.is_signed else 0
-    high = (1 << (element.bits - 1 if element.is_signed else element.bits)) - 1
+    low, high = element.bounds
     return all(
         low <= x <= high if isinstance(x, int) else x is None or element.bits >= 32
         for x in content
