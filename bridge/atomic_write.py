@@ -33,7 +33,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows has no locks of this kind: what is left there stays
+except ImportError:  # Windows locks no folders: what a killed conversion left there stays
     fcntl = None  # type: ignore[assignment]
 
 from bridge.errors import UsageError
@@ -106,7 +106,9 @@ def settled(target: Path) -> Iterator[None]:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A folder for files that nobody needs afterwards."""
-    with tempfile.TemporaryDirectory(prefix="bridge-check-") as name, _registered(Path(name)):
+    # Windows keeps a file that somebody has opened, as an engine does with weights.
+    made = tempfile.TemporaryDirectory(prefix="bridge-check-", ignore_cleanup_errors=True)
+    with made as name, _registered(Path(name)):
         yield Path(name)
 
 
@@ -138,7 +140,7 @@ def _folder(parent: Path) -> Iterator[Path]:
     """A locked folder to write in, removed at the end; what killed conversions left goes first."""
     with _locked(parent):
         _clear(parent)
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        folder = _made(parent)
         lock = _lock_of(folder)
     with _registered(folder):
         try:
@@ -150,9 +152,21 @@ def _folder(parent: Path) -> Iterator[Path]:
                     os.close(lock)
 
 
+def _made(parent: Path) -> Path:
+    """A new folder. On Windows, `tempfile` would close it to others, and with it the files that
+    leave it for their places."""
+    while True:
+        folder = parent / f"{_PREFIX}{os.urandom(4).hex()}"
+        with suppress(FileExistsError):
+            folder.mkdir(0o700 if os.name == "posix" else 0o777)
+            return folder
+
+
 def _remove(folder: Path) -> None:
     """Removes a folder; a process that is killed meanwhile leaves none that could be finished."""
     (folder / _WHOLE).unlink(missing_ok=True)
+    for path in folder.iterdir() if os.name == "nt" else ():
+        path.chmod(stat.S_IWRITE)  # Windows removes no read-only file.
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -58,7 +58,7 @@ def assert_round_trip(
         message = "\n".join(["branches that were not shown to be equal:", *left, message])
     if page is not None:
         try:
-            page.write_text(report.as_html(), encoding="utf-8")
+            page.write_text(report.as_html(), encoding="utf-8", newline="\n")
         except OSError as error:
             raise BridgeError(f"{page}: cannot be written: {error.strerror or error}") from error
         message += f"\nas a page: {page}"

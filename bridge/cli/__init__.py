@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
 import typer
@@ -33,8 +34,10 @@ _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 def _run(given: Sequence[str]) -> int:
     """Runs the command that the arguments name; returns the exit code."""
     command = typer.main.get_command(app)
+    called = Path(sys.argv[0]).stem
+    name = called if called == "onnx-bridge" else "bridge"
     try:
-        code = command.main(given or ["--help"], prog_name="bridge", standalone_mode=False)
+        code = command.main(given or ["--help"], prog_name=name, standalone_mode=False)
     except _Misuse as misuse:
         raise _explained(misuse) from None
     return (code or 0) if given else 2

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def check(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to hold others to.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="The model to hold others to; - for ONNX from a stream."
+        ),
+    ],
     other: Annotated[
         Path | None,
         typer.Argument(
@@ -79,8 +84,10 @@ def check(
     if report is not None:
         require_file(report, ".html")
     sizes = dict(map(_size, size or ()))
+    from bridge.cli.streams import source_of
+
     run_check(
-        model, other, quiet, verbose, as_json, report,
+        source_of(model), other, quiet, verbose, as_json, report,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
         limits=given_limits(limit),
     )  # fmt: skip
@@ -103,7 +110,7 @@ def require_engines(model: Path, other: Path | None) -> None:
 
 
 def run_check(
-    model: Path,
+    model: Path | bytes,
     other: Path | None,
     quiet: bool,
     verbose: bool = False,
@@ -115,7 +122,8 @@ def run_check(
     differs. Raises BridgeError with the report where nothing does, but something failed."""
     from bridge.check import check
 
-    with progress(f"checking {model}", quiet) as doing:
+    name = model if isinstance(model, Path) else "the model"
+    with progress(f"checking {name}", quiet) as doing:
         report = check(model, other, progress=doing, **options)
     if page is not None:
         write_text(page, report.as_html())

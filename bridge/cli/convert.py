@@ -19,6 +19,7 @@ from bridge.cli.options import (
     states,
 )
 from bridge.cli.output import echo, progress, size_of
+from bridge.errors import UsageError
 from bridge.options import QUIRKS
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
@@ -28,12 +29,16 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="SOURCE", help="The model to read: .onnx, .onnxtxt, or .xml for IR."
+            metavar="SOURCE",
+            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream.",
         ),
     ],
     destination: Annotated[
         Path,
-        typer.Argument(metavar="DESTINATION", help="What to write; its suffix says the format."),
+        typer.Argument(
+            metavar="DESTINATION",
+            help="What to write; its suffix says the format. - writes ONNX to a stream.",
+        ),
     ],
     opset: Annotated[
         int | None,
@@ -148,18 +153,24 @@ def convert(
       bridge convert model.onnx model.xml --check
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
+      bridge convert model.xml - | other-program
     """
     import bridge
+    from bridge.cli.streams import STREAM, destination_of, source_of
 
+    streamed = destination == STREAM
+    if streamed and (check or external_data):
+        raise UsageError("-: is a stream of one file; --check and --external-data need a file")
     if check:
         from bridge.cli.check import require_engines
 
         require_engines(source, destination)
     shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
-    with progress(f"converting {source}", quiet) as doing:
+    given = source_of(source)
+    with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(
-            source,
-            destination,
+            given,
+            file,
             opset=opset,
             input_shapes=shapes,
             compress_to_fp16=compress_to_fp16,
@@ -168,7 +179,7 @@ def convert(
             stateful=states(state, stateful),
             beam_idx=beam_idx,
             quirks=quirks,
-            external_data=external_data,
+            external_data=False if streamed else external_data,
             weights=weights,
             force=force,
             limits=limits,
@@ -176,21 +187,22 @@ def convert(
             progress=lambda step: doing(f"{step} done"),
         )
     if not quiet:
-        files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
-        echo(f"wrote {' and '.join(files)}")
+        if not streamed:
+            files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
+            echo(f"wrote {' and '.join(files)}")
         for line in report.pruned:
-            echo(f"pruned: {line}")
+            echo(f"pruned: {line}", aside=streamed)
         for line in report.notes:
-            echo(f"note: {line}")
+            echo(f"note: {line}", aside=streamed)
     if check:
         from bridge.cli.check import run_check
 
-        sizes = _sizes(source, weights, shapes, limits)
-        run_check(source, destination, quiet, sizes=sizes, weights=weights, limits=limits)
+        sizes = _sizes(given, weights, shapes, limits)
+        run_check(given, destination, quiet, sizes=sizes, weights=weights, limits=limits)
 
 
 def _sizes(
-    source: Path,
+    source: Path | bytes,
     weights: Path | None,
     shapes: Mapping[str, Sequence[Any]],
     limits: Mapping[str, int],

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The model: .onnx, or .xml for IR.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
+        ),
+    ],
     as_json: AsJson = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
@@ -63,10 +68,11 @@ def inspect(
     if as_json and graph:
         raise UsageError("--graph is for people and --json for scripts: ask for one of them")
     import bridge
+    from bridge.cli.streams import source_of
     from bridge.limits import read_limits, usually
 
     with usually(read_limits(given_limits(limit))):
-        model = bridge.load(file, weights)
+        model = bridge.load(source_of(file), weights)
         if html is not None or svg is not None:
             check = None if coverage is None else _read(coverage)
             _draw(model, file, html, svg, check, quiet=as_json)

@@ -19,9 +19,9 @@ def printable(text: str) -> str:
     )
 
 
-def echo(text: str) -> None:
-    """Prints to standard output, at once."""
-    print(printable(text), flush=True)
+def echo(text: str, aside: bool = False) -> None:
+    """Prints at once: to the standard output, or aside of it where that holds a model."""
+    print(printable(text), flush=True, file=sys.stderr if aside else None)
 
 
 def report_error(error: BridgeError, debug: bool) -> None:
@@ -88,7 +88,7 @@ def write_text(path: Path, text: str) -> None:
     from bridge.atomic_write import whole
 
     with whole(path, notes=[]) as (part,):
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -23,21 +24,22 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 def end_on_signals(watch: bool) -> None:
-    """Has the process end with 128 and the signal's number on SIGTERM and SIGHUP, as Python has it
-    on SIGINT. Those that it was started to ignore (by `nohup`) stay ignored. `watch` is for a
-    process that does nothing else."""
+    """Has the process end with 128 and the signal's number on SIGTERM and SIGHUP (SIGBREAK on
+    Windows), as Python has it on SIGINT. Those that it was started to ignore (by `nohup`) stay
+    ignored. `watch` is for a process that does nothing else."""
     if threading.current_thread() is not threading.main_thread():
         return
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    for number in numbers:
+        if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
-    if os.name != "posix" or not watch:
+    if not watch:
         return
-    arrived, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # Windows wakes nobody through a pipe.
+    arrived, told = socket.socketpair()
+    told.setblocking(False)
+    signal.set_wakeup_fd(told.detach(), warn_on_full_buffer=False)
     ending = {n for n in numbers if signal.getsignal(n) in (_end, signal.default_int_handler)}
     threading.Thread(target=_watch, args=(arrived, ending), daemon=True).start()
 
@@ -59,9 +61,9 @@ def leave(code: object) -> None:
     os._exit(code)
 
 
-def _watch(arrived: int, ending: set[int]) -> None:
+def _watch(arrived: socket.socket, ending: set[int]) -> None:
     """Waits for one of the signals that end the process, and sees to it that it does."""
-    while (number := os.read(arrived, 1)[0]) not in ending:
+    while (number := arrived.recv(1)[0]) not in ending:
         pass
     time.sleep(PATIENCE)
     from bridge.atomic_write import abandon

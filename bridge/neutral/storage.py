@@ -49,10 +49,9 @@ class RangeCopier:
                 ) from error
             self._sources[range.path] = self._open.enter_context(source)
         copied = self._by_kernel(source, range) if range.length > _SMALL else 0
+        source.seek(range.offset + copied)
         while copied < range.length:
-            piece = os.pread(
-                source.fileno(), min(range.length - copied, CHUNK), range.offset + copied
-            )
+            piece = source.read(min(range.length - copied, CHUNK))
             if not piece:
                 raise InvalidModelError(
                     f"{range.path}: holds no {range.length} bytes at {range.offset}; "

@@ -32,6 +32,7 @@ from bridge.show.rule_index import rule_index
 from bridge.vocabulary import families, families_of_type, family_of, operators
 from tests.support.command_line import bridge
 from tests.support.model_files import IR_FILES, ONNX_FILES
+from tests.support.processes import process
 
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
 IF = MODELS / "if_nested_captures_every_scope.onnxtxt"
@@ -508,6 +509,7 @@ def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: 
     assert (finished.returncode, finished.stderr.decode()) == (code, says)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("swallow", [False, True], ids=["in_order", "by_force"])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_stopped_conversion_leaves_nothing_behind(
@@ -527,14 +529,38 @@ def test_a_stopped_conversion_leaves_nothing_behind(
     )
     command = [sys.executable, "-c", code, "convert", IF, tmp_path / "model.xml"]
     number = getattr(signal, name)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "stuck\n"
+    with process(command) as started:
+        assert started.stdout is not None and started.stdout.readline() == "stuck\n"
         assert list(tmp_path.iterdir())
         began = time.monotonic()
-        process.send_signal(number)
-        assert process.wait(30) == 128 + number
+        started.send_signal(number)
+        assert started.wait(30) == 128 + number
     assert time.monotonic() - began < 1.5
     assert not list(tmp_path.iterdir())
+
+
+STUCK_ENGINE = """
+import bridge.check, os, time
+from bridge.check.isolation import Worker
+def check(*_, **__):
+    worker = Worker()
+    worker.call(os.getpid)
+    print("stuck", flush=True)
+    worker.call(time.sleep, 60)
+bridge.check.check = check
+import bridge.cli
+bridge.cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_check_is_stopped_while_an_engine_works(name: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(STUCK_ENGINE)
+    with process([sys.executable, tmp_path / "script.py", "check", IF]) as started:
+        assert started.stdout is not None and started.stdout.readline() == "stuck\n"
+        started.send_signal(getattr(signal, name))
+        assert started.wait(30) == 128 + getattr(signal, name)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
@@ -542,18 +568,17 @@ def test_a_terminal_shows_what_is_being_done() -> None:
     import pty
 
     leader, follower = pty.openpty()
-    with subprocess.Popen(
+    with process(
         [sys.executable, "-m", "bridge", "check", IF],
-        stdout=subprocess.PIPE,
         stderr=follower,
         env={**os.environ, "COLUMNS": "300", "TERM": "xterm", "PYTHONPATH": str(MODELS.parent)},
-    ) as process:
+    ) as started:
         os.close(follower)
         shown = b""
         with contextlib.suppress(OSError):  # the terminal is gone with the process
             while data := os.read(leader, 1 << 16):
                 shown += data
-        out, _ = process.communicate()
-    assert process.returncode == 0 and out.startswith(b"OK: ")
+        out, _ = started.communicate()
+    assert started.returncode == 0 and out.startswith("OK: ")
     phases = ("converting", "loading", "seeking inputs", "comparing")
     assert any(f"checking {IF}: {phase}" in shown.decode() for phase in phases)

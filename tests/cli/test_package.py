@@ -89,6 +89,7 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
 
     command = python.with_name("bridge")
     assert run(command, "--version").startswith("bridge 0.")
+    assert "onnx-bridge convert" in run(python.with_name("onnx-bridge"), "convert", "--help")
     said = run(command, "convert", "if_nested.onnx", "again.xml", cwd=outside)
     assert said.startswith("wrote again.xml (")
     assert "control flow:" in run(command, "inspect", "again.xml", cwd=outside)

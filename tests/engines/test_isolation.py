@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import ml_dtypes
@@ -23,6 +23,7 @@ from bridge.check.engines import EngineError, OpenVino, Session
 from bridge.check.isolated_engines import IsolatedEngine
 from bridge.check.isolation import LostProcessError, Worker, isolated
 from bridge.errors import Unsupported, UnsupportedError
+from tests.support.processes import process
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -110,16 +111,16 @@ print(worker.call(os.getpid), flush=True)
 """
 
 
-def started(path: Path, rest: str) -> subprocess.Popen[str]:
+def started(path: Path, rest: str) -> AbstractContextManager[subprocess.Popen[str]]:
     path.write_text(SCRIPT.format(rest=rest))
-    return subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, text=True)
+    return process([sys.executable, path])
 
 
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """`multiprocessing` would run a script again that does not ask for its `__name__`."""
-    process = started(tmp_path / "script.py", "print(__name__)")
-    begins, _, name = process.communicate(timeout=60)[0].split()
-    assert (begins, name, process.returncode) == ("begins", "__main__", 0)
+    with started(tmp_path / "script.py", "print(__name__)") as script:
+        begins, _, name = script.communicate(timeout=60)[0].split()
+    assert (begins, name, script.returncode) == ("begins", "__main__", 0)
 
 
 @POSIX
@@ -127,12 +128,12 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
 def test_the_process_ends_with_the_one_that_started_it(
     told: signal.Signals, tmp_path: Path
 ) -> None:
-    process = started(tmp_path / "script.py", "worker.call(time.sleep, 60)")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begins\n"
-    child = int(process.stdout.readline())
-    process.send_signal(told)
-    process.wait(10)
+    with started(tmp_path / "script.py", "worker.call(time.sleep, 60)") as script:
+        assert script.stdout is not None
+        assert script.stdout.readline() == "begins\n"
+        child = int(script.stdout.readline())
+        script.send_signal(told)
+        script.wait(10)
     end = time.monotonic() + 10
     while time.monotonic() < end:
         try:

@@ -38,7 +38,8 @@ def test_holes_stay_holes(tmp_path: Path) -> None:
     content = source.read_bytes()
     expected = b"".join(b"begin" + content[begin : begin + size] for begin, size in ranges)
     assert target.read_bytes() == expected + b"end"
-    if source.stat().st_blocks * 512 < 32 * MEGABYTE:
+    kernel_copies = hasattr(os, "copy_file_range")
+    if kernel_copies and source.stat().st_blocks * 512 < 32 * MEGABYTE:
         assert target.stat().st_blocks * 512 < len(expected) // 2
 
 

@@ -1,0 +1,38 @@
+"""`-` on the command line: a model from the standard input, or to the standard output.
+
+A stream is one file, so it holds ONNX: an IR is two.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bridge.atomic_write import scratch_folder
+from bridge.errors import UsageError
+
+STREAM = Path("-")
+
+
+def source_of(path: Path) -> Path | bytes:
+    """The model that an argument names: a path, or what the standard input holds."""
+    return sys.stdin.buffer.read() if path == STREAM else path
+
+
+@contextmanager
+def destination_of(path: Path) -> Iterator[Path]:
+    """The file to write for an argument. For a stream it is a temporary one, which goes to the
+    standard output when the block ends well."""
+    if path != STREAM:
+        yield path
+        return
+    if sys.stdout.isatty():
+        raise UsageError("-: a model is no text for a terminal; send it to a file or a program")
+    with scratch_folder() as folder:
+        yield folder / "model.onnx"
+        with (folder / "model.onnx").open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
