@@ -58,6 +58,21 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2026.3",
     ),
+    "openvino_cpu.scalar_of_product": Canary(
+        "(float[1, 2] x) => (float y) <float[2, 1] w = {1.125, -0.25}, int64[0] scalar = {}> "
+        "{ p = MatMul (x, w) y = Reshape (p, scalar) }",
+        {"x": _f32(1, 2)},
+        ends=True,
+    ),
+    "openvino_cpu.selection_by_itself": Canary(
+        "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
+        {"x": np.array([True, False])},
+    ),
+    "openvino_cpu.nothing_reshaped": Canary(
+        "(float[a, 1, 1, 3] x) => (bool[a, 0, 3] y) <float[0, 1, 3] nothing = {}, "
+        "int64[1] axis = {-2}> { l = Less (nothing, x) y = Squeeze (l, axis) }",
+        {"x": _f32(2, 1, 1, 3)},
+    ),
     "openvino_cpu.one_hot_from_the_end": Canary(
         "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "
         "{ y = OneHot (x, depth, values) }",

@@ -111,8 +111,8 @@ def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -
     assert len(actual) == len(expected)
     for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
         where = f"output {position}"
-        assert got.dtype == want.dtype, where
-        assert got.shape == want.shape, where
+        assert got.dtype == want.dtype, f"{where}: {got.dtype} for {want.dtype}"
+        assert got.shape == want.shape, f"{where}: {got.shape} for {want.shape}"
         if np.issubdtype(want.dtype, np.floating):
             tolerance = _TOLERANCE[want.dtype.itemsize]
             np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=where)
