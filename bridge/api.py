@@ -92,6 +92,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `weights`: the `.bin` of an IR source, where it is not beside it.
     - `input_shapes`: other shapes for inputs, by name. A dimension is a size, a symbol (str), a
       range (`bridge.Interval(1, 8)`), or None for any size.
+    - `values`: inputs that become constants, by name: a number, a list or an array. What follows
+      from values and shapes is folded: conditions, branches, weights.
 
     Writing ONNX:
 
@@ -307,7 +309,7 @@ def _in_format(format: str, attempt: Callable[[int | None], _Made], opset: int |
 def _context(
     model: Model, format: str, report: Report, options: ConvertOptions, opset: int | None
 ) -> Context:
-    """What passes are told. The inputs of the model get the shapes that were given."""
+    """What passes are told. The inputs of the model get the shapes and values that were given."""
     from bridge.neutral.builder import Target
     from bridge.passes.boundary import override_shapes
     from bridge.passes.context import Context
@@ -315,6 +317,11 @@ def _context(
     shapes = options.get("input_shapes")
     if shapes is not None:
         override_shapes(model, shapes)
+    if shapes or options.get("values"):
+        from bridge.passes.specialize import fix_values, record_shapes
+
+        record_shapes(model, shapes or {})
+        fix_values(model, options.get("values") or {})
     report.notes += model.notes
     if format == "ir":
         return Context(Target("ir"), report, options)
@@ -328,6 +335,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     from bridge.pipeline import prepare
 
     options, report = context.options, context.report
+    source_size = sum(os.path.getsize(path) for path in model.files)
     prepare(model, context, options.get("progress") or (lambda step: None))
 
     def check(written: Sequence[Path]) -> None:
@@ -344,6 +352,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
         with written() as parts:
             write_ir(model, *parts)
+        _tell_size(report, source_size)
         return report
     from bridge.onnx_format.backend import write as write_onnx
 
@@ -357,7 +366,18 @@ def _save(model: Model, target: Path, context: Context) -> Report:
             beside.unlink()
     if not wrote:
         report.files = [target]
+    _tell_size(report, source_size)
     return report
+
+
+def _tell_size(report: Report, source_size: int) -> None:
+    """Reports how large the files of a specialized model are beside those of its source."""
+    if report.specialized and source_size:
+        size = sum(path.stat().st_size for path in report.files)
+        share = f"{100 * size / source_size:.1f} %"
+        report.specialized.append(
+            f"{size:,} bytes of files, {share} of the source's {source_size:,}"
+        )
 
 
 def _note_limits(model: Model, report: Report) -> None:

@@ -23,6 +23,9 @@ InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
 """Shapes by the input's name. A dimension is a size, a symbol, a range of sizes, or None for any
 size."""
 
+Values: TypeAlias = "Mapping[str, Any]"
+"""Values by the input's name: a number, a list or an array."""
+
 GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
@@ -39,6 +42,7 @@ class CommonOptions(TypedDict, total=False):
 
     weights: PathLike | None
     input_shapes: InputShapes | None
+    values: Values | None
     quirks: str
     limits: GivenLimits | None
 

@@ -28,6 +28,16 @@ def _always(model: Model, context: Context) -> bool:
     return True
 
 
+def _is_specialized(model: Model, context: Context) -> bool:
+    """Whether inputs were given values or shapes."""
+    return bool(context.options.get("values") or context.options.get("input_shapes"))
+
+
+def _is_ir_specialized(model: Model, context: Context) -> bool:
+    """Whether that is done to an IR, in which quirks may hide what is known."""
+    return model.format == "ir" and _is_specialized(model, context)
+
+
 def _prunes(model: Model, context: Context) -> bool:
     """Whether branches that could not run are pruned."""
     return _from_other(model, context) and not context.options.get("keep_branches")
@@ -39,8 +49,9 @@ def _keeps(model: Model, context: Context) -> bool:
 
 
 def _has_quirks(model: Model, context: Context) -> bool:
-    """Whether faults of engines are worked round."""
-    return _from_other(model, context) and context.options.get("quirks") != "none"
+    """Whether faults of engines are worked round: those of a specialized IR were undone."""
+    asked = _from_other(model, context) or _is_ir_specialized(model, context)
+    return asked and context.options.get("quirks") != "none"
 
 
 def _compresses(model: Model, context: Context) -> bool:
@@ -97,6 +108,8 @@ class Pass:
 
 
 TO_IR = (
+    Pass("quirks.undo_quirks", _is_ir_specialized),
+    Pass("passes.specialize.specialize", _is_specialized),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.variables.restore_state"),
@@ -129,6 +142,7 @@ TO_ONNX = (
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
     Pass("quirks.undo_quirks"),
+    Pass("passes.specialize.specialize", _is_specialized),
     Pass("passes.fuse.patterns.fuse_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),

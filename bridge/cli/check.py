@@ -13,8 +13,10 @@ from bridge.cli.options import (
     Debug,
     Limit,
     Quiet,
+    Values,
     Weights,
     given_limits,
+    given_values,
     parse_dimension,
 )
 from bridge.cli.output import echo, progress, require_file, write_text
@@ -52,6 +54,7 @@ def check(
             "may be repeated.",
         ),
     ] = None,
+    value: Values = None,
     weights: Weights = None,
     limit: Limit = None,
     verbose: Annotated[
@@ -89,7 +92,7 @@ def check(
     run_check(
         source_of(model), other, quiet, verbose, as_json, report,
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
-        limits=given_limits(limit),
+        limits=given_limits(limit), values=given_values(value),
     )  # fmt: skip
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,8 +11,10 @@ from bridge.cli.options import (
     Debug,
     Limit,
     Quiet,
+    Values,
     Weights,
     given_limits,
+    given_values,
     input_shapes,
     output_ranks,
     states,
@@ -59,6 +60,7 @@ def convert(
             "IR only if it is named here.",
         ),
     ] = None,
+    value: Values = None,
     compress_to_fp16: Annotated[
         bool,
         typer.Option("--compress-to-fp16", rich_help_panel=_IR, help="Store f32 constants as f16."),
@@ -150,6 +152,7 @@ def convert(
       bridge convert model.onnx model.xml
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
       bridge convert model.onnx model.xml --check
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
@@ -166,13 +169,14 @@ def convert(
 
         require_engines(source, destination)
     shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
-    given = source_of(source)
+    given, values = source_of(source), given_values(value)
     with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(
             given,
             file,
             opset=opset,
             input_shapes=shapes,
+            values=values,
             compress_to_fp16=compress_to_fp16,
             keep_branches=keep_branches,
             output_ranks=output_ranks(output_rank),
@@ -190,36 +194,9 @@ def convert(
         if not streamed:
             files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
             echo(f"wrote {' and '.join(files)}")
-        for line in report.pruned:
-            echo(f"pruned: {line}", aside=streamed)
-        for line in report.notes:
-            echo(f"note: {line}", aside=streamed)
+        for line in report.lines():
+            echo(line, aside=streamed)
     if check:
         from bridge.cli.check import run_check
 
-        sizes = _sizes(given, weights, shapes, limits)
-        run_check(given, destination, quiet, sizes=sizes, weights=weights, limits=limits)
-
-
-def _sizes(
-    source: Path | bytes,
-    weights: Path | None,
-    shapes: Mapping[str, Sequence[Any]],
-    limits: Mapping[str, int],
-) -> dict[str, Any]:
-    """The sizes and ranges that the inputs' new shapes give to open dimensions of the source, as
-    a check takes them: by the dimension's symbol, or as `input.axis` where it has none."""
-    if not shapes:
-        return {}
-    import bridge
-    from bridge.neutral.types import innermost
-
-    sizes = {}
-    for value in bridge.load(source, weights, limits=limits).graph.inputs:
-        new = next((shapes[name] for name in value.names if name in shapes), ())
-        shape = innermost(value.type).shape
-        old = (None,) * len(new) if shape is None else shape
-        for axis, (before, after) in enumerate(zip(old, new, strict=False)):
-            if not isinstance(before, int) and not isinstance(after, str):
-                sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
-    return sizes
+        run_check(given, destination, quiet, values=values, weights=weights, limits=limits)
