@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from bridge.cli.many import Jobs, convert_many
+from bridge.cli.models import found, placed
 from bridge.cli.options import (
+    AsJson,
     Debug,
     Limit,
     Quiet,
@@ -19,7 +23,8 @@ from bridge.cli.options import (
     output_ranks,
     states,
 )
-from bridge.cli.output import echo, progress, size_of
+from bridge.cli.output import echo, progress, report_as_json, size_of
+from bridge.cli.streams import STREAM, destination_of, source_of
 from bridge.errors import UsageError
 from bridge.options import QUIRKS
 
@@ -31,16 +36,25 @@ def convert(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream.",
+            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. "
+            "With --output-dir there may be many, and folders and patterns of them.",
         ),
     ],
     destination: Annotated[
-        Path,
+        list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
             help="What to write; its suffix says the format. - writes ONNX to a stream.",
         ),
-    ],
+    ] = None,
+    output_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write here all models that are given, each in the other format and under its "
+            "name.",
+        ),
+    ] = None,
     opset: Annotated[
         int | None,
         typer.Option(
@@ -141,6 +155,8 @@ def convert(
         bool,
         typer.Option("--check", help="Run both models afterwards and compare what they compute."),
     ] = False,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -157,40 +173,64 @@ def convert(
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
       bridge convert model.xml - | other-program
+      bridge convert models/*.onnx --output-dir converted --jobs 2
     """
+    options: dict[str, Any] = dict(
+        opset=opset,
+        input_shapes=input_shapes(input_shape or ()),
+        values=given_values(value),
+        compress_to_fp16=compress_to_fp16,
+        keep_branches=keep_branches,
+        output_ranks=output_ranks(output_rank),
+        stateful=states(state, stateful),
+        beam_idx=beam_idx,
+        quirks=quirks,
+        external_data=external_data,
+        weights=weights,
+        force=force,
+        limits=given_limits(limit),
+        debug=debug,
+    )
+    targets = destination or []
+    if output_dir is not None:
+        if weights or check:
+            raise UsageError("--weights and --check are for one model, without --output-dir")
+        many = placed(found([source, *targets]), output_dir)
+        convert_many(many, options, jobs or 1, as_json, quiet)
+    elif len(targets) == 1:
+        _convert(source, targets[0], options, check, as_json, quiet)
+    elif targets:
+        raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
+    else:
+        raise UsageError("Missing argument 'DESTINATION'")
+
+
+def _convert(
+    source: Path,
+    destination: Path,
+    options: dict[str, Any],
+    check: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Converts one model, prints what was done, and checks it where that is asked for."""
     import bridge
-    from bridge.cli.streams import STREAM, destination_of, source_of
 
     streamed = destination == STREAM
-    if streamed and (check or external_data):
+    if streamed and (check or options["external_data"]):
         raise UsageError("-: is a stream of one file; --check and --external-data need a file")
+    if streamed:
+        options["external_data"] = False
     if check:
         from bridge.cli.check import require_engines
 
         require_engines(source, destination)
-    shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
-    given, values = source_of(source), given_values(value)
+    given = source_of(source)
     with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
-        report = bridge.convert(
-            given,
-            file,
-            opset=opset,
-            input_shapes=shapes,
-            values=values,
-            compress_to_fp16=compress_to_fp16,
-            keep_branches=keep_branches,
-            output_ranks=output_ranks(output_rank),
-            stateful=states(state, stateful),
-            beam_idx=beam_idx,
-            quirks=quirks,
-            external_data=False if streamed else external_data,
-            weights=weights,
-            force=force,
-            limits=limits,
-            debug=debug,
-            progress=lambda step: doing(f"{step} done"),
-        )
-    if not quiet:
+        report = bridge.convert(given, file, **options, progress=lambda step: doing(f"{step} done"))
+    if as_json:
+        echo(json.dumps(report_as_json(report), indent=2), aside=streamed)
+    elif not quiet:
         if not streamed:
             files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
             echo(f"wrote {' and '.join(files)}")
@@ -199,4 +239,5 @@ def convert(
     if check:
         from bridge.cli.check import run_check
 
-        run_check(given, destination, quiet, values=values, weights=weights, limits=limits)
+        also = {name: options[name] for name in ("values", "weights", "limits")}
+        run_check(given, destination, quiet or as_json, **also)
