@@ -6,12 +6,9 @@ import math
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, legalizes, required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, STRING, TensorType, broadcast
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.elementwise.known_values import Number, elementwise
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, Element
+from bridge.operators import Node, Value
 
 Number = int | str | None
 """An element of a value's content."""

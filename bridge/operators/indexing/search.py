@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranked, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranked, required
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:

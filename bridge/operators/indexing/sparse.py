@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, BOOL, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, legalizes, required
 
 
 @legalizes("SparseFillEmptyRows", target="onnx")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import BOOL, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 
 @legalizes("Dropout", target="ir")

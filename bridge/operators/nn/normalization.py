@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Refused, Result, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.vocabulary import operator
 

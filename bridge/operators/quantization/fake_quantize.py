@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 ZERO_TOLERANCE = 1e-4
 """How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
@@ -29,8 +28,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.matmul import product
 from bridge.operators.nn.shapes import convolved, window
 

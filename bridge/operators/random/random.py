@@ -10,13 +10,11 @@ import struct
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
 

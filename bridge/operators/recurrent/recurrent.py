@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
-from bridge.operators import Refused
+from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.loops import Values, along
 
 

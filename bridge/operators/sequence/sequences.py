@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers, with_dim
 from bridge.neutral.types import (
@@ -20,6 +19,7 @@ from bridge.neutral.types import (
     Type,
     join,
 )
+from bridge.operators import Node, Value
 
 
 def held(value: Value | None) -> Type:
