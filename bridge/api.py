@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +62,9 @@ Source: TypeAlias = "File | Model"
 
 _Made = TypeVar("_Made")
 
+_log = logging.getLogger("bridge")
+"""Says what a conversion decides (INFO) and does (DEBUG), where a program asks for that."""
+
 DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
 """Whether all conversions check themselves as with `debug`: for tests."""
 
@@ -77,6 +81,9 @@ def load(
     Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
     operators that Bridge cannot read, LimitError for a model that would cost more than is allowed,
     UsageError for a source of another kind.
+
+    >>> model = bridge.load("model.onnx")
+    >>> [value.name for value in model.graph.inputs]
     """
     given = classify(source)
     with limited(read_limits(limits)), _blamed(given, DEBUG):
@@ -118,8 +125,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     - `quirks`: which faults of engines are worked round. "default": those of the newest releases;
       "old": also those that only earlier ones have; "none": none, for other readers and plugins.
-    - `force`: overwrite a `.bin` or `.data` that stands where the destination's goes, but beside no
-      model.
+    - `force`: overwrite the source itself, a file that is read-only, and a `.bin` or `.data` that
+      stands where the destination's goes, but beside no model.
     - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).
     - `debug`: verify the graph after each pass.
     - `progress`: called with the name of each step that is done.
@@ -128,6 +135,10 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
+
+    >>> report = bridge.convert("model.onnx", "model.xml", input_shapes={"x": [None, 4]})
+    >>> print(report)
+    >>> bridge.convert("model.xml", "older.onnx", opset=17)
     """
     target = _path(destination, "the destination")
     format = format_of(target)
@@ -135,9 +146,9 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     require_options(options, format, target)
     limits = read_limits(options.get("limits"))
     given = classify(source)
-    if format == "ir" or options.get("external_data"):
-        with settled(target):
-            require_own(target, [companion(target)], options.get("force", False))
+    beside = [companion(target)] if format == "ir" or options.get("external_data") else []
+    with settled(target):
+        require_own(target, [target, *beside], options.get("force", False))
     debug = options["debug"] = options.get("debug") or DEBUG
 
     def attempt(opset: int | None) -> Report:
@@ -146,9 +157,12 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
             if options.get(name) and model.format == format:
                 raise UsageError(f"{name} is for converting ONNX to IR; the source is an IR")
         path = given.held if given.kind == "file" else None
-        keep_sources(model, path or target, target)
-        report = Report(str(path or ""))
-        return _save(model, target, _context(model, format, report, options, opset))
+        keep_sources(model, path, target, options.get("force", False))
+        context = _context(model, format, Report(str(path or "")), options, opset)
+        report = _save(model, target, context)
+        for line in str(report).splitlines():
+            _log.info("%s", line)
+        return report
 
     with limited(limits), _blamed(given, debug), _no_collection():
         return _in_format(format, attempt, options.get("opset"))
@@ -157,14 +171,22 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 @keywords(ConvertOptions)
 def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
     """Writes a model that `load` gave, which stays as it is; options and errors are those of
-    `convert`."""
+    `convert`.
+
+    >>> model = bridge.load("model.onnx")
+    >>> bridge.save(model, "copy.onnx")
+    """
     return convert(model, destination, **options)
 
 
 @keywords(OnnxOptions)
 def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
-    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
+    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold.
+
+    >>> proto = bridge.to_onnx("model.xml", opset=17)
+    >>> onnx.checker.check_model(proto)
+    """
     from bridge.onnx_format.backend import to_proto
     from bridge.pipeline import prepare
 
@@ -188,7 +210,11 @@ def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
 @keywords(IrOptions)
 def to_openvino(source: Source, **options: Unpack[IrOptions]) -> openvino.Model:
     """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
-    also where OpenVINO is not installed."""
+    also where OpenVINO is not installed.
+
+    >>> model = bridge.to_openvino("model.onnx")
+    >>> compiled = openvino.compile_model(model, "CPU")
+    """
     try:
         import openvino
     except ImportError as error:
@@ -335,8 +361,14 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     from bridge.pipeline import prepare
 
     options, report = context.options, context.report
+    told = options.get("progress") or (lambda step: None)
+
+    def done(step: str) -> None:
+        _log.debug("%s: %s done", target, step)
+        told(step)
+
     source_size = sum(os.path.getsize(path) for path in model.files)
-    prepare(model, context, options.get("progress") or (lambda step: None))
+    prepare(model, context, done)
 
     def check(written: Sequence[Path]) -> None:
         require_unchanged(model.files)

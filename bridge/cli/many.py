@@ -22,7 +22,9 @@ import typer
 from bridge.cli.models import Job
 from bridge.cli.output import (
     DEFECT,
+    SHORTAGE,
     echo,
+    is_shortage,
     printable,
     progress,
     report_as_json,
@@ -173,10 +175,9 @@ def _blamed(job: Job) -> Iterator[list[str]]:
         yield failed
     except BridgeError as error:
         failed.append(str(error))
-    except MemoryError:
-        failed.append(f"{job.model}: there is not enough memory")
     except Exception as error:
-        failed.append(f"{type(error).__name__}: {error}\n{DEFECT}")
+        what = SHORTAGE if is_shortage(error) else f"{type(error).__name__}: {error}\n{DEFECT}"
+        failed.append(f"{job.model}: {what}")
 
 
 def _run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -15,6 +16,27 @@ from bridge.release import release
 from bridge.report import Report
 
 DEFECT = "This is a defect of Bridge; please report it with the model, if you may share it."
+
+
+SHORTAGE = (
+    "there is not enough memory for this model; free some, or use a machine or a limit (ulimit, a "
+    "container's) that has more"
+)
+
+_SHORTAGES = (
+    "bad_alloc",
+    "can't start new thread",
+    "cannot allocate memory",
+    "failed to map segment",
+)
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an error says, in one of the words of libraries, that there is too little memory."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error).lower()
+    return any(words in text for words in _SHORTAGES)
 
 
 def printable(text: str) -> str:
