@@ -28,14 +28,21 @@ def _always(model: Model, context: Context) -> bool:
     return True
 
 
-def _is_specialized(model: Model, context: Context) -> bool:
-    """Whether inputs were given values or shapes."""
-    return bool(context.options.get("values") or context.options.get("input_shapes"))
+def _selects(model: Model, context: Context) -> bool:
+    """Whether Ifs become selections."""
+    return context.options.get("ifs", "keep") != "keep"
 
 
-def _is_ir_specialized(model: Model, context: Context) -> bool:
+def _loses_ifs(model: Model, context: Context) -> bool:
+    """Whether Ifs go as far as they can: inputs were given values or shapes, or Ifs become
+    selections."""
+    fixed = context.options.get("values") or context.options.get("input_shapes")
+    return bool(fixed) or _selects(model, context)
+
+
+def _loses_ifs_of_ir(model: Model, context: Context) -> bool:
     """Whether that is done to an IR, in which quirks may hide what is known."""
-    return model.format == "ir" and _is_specialized(model, context)
+    return model.format == "ir" and _loses_ifs(model, context)
 
 
 def _prunes(model: Model, context: Context) -> bool:
@@ -50,7 +57,7 @@ def _keeps(model: Model, context: Context) -> bool:
 
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round: those of a specialized IR were undone."""
-    asked = _from_other(model, context) or _is_ir_specialized(model, context)
+    asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
     return asked and context.options.get("quirks") != "none"
 
 
@@ -108,8 +115,8 @@ class Pass:
 
 
 TO_IR = (
-    Pass("quirks.undo_quirks", _is_ir_specialized),
-    Pass("passes.specialize.specialize", _is_specialized),
+    Pass("quirks.undo_quirks", _loses_ifs_of_ir),
+    Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.variables.restore_state"),
@@ -125,6 +132,7 @@ TO_IR = (
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings", _has_strings),
+    Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -142,7 +150,7 @@ TO_ONNX = (
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
     Pass("quirks.undo_quirks"),
-    Pass("passes.specialize.specialize", _is_specialized),
+    Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.fuse.patterns.fuse_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
@@ -152,6 +160,7 @@ TO_ONNX = (
     Pass("passes.maps.restore_maps"),
     Pass("passes.open_outputs.wrap_open_outputs"),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),

@@ -11,6 +11,7 @@ class Report:
     """What was read and written, and every decision that a user may want to know of.
 
     `files` are those written; `pruned` one line for each If of which a branch was removed;
+    `selected` one line for each If that became a selection, with what that costs;
     `specialized` what followed from fixed values and shapes; `notes` all else worth telling.
     """
 
@@ -18,11 +19,17 @@ class Report:
     files: list[Path] = field(default_factory=list)
     pruned: list[str] = field(default_factory=list)
     specialized: list[str] = field(default_factory=list)
+    selected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """What was decided, line by line."""
-        kinds = {"specialized": self.specialized, "pruned": self.pruned, "note": self.notes}
+        kinds = {
+            "specialized": self.specialized,
+            "pruned": self.pruned,
+            "selected": self.selected,
+            "note": self.notes,
+        }
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]
 
     def __str__(self) -> str:

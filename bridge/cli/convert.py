@@ -26,7 +26,7 @@ from bridge.cli.options import (
 from bridge.cli.output import echo, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, source_of
 from bridge.errors import UsageError
-from bridge.options import QUIRKS
+from bridge.options import IFS, QUIRKS
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
 
@@ -134,6 +134,16 @@ def convert(
             "--quirks' lists them).",
         ),
     ] = QUIRKS[0],
+    ifs: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(IFS),
+            autocompletion=lambda: list(IFS),
+            help="What becomes of Ifs: they stay; or both branches run and what counts is "
+            "selected, for readers without If. select refuses a model with an If that cannot be "
+            "selected, select-some keeps that If.",
+        ),
+    ] = IFS[0],
     external_data: Annotated[
         bool | None,
         typer.Option(
@@ -185,6 +195,7 @@ def convert(
         stateful=states(state, stateful),
         beam_idx=beam_idx,
         quirks=quirks,
+        ifs=ifs,
         external_data=external_data,
         weights=weights,
         force=force,

@@ -153,5 +153,6 @@ def report_as_json(report: Report) -> dict[str, Any]:
         ],
         "specialized": report.specialized,
         "pruned": report.pruned,
+        "selected": report.selected,
         "notes": report.notes,
     }

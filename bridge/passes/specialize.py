@@ -134,7 +134,8 @@ def specialize(model: Model, context: Context) -> None:
     settle(graph)
     report = context.report.specialized
     report += causes(deciders, graph, set(fixed.values()), shaped)
-    report += what_is_left(graph)
+    if options.get("ifs", "keep") == "keep":
+        report += what_is_left(graph)
     left = size_of_constants(graph)
     if left < weights:
         report.append(f"constants of {weights - left:,} of {weights:,} bytes are gone")
