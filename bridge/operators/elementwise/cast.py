@@ -144,12 +144,6 @@ def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
     return content if content is not None and holds(to, content) else None
 
 
-@infers("BitCast", "Cast", "ir::Convert")
-def infer_cast(node: Node) -> list[TensorType]:
-    """Cast, BitCast, ir::Convert: the input's shape, of the type `to`."""
-    return [TensorType(node.attributes["to"], first(node).shape)]
-
-
 @infers("CastLike")
 def infer_cast_like(node: Node) -> list[TensorType]:
     """CastLike: the shape of input 0, of the type of input 1."""

@@ -201,12 +201,6 @@ def gather_content(node: Node) -> KnownValue | None:
     return tuple(content[i] for i in indices)
 
 
-@infers("GatherElements")
-def infer_gather_elements(node: Node) -> list[Type]:
-    """GatherElements: the shape of the indices."""
-    return [TensorType(first(node).element, first(node, 1).shape)]
-
-
 @infers_shape("GatherND")
 def shape_of_gathered_nd(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """GatherND: the indices' shape but the last axis, which says how many axes of the data are

@@ -112,12 +112,6 @@ def _outer(b: Builder, column: Value, row: Value) -> Value:
     return b.op("Mul", b.unsqueeze(column, -1), b.unsqueeze(row, -2))
 
 
-@infers("Inverse")
-def infer_inverse(node: Node) -> list[TensorType]:
-    """Inverse: like the matrices."""
-    return [first(node)]
-
-
 @infers("Det")
 def infer_det(node: Node) -> list[TensorType]:
     """Det: without the two axes of the matrices."""

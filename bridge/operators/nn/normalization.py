@@ -287,13 +287,6 @@ def grn_to_onnx(b: Builder, node: Node) -> Result:
     return b.op("Div", data, b.op("Sqrt", total))
 
 
-@infers("BatchNormalization")
-def infer_batch_normalization(node: Node) -> list[Type]:
-    """BatchNormalization: the data, and statistics like the mean that it is given."""
-    mean = first(node, 3)
-    return [first(node), mean, mean]
-
-
 @infers("LayerNormalization")
 def infer_layer_normalization(node: Node) -> list[Type]:
     """LayerNormalization: the data, and statistics with 1 from `axis` on."""

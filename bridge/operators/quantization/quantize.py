@@ -253,13 +253,6 @@ def infer_quantize_linear(node: Node) -> list[Type]:
     return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
 
 
-@infers("DequantizeLinear")
-def infer_dequantize_linear(node: Node) -> list[Type]:
-    """DequantizeLinear: the data's shape, of `output_dtype` or the scale's type."""
-    element = node.attributes.get("output_dtype") or first(node, 1).element
-    return [TensorType(element, first(node).shape)]
-
-
 @infers("DynamicQuantizeLinear")
 def infer_dynamic_quantize_linear(node: Node) -> list[Type]:
     """DynamicQuantizeLinear: u8 of the data's shape, an f32 scale, a u8 zero point."""

@@ -424,13 +424,6 @@ def infer_ir_sequence(node: Node) -> list[TensorType]:
     return [TensorType(element, (batch, ways, seq, hidden)), state, state]
 
 
-@infers("LSTMCell", "GRUCell", "RNNCell")
-def infer_ir_cell(node: Node) -> list[TensorType]:
-    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: the states, [batch, hidden]."""
-    state = TensorType(first(node).element, (dim_of(node, 0, 0), node.attributes["hidden_size"]))
-    return [state, state]
-
-
 # What the inputs must be ------------------------------------------------------------------------
 
 _RANKS = (3, 3, 3, 2, 1, 3, 3, 2)

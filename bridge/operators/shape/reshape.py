@@ -31,7 +31,6 @@ from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import (
     ANY,
     F32,
-    I64,
     I64_MAX,
     Dim,
     Element,
@@ -311,12 +310,6 @@ def shape_content(node: Node) -> KnownValue | None:
         return None
     start, end = _shape_range(node, len(dims))
     return contents(dims[start:end])
-
-
-@infers("Size")
-def infer_size(node: Node) -> list[Type]:
-    """Size: an i64 scalar."""
-    return [TensorType(I64, ())]
 
 
 @knows("Size")

@@ -17,9 +17,3 @@ def infer_read_value(node: Node) -> list[TensorType]:
 
     element = node.attributes.get("variable_type") or first(node).element
     return [TensorType(element, parse_shape(declared))]
-
-
-@infers("Assign")
-def infer_assign(node: Node) -> list[TensorType]:
-    """Assign: what it assigns."""
-    return [first(node)]
