@@ -127,6 +127,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
       "old": also those that only earlier ones have; "none": none, for other readers and plugins.
     - `ifs`: what becomes of Ifs. "keep": they stay; "select": both branches run, and what counts is
       selected, or the model is refused; "select-some": those stay that cannot be selected.
+    - `trust_symbols`: believe that sizes which inputs declare by one symbol are equal, where an If
+      asks whether they are.
     - `force`: overwrite the source itself, a file that is read-only, and a `.bin` or `.data` that
       stands where the destination's goes, but beside no model.
     - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).

@@ -50,6 +50,7 @@ class CommonOptions(TypedDict, total=False):
     values: Values | None
     ifs: str
     quirks: str
+    trust_symbols: bool
     limits: GivenLimits | None
 
 

@@ -45,6 +45,11 @@ def _loses_ifs_of_ir(model: Model, context: Context) -> bool:
     return model.format == "ir" and _loses_ifs(model, context)
 
 
+def _concludes(model: Model, context: Context) -> bool:
+    """Whether something is concluded from sizes: nothing is where a format is only copied."""
+    return _from_other(model, context) or _loses_ifs(model, context)
+
+
 def _prunes(model: Model, context: Context) -> bool:
     """Whether branches that could not run are pruned."""
     return _from_other(model, context) and not context.options.get("keep_branches")
@@ -116,6 +121,7 @@ class Pass:
 
 TO_IR = (
     Pass("quirks.undo_quirks", _loses_ifs_of_ir),
+    Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
@@ -150,6 +156,7 @@ TO_ONNX = (
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
     Pass("quirks.undo_quirks"),
+    Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.fuse.patterns.fuse_ir"),
     Pass("passes.fold.fold"),

@@ -88,6 +88,14 @@ def convert(
             "model. A branch that contradicts itself is refused.",
         ),
     ] = False,
+    trust_symbols: Annotated[
+        bool,
+        typer.Option(
+            "--trust-symbols",
+            help="Believe that sizes which inputs declare by one symbol are equal: an If that asks "
+            "whether they are is then decided.",
+        ),
+    ] = False,
     output_rank: Annotated[
         list[str] | None,
         typer.Option(
@@ -191,6 +199,7 @@ def convert(
         values=given_values(value),
         compress_to_fp16=compress_to_fp16,
         keep_branches=keep_branches,
+        trust_symbols=trust_symbols,
         output_ranks=output_ranks(output_rank),
         stateful=states(state, stateful),
         beam_idx=beam_idx,

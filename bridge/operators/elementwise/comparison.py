@@ -7,7 +7,7 @@ from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.inference import knows
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import STRING
+from bridge.neutral.types import STRING, SharedSymbol
 from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.elementwise.known_values import Number, elementwise
 
@@ -46,7 +46,7 @@ def _compare(
         if isinstance(a, int) and isinstance(b, int):
             return int(function(a, b))
         if a == b:
-            return int(same)
+            return None if isinstance(a, SharedSymbol) else int(same)
         if isinstance(a, int) and a < 0:
             return int(below)
         return int(above) if isinstance(b, int) and b < 0 else None

@@ -10,7 +10,7 @@ from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.ports import Carried
 from bridge.operators import Result
-from bridge.quirks.opaque import undone
+from bridge.quirks.opaque import hides, undone
 from bridge.quirks.openvino_cpu.initial_size_of_state import of_hidden_size
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -36,8 +36,10 @@ def _start(node: Node, state: Value, port: object) -> Value | None:
     start = None
     if isinstance(port, Carried) and port.input is not None:
         start = node.inputs[port.input]
-    differs = start is not None and start.rank == state.rank and start.shape != state.shape
-    return start if differs else None
+    if start is None or start.rank != state.rank or start.shape == state.shape:
+        return None
+    hidden = start.producer is not None and hides(start.producer, "bounds")
+    return None if hidden else start
 
 
 QUIRK = Quirk(
