@@ -32,11 +32,10 @@ class Worker:
     """Calls functions in another process, one at a time.
 
     The process starts with the first call. A new one takes its place after it was lost, with all
-    that functions have kept in it. It may start processes itself unless it is a `daemon`.
+    that functions have kept in it.
     """
 
-    def __init__(self, daemon: bool = True) -> None:
-        self._daemon = daemon
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
@@ -79,7 +78,7 @@ class Worker:
     def _ready(self) -> Connection:
         if self._connection is None or self.process is None:
             self._connection, far = _context.Pipe()
-            self._process = _context.Process(target=_serve, args=(far,), daemon=self._daemon)
+            self._process = _context.Process(target=_serve, args=(far,), daemon=True)
             with _without_main():
                 self._process.start()
             far.close()

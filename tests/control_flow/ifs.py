@@ -16,6 +16,14 @@ def _computed(p: Program) -> str:
     return "asked"
 
 
+def _computed_in_a_row(p: Program) -> str:
+    p.constant("zero", "float[1]", 0)
+    p.constant("whole", "int64[1]", 0)
+    p.node("t_sum = ReduceSum (x, whole)")
+    p.node("asked = Greater (t_sum, zero)")
+    return "asked"
+
+
 def _by_size(p: Program) -> str:
     p.constant("front", "int64[1]", 0)
     p.constant("end", "int64[1]", 1)
@@ -47,6 +55,7 @@ CONDITIONS: dict[str, Callable[[Program], str]] = {
     "input of rank 1": lambda p: p.input("t", "bool[1]", [False], [True]),
     "negated": _negated,
     "computed": _computed,
+    "computed of rank 1": _computed_in_a_row,
     "by size": _by_size,
     "by rank": _by_rank,
 }
@@ -72,6 +81,18 @@ GIVEN: dict[str, Given] = {
     ),
     "nothing": Given("float[]", ("{o} = Constant <value = float[0] {{}}> ()",)),
     "integers": Given("float[]", ("{o}_i = Cast <to = 7> (x)", "{o} = Cast <to = 1> ({o}_i)")),
+    "in a Loop": Given(
+        "float[]",
+        (
+            '{o} = Loop (twice, "", x) <body = around_{o} (int64 i_{o}, bool c_{o}, float[] a_{o}) '
+            "=> (bool d_{o}, float[] b_{o}) {{ d_{o} = Identity (c_{o}) b_{o} = Add (a_{o}, x) }}>",
+        ),
+    ),
+    "initializer": Given("float[]", ("{o} = Identity (other)",)),
+    "truths": Given("bool[]", ("{o} = Greater (x, small)",)),
+    "one truth": Given("bool[]", ("{o} = Constant <value = bool {{1}}> ()",)),
+    "text": Given("string[]", ('{o} = Constant <value = string[1] {{"a"}}> ()',)),
+    "texts": Given("string[]", ('{o} = Constant <value = string[2] {{"b", "c"}}> ()',)),
     "sequence": Given("seq(float[])", ("{o} = SequenceConstruct (x, x)",)),
     "longer sequence": Given("seq(float[])", ("{o} = SequenceConstruct (x, other, x)",)),
     "empty sequence": Given("seq(float[])", ("{o} = SequenceEmpty <dtype = 1> ()",)),
@@ -102,6 +123,7 @@ def build(condition: str, then: str, otherwise: str, data: str, consumer: str) -
     p.constant("place", "int64[1]", 0)
     p.constant("small", "float", 1)
     p.constant("other", "float[1]", 9)
+    p.constant("twice", "int64", 2)
     asked = CONDITIONS[condition](p)
     then_text, else_text = (
         f"{name} () => ({given.type} {name}_o) "

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import openvino
-from allpairspy import AllPairs
 from openvino import opset15 as ops
 
 import bridge
 from tests.control_flow import ir_meaning
+from tests.control_flow.covering import covering
 from tests.control_flow.judge import NO_PROGRAM, Verdicts, line, said
 from tests.control_flow.program import Invalid
 from tests.control_flow.suite import Entry
@@ -26,6 +26,8 @@ SLICES: Mapping[str, Mapping[str, int] | None] = {
     "none": None,
     "one": {"start": 0, "stride": 1, "part_size": 1, "end": -1, "axis": 0},
     "two": {"start": 0, "stride": 2, "part_size": 2, "end": -1, "axis": 0},
+    "overlapping": {"start": 0, "stride": 1, "part_size": 2, "end": -1, "axis": 0},
+    "every other": {"start": 0, "stride": 2, "part_size": 1, "end": -1, "axis": 0},
     "backwards": {"start": -1, "stride": -1, "part_size": 1, "end": 0, "axis": 0},
     "from the second": {"start": 1, "stride": 1, "part_size": 1, "end": -1, "axis": 0},
     "to the last but one": {"start": 0, "stride": 1, "part_size": 1, "end": -2, "axis": 0},
@@ -34,7 +36,11 @@ SLICES: Mapping[str, Mapping[str, int] | None] = {
 }
 """Which parts of x [4, 2] an iteration gets, or along which a stack is put together."""
 
-STACKS = tuple(name for name in SLICES if " last but" not in name and "second" not in name)
+STACKS = tuple(
+    name
+    for name in SLICES
+    if name not in ("overlapping", "every other", "from the second", "to the last but one")
+)
 
 LOOP_AXES: Mapping[str, Sequence[str]] = {
     "operator": ("Loop", "TensorIterator"),
@@ -61,13 +67,11 @@ IF_AXES: Mapping[str, Sequence[str]] = {
 def entries(strength: int | None) -> Iterator[Entry]:
     """The programs in which every `strength` levels meet (None: three)."""
     for axes in (LOOP_AXES, IF_AXES):
-        names = list(axes)
-        rows: Any = AllPairs(list(axes.values()), n=strength or 3)
+        rows: Iterator[Mapping[str, str]] = covering(axes, _goes, strength or 3)
         if axes is IF_AXES and strength is None:
-            rows = product(*axes.values())
+            rows = (dict(zip(axes, row, strict=True)) for row in product(*axes.values()))
         for row in rows:
-            if _goes(dict(zip(names, row, strict=True))):
-                yield Entry("ir", tuple(zip(names, row, strict=True)))
+            yield Entry("ir", tuple(row.items()))
 
 
 def _goes(levels: Mapping[str, str]) -> bool:

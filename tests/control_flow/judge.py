@@ -61,9 +61,10 @@ def judge(entry: Entry) -> Verdicts:
         except Exception as error:
             return {NO_PROGRAM: line(error)}
         verdicts: Verdicts = {}
+        seen: dict[bytes, str] = {}
         for quirks in (*QUIRKS, "none"):
             ir = Path(folder) / f"{quirks}.xml"
-            _routes(case.model, feeds, expected, ir, quirks, verdicts)
+            _routes(case.model, feeds, expected, ir, quirks, verdicts, seen)
         return verdicts
 
 
@@ -74,7 +75,10 @@ def _routes(
     ir: Path,
     quirks: str,
     verdicts: Verdicts,
+    seen: dict[bytes, str],
 ) -> None:
+    """The routes of one choice of quirks. `seen` are the verdicts on what other choices wrote: the
+    same files are not run again."""
     back = ir.with_suffix(".onnx")
     try:
         bridge.convert(model, ir, quirks=quirks)
@@ -82,14 +86,20 @@ def _routes(
         verdicts[f"to IR, {quirks}"] = line(error)
         return
     if quirks != "none":
-        names = [output.name for output in model.graph.output]
-        verdicts[f"IR, {quirks}"] = said(run_ir, ir, names, feeds, expected)
+        written = ir.read_bytes() + ir.with_suffix(".bin").read_bytes()
+        if written not in seen:
+            names = [output.name for output in model.graph.output]
+            seen[written] = said(run_ir, ir, names, feeds, expected)
+        verdicts[f"IR, {quirks}"] = seen[written]
     try:
         bridge.convert(ir, back)
     except Exception as error:
         verdicts[f"back, {quirks}"] = line(error)
         return
-    verdicts[f"back, {quirks}"] = said(run_onnx, back, feeds, expected)
+    written = back.read_bytes()
+    if written not in seen:
+        seen[written] = said(run_onnx, back, feeds, expected)
+    verdicts[f"back, {quirks}"] = seen[written]
 
 
 def run_ir(

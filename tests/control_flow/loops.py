@@ -107,6 +107,26 @@ def _string(p: Program) -> list[State]:
     return [State("string[1]", "text", ("{o} = Identity ({a})",), ())]
 
 
+def _bytes(p: Program) -> list[State]:
+    p.constant("scale", "float", 0.5)
+    p.constant("point", "int8", 1)
+    p.node(f"b = QuantizeLinear ({_x(p)}, scale, point)")
+    nodes = (
+        "wide_{a} = DequantizeLinear ({a}, scale, point)",
+        "twice_{a} = Sub (wide_{a}, x)",
+        "{o} = QuantizeLinear (twice_{a}, scale, point)",
+    )
+    number = ("plain = Cast <to = 1> ({a})", "total = ReduceSum <keepdims = 0> (plain)")
+    return [State("int8[2]", "b", nodes, number)]
+
+
+def _shrinking(p: Program) -> list[State]:
+    p.input("w", "float[k]", [1, 2], [3])
+    p.constant("second", "int64[1]", 1)
+    p.constant("far", "int64[1]", 9)
+    return [State("float[l]", "w", ("{o} = Slice ({a}, second, far)",))]
+
+
 def _growing_rank(p: Program) -> list[State]:
     _x(p)
     p.constant("front", "int64[1]", 0)
@@ -127,11 +147,20 @@ STATES: dict[str, Callable[[Program], list[State]]] = {
     "doubled": lambda p: [State("float[2]", _x(p), ("{o} = Add ({a}, {a})",))],
     "of open size": lambda p: [State("float[k]", _open(p), ("{o} = Add ({a}, {a})",))],
     "growing": lambda p: [State("float[l]", _x(p), ("{o} = Concat <axis = 0> ({a}, x)",))],
+    "growing from nothing": lambda p: [
+        State(
+            "float[l]",
+            p.constant("none", "float[0]"),
+            (f"{{o}} = Concat <axis = 0> ({{a}}, {_x(p)})",),
+        )
+    ],
+    "shrinking": _shrinking,
     "growing rank": _growing_rank,
     "exchanged": _exchanged,
     "several types": _several,
     "sequence": _sequence,
     "optional": _optional,
+    "bytes": _bytes,
     "string": _string,
 }
 
@@ -185,6 +214,8 @@ STACKS: dict[str, Stack | None] = {
     "state": _stacked_state,
     "open size": _stacked_open,
     "constant": lambda p, states: ("float[2]", ["s = Constant <value = float[2] {3, 4}> ()"]),
+    "truth": lambda p, states: ("bool", ["s = Constant <value = bool {1}> ()"]),
+    "bytes": lambda p, states: ("int8", ["s = Cast <to = 3> (i)"]),
     "nothing": lambda p, states: ("float[0]", ["s = Constant <value = float[0] {}> ()"]),
 }
 """The type of what each iteration adds to the stack, and the nodes that make it, `s`."""
@@ -199,11 +230,15 @@ AXES: Mapping[str, Sequence[str]] = {
 }
 
 
+NEVER = ("unchanged", "exchanged", "growing rank", "shrinking", "bytes")
+"""States whose sum may stay below every limit."""
+
+
 def ends(trips: str, first: str, again: str, states: str, **_: str) -> bool:
     """Whether the Loop surely ends: without a trip count its conditions must see to it."""
     if trips != "absent" or again in ("false", "negated", "by iteration"):
         return True
-    return again == "by state" and states not in ("unchanged", "exchanged", "growing rank")
+    return again == "by state" and states not in NEVER
 
 
 def build(trips: str, first: str, again: str, states: str, stack: str, consumer: str) -> Program:

@@ -77,10 +77,57 @@ def asked(p: Program, result: Result) -> None:
     p.output(f"{name}_sum", "float")
 
 
+def product(p: Program, result: Result) -> None:
+    """The product of its elements as a row and as a column, as a scalar."""
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.constant("scalar", "int64[0]")
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(f"{name}_r = Flatten <axis = 0> ({name}_f)")
+    p.node(f"{name}_c = Transpose ({name}_r)")
+    p.node(f"{name}_p = MatMul ({name}_r, {name}_c)")
+    p.node(f"{name}_dot = Reshape ({name}_p, scalar)")
+    p.output(f"{name}_dot", "float")
+
+
+def compared(p: Program, result: Result) -> None:
+    """Compared with nothing, so that nothing is left, of which the sizes are asked."""
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.constant("nothing", "float[0, 1]")
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(f"{name}_r = Flatten <axis = 0> ({name}_f)")
+    p.node(f"{name}_less = Less ({name}_r, nothing)")
+    p.output(f"{name}_less", f"bool[0, less_{name}]")
+
+
+def again(p: Program, result: Result) -> None:
+    """A Loop adds it up twice."""
+    if not result.is_tensor_of_numbers:
+        raise Invalid
+    name = result.name
+    p.constant("two_more", "int64", 2)
+    p.constant("start", "float", 0)
+    p.node(f"{name}_f = Cast <to = 1> ({name})")
+    p.node(
+        f'{name}_twice = Loop (two_more, "", start) <body = adding_{name} '
+        f"(int64 turn_{name}, bool on_{name}, float before_{name}) => "
+        f"(bool still_{name}, float after_{name}) {{ still_{name} = Identity (on_{name}) "
+        f"whole_{name} = ReduceSum <keepdims = 0> ({name}_f) "
+        f"after_{name} = Sub (whole_{name}, before_{name}) }}>"
+    )
+    p.output(f"{name}_twice", "float")
+
+
 CONSUMERS: dict[str, Callable[[Program, Result], None]] = {
     "output": as_output,
     "size": size,
     "sum": total,
     "row": in_a_row,
     "asked": asked,
+    "product": product,
+    "compared": compared,
+    "again": again,
 }

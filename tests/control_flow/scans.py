@@ -28,12 +28,20 @@ STATES: dict[str, Sequence[tuple[str, str]]] = {
     "unchanged": (("float[2]", "{o} = Identity ({a})"),),
     "summed": (("float[2]", "{o} = Add ({a}, part)"),),
     "exchanged": (("float[2]", "{o} = Identity (a1)"), ("float[2]", "{o} = Identity (a0)")),
+    "bytes": (
+        (
+            "int8[2]",
+            "{o}_w = Cast <to = 1> ({a})  {o}_s = Sub (part, {o}_w)  "
+            "{o} = QuantizeLinear ({o}_s, scale, point)",
+        ),
+    ),
     "two types": (("float[2]", "{o} = Sub (part, {a})"), ("int64", "{o} = Add ({a}, one)")),
 }
 
 PARTS: dict[str, Sequence[str]] = {
     "part": ("s = Neg (part)",),
     "state": ("s = Mul (part, a0)",),
+    "nothing": ("s = Constant <value = float[0] {}> ()",),
     "constant": ("s = Constant <value = float[2] {3, 4}> ()",),
     "captured": ("s = Add (part, w)",),
     "part and size": ("p_n = Shape (part)", "p_f = Cast <to = 1> (p_n)", "s = Add (part, p_f)"),
@@ -51,13 +59,17 @@ AXES: Mapping[str, Sequence[str]] = {
 }
 
 
-def build(
+def build(  # noqa: C901 (one for each axis)
     length: str, sliced: str, inputs: str, states: str, stack: str, part: str, consumer: str
 ) -> Program:
     """The Scan of these levels. Raises Invalid where they do not go together."""
     carried = STATES[states]
-    if (not carried and STACKED[stack] is None) or (part == "state" and not carried):
+    if (not carried and STACKED[stack] is None) or (
+        part == "state" and (not carried or states == "bytes")
+    ):
         raise Invalid
+    if part == "nothing" and stack != "first axis":
+        raise Invalid  # onnxruntime divides by zero, and ends the process.
     p = Program()
     axis, backwards = SLICED[sliced]
     p.input("x", _type(LENGTHS[length], axis), *_values(LENGTHS[length], axis))
@@ -65,7 +77,14 @@ def build(
     results: list[Result] = []
     nodes: list[str] = []
     p.constant("one", "int64", 1)
-    initial = {"float[2]": p.constant("zero", "float[2]", 0, 1), "int64": "one"}
+    initial = {
+        "float[2]": p.constant("zero", "float[2]", 0, 1),
+        "int8[2]": p.constant("zero_bytes", "int8[2]", 0, 1),
+        "int64": "one",
+    }
+    if states == "bytes":
+        p.constant("scale", "float", 0.5)
+        p.constant("point", "int8", 1)
     for index, (type, text) in enumerate(carried):
         a, o = f"a{index}", f"o{index}"
         operands.append(initial[type])
@@ -97,7 +116,7 @@ def build(
             p.input("w", "float[2]", [1, -1])
         along, back = STACKED[stack]
         nodes += PARTS[part]
-        given.append("float[2] s")
+        given.append("float[0] s" if part == "nothing" else "float[2] s")
         attributes += [f"scan_output_axes = [{along}]", f"scan_output_directions = [{back}]"]
         results.append(Result("stack", "float[e, f]"))
     elif part != "part":

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
 import onnx
-from allpairspy import AllPairs
 
 from tests.conformance import bodies
 from tests.conformance.cases import Case
 from tests.control_flow import ifs, loops, scans
+from tests.control_flow.covering import covering
 from tests.control_flow.program import Invalid, Program
 from tests.control_flow.results import CONSUMERS
 
@@ -25,6 +26,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     "in a Loop": ("loop",),
     "in a Scan": ("scan",),
     "in a function": ("function",),
+    "in a Loop in a Loop": ("loop", "loop"),
     "in a Loop in an If": ("loop", "if"),
     "in an If in a Loop": ("if", "loop"),
     "in an If in a Scan": ("if", "scan"),
@@ -77,26 +79,16 @@ def entries(strength: int | None, kinds: Sequence[str] = tuple(KINDS)) -> Iterat
     with None every combination of each kind's core axes, the others in turn."""
     for kind in kinds:
         axes = {**KINDS[kind].axes, "place": tuple(PLACES)}
-        chosen = _whole(kind, axes) if strength is None else _covering(kind, axes, strength)
+        chosen: Iterator[Mapping[str, str]] = (
+            _whole(kind, axes)
+            if strength is None
+            else covering(axes, partial(_exists, kind), strength)
+        )
         for levels in chosen:
-            yield Entry(kind, tuple(zip(axes, levels, strict=True)))
+            yield Entry(kind, tuple(levels.items()))
 
 
-def _covering(
-    kind: str, axes: Mapping[str, Sequence[str]], strength: int
-) -> Iterator[Sequence[str]]:
-    names = list(axes)
-
-    def fits(row: Sequence[str]) -> bool:
-        # Rows are tried as they grow: only whole ones say whether their levels go together.
-        return len(row) < len(names) - 1 or _exists(kind, dict(zip(names, row, strict=False)))
-
-    for row in AllPairs(list(axes.values()), filter_func=fits, n=strength):
-        if _exists(kind, dict(zip(names, row, strict=True))):
-            yield row
-
-
-def _whole(kind: str, axes: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
+def _whole(kind: str, axes: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]]:
     core = KINDS[kind].core
     turns = {axis: 0 for axis in axes if axis not in core}
     for number, combination in enumerate(product(*(axes[axis] for axis in core))):
@@ -107,13 +99,18 @@ def _whole(kind: str, axes: Mapping[str, Sequence[str]]) -> Iterator[Sequence[st
                 given[axis] = levels[(number + shift) % len(levels)]
             given["place"] = axes["place"][number // 3 % len(axes["place"])]
             if _exists(kind, given):
-                yield [given[axis] for axis in axes]
+                yield {axis: given[axis] for axis in axes}
                 break
 
 
 def _exists(kind: str, levels: Mapping[str, str]) -> bool:
+    return _is_built(kind, tuple(levels[axis] for axis in KINDS[kind].axes))
+
+
+@cache
+def _is_built(kind: str, levels: tuple[str, ...]) -> bool:
     try:
-        KINDS[kind].build(**{axis: level for axis, level in levels.items() if axis != "place"})
+        KINDS[kind].build(**dict(zip(KINDS[kind].axes, levels, strict=True)))
     except Invalid:
         return False
     return True

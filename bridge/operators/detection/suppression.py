@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.operators import Builder, Value
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
 
 NONE = float(np.finfo(np.float32).min)
 """The score of a box that is not left."""

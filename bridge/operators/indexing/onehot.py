@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import axis_of, content_of
 from bridge.neutral.types import (
@@ -21,7 +22,8 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import Builder, Node, Value, legalizes, required
+from bridge.operators import legalizes
+from bridge.operators.builder_helpers import required
 
 
 @legalizes("OneHot", target="ir")

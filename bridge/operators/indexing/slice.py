@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import (
     KnownValue,
@@ -28,7 +29,8 @@ from bridge.neutral.types import (
     is_static,
     low,
 )
-from bridge.operators import Builder, Node, Refused, Value, legalizes, required
+from bridge.operators import Refused, legalizes
+from bridge.operators.builder_helpers import required
 
 FIRST = -I64_MAX
 """The end of a backward slice down to the first element."""

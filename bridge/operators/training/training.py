@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Refused, Result, legalizes
 
 DOMAIN = "ai.onnx.preview.training"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
@@ -236,7 +236,7 @@ class Lowering:
             if results is not None:
                 self._bind_all(node, results)
                 return
-        _part_condition(node.body)
+        _part_condition(self.builder, node)
         states = _initial_states(self, node)
         try:
             attempt = self._attempt(node, states)
@@ -299,15 +299,19 @@ def _payload(form: Form, value: Value) -> Form:
     return form
 
 
-def _part_condition(body: Body) -> None:
+def _part_condition(b: Builder, node: Node) -> None:
     """Makes a state of its own, in place, of a condition that the body takes in several ranks: that
-    by which a Loop goes on is a scalar."""
+    by which a Loop goes on is a scalar. A first condition that is absent is true."""
+    body = node.body
     for index, (value, port) in enumerate(body.entries()):
         if isinstance(port, Carried) and value.rank is None:
             again, exit = body.exit_of(port)
             if isinstance(exit, Condition):
-                place = body.add_exit(again, Yield(None))
-                body.inputs[index] = Carried(port.input, place)
+                place, first = body.add_exit(again, Yield(None)), port.input
+                if first is None:
+                    first = len(node.inputs)
+                    node.inputs.append(b.constant(True))
+                body.inputs[index] = Carried(first, place)
 
 
 def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:

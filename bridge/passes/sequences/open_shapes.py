@@ -71,6 +71,17 @@ def _reshape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Plain(b.op("Reshape", data, target, allowzero=allowzero))
 
 
+def _flatten(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+    """Two sizes, each the product of those on one side of the axis, whatever the rank."""
+    form, axis = forms[0], node.attributes["axis"]
+    if not isinstance(form, Open) or form.shapes is not None:
+        return None
+    axes = b.constant([0])
+    front, behind = b.cut(form.shape, 0, 0, axis), b.cut(form.shape, 0, axis, I64_MAX)
+    sizes = [b.op("ReduceProd", part, axes, keepdims=True) for part in (front, behind)]
+    return Plain(b.op("Reshape", form.data, b.op("Concat", *sizes, axis=0), allowzero=True))
+
+
 def _expand(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """Both the tensor and the shape get 1s in front, up to the highest rank of either."""
     form, target = forms[0], _vector(forms[1], b)
@@ -201,6 +212,7 @@ _RULES: dict[str, Callable[[Builder, Node, Inputs], Tensor | None]] = {
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _quantize,
     "Expand": _expand,
+    "Flatten": _flatten,
     "QuantizeLinear": _quantize,
     "Reshape": _reshape,
     "Shape": _shape,

@@ -45,7 +45,9 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
             # A constant shape says more to OpenVINO than one that is put together.
             found = -1 if fixed.count(None) == 1 else b.take(results[further + 1], 0, axis)
             sizes.append(found if size is None else size)
-        outputs[index] = b.reshape(whole, *sizes)
+        # A computed size of 0 is one; without `allowzero` it would be a size of `whole`.
+        computed = any(isinstance(size, Value) for size in sizes)
+        outputs[index] = b.op("Reshape", whole, b.shape(*sizes), allowzero=computed)
         further += 2
     return outputs
 

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried
 from bridge.neutral.rewrite import Uses
-from bridge.neutral.types import Interval, high
+from bridge.neutral.types import Interval, high, low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
 from bridge.quirks.opaque import hides, opaque, undone
@@ -33,7 +33,8 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
         if unknown and _all_hide(value, uses):
             unknown = []
-        after = [] if _surely_runs(node) else _to_hide(graph, graph.outputs[port.output], axes)
+        again = graph.outputs[port.output]
+        after = [] if _surely_runs(node) else _to_hide(graph, again, initial, axes)
         if not unknown and not after:
             continue
         exits[port.output] = axes, after
@@ -74,9 +75,9 @@ def _surely_runs(node: Node) -> bool:
     return all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
 
 
-def _to_hide(graph: Graph, value: Value, axes: list[int]) -> list[Value]:
+def _to_hide(graph: Graph, value: Value, initial: Value, axes: list[int]) -> list[Value]:
     """What hides these sizes of a state's next value: that itself or, which is less to copy, what
-    it has beside what the body was given, where it joins the two."""
+    it joins. What the body was given need not be hidden, unless it is larger than the initial."""
     if not axes or _is_hidden(value):
         return []
     made, given = value.producer, {*graph.inputs}
@@ -84,6 +85,10 @@ def _to_hide(graph: Graph, value: Value, axes: list[int]) -> list[Value]:
         return [value]
     if axes != [made.attributes["axis"] % value.rank] or not given & set(made.inputs):
         return [value]
+    (axis,) = axes
+    size = initial.dims[axis]
+    if isinstance(size, int):
+        given = {v for v in given & {*made.inputs} if low(v.dims[axis]) <= size}
     return [v for v in made.inputs if v is not None and v not in given]
 
 
