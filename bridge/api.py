@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +62,9 @@ Source: TypeAlias = "File | Model"
 
 _Made = TypeVar("_Made")
 
+_log = logging.getLogger("bridge")
+"""Says what a conversion decides (INFO) and does (DEBUG), where a program asks for that."""
+
 DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
 """Whether all conversions check themselves as with `debug`: for tests."""
 
@@ -77,6 +81,9 @@ def load(
     Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
     operators that Bridge cannot read, LimitError for a model that would cost more than is allowed,
     UsageError for a source of another kind.
+
+    >>> model = bridge.load("model.onnx")
+    >>> [value.name for value in model.graph.inputs]
     """
     given = classify(source)
     with limited(read_limits(limits)), _blamed(given, DEBUG):
@@ -92,6 +99,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `weights`: the `.bin` of an IR source, where it is not beside it.
     - `input_shapes`: other shapes for inputs, by name. A dimension is a size, a symbol (str), a
       range (`bridge.Interval(1, 8)`), or None for any size.
+    - `values`: inputs that become constants, by name: a number, a list or an array. What follows
+      from values and shapes is folded: conditions, branches, weights.
 
     Writing ONNX:
 
@@ -116,8 +125,12 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     - `quirks`: which faults of engines are worked round. "default": those of the newest releases;
       "old": also those that only earlier ones have; "none": none, for other readers and plugins.
-    - `force`: overwrite a `.bin` or `.data` that stands where the destination's goes, but beside no
-      model.
+    - `ifs`: what becomes of Ifs. "keep": they stay; "select": both branches run, and what counts is
+      selected, or the model is refused; "select-some": those stay that cannot be selected.
+    - `trust_symbols`: believe that sizes which inputs declare by one symbol are equal, where an If
+      asks whether they are.
+    - `force`: overwrite the source itself, a file that is read-only, and a `.bin` or `.data` that
+      stands where the destination's goes, but beside no model.
     - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).
     - `debug`: verify the graph after each pass.
     - `progress`: called with the name of each step that is done.
@@ -126,6 +139,10 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
     model that would cost more than is allowed; and UsageError for options that make no sense and
     for what the file system refuses. What stood at the destination is then untouched.
+
+    >>> report = bridge.convert("model.onnx", "model.xml", input_shapes={"x": [None, 4]})
+    >>> print(report)
+    >>> bridge.convert("model.xml", "older.onnx", opset=17)
     """
     target = _path(destination, "the destination")
     format = format_of(target)
@@ -133,9 +150,9 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     require_options(options, format, target)
     limits = read_limits(options.get("limits"))
     given = classify(source)
-    if format == "ir" or options.get("external_data"):
-        with settled(target):
-            require_own(target, [companion(target)], options.get("force", False))
+    beside = [companion(target)] if format == "ir" or options.get("external_data") else []
+    with settled(target):
+        require_own(target, [target, *beside], options.get("force", False))
     debug = options["debug"] = options.get("debug") or DEBUG
 
     def attempt(opset: int | None) -> Report:
@@ -144,9 +161,12 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
             if options.get(name) and model.format == format:
                 raise UsageError(f"{name} is for converting ONNX to IR; the source is an IR")
         path = given.held if given.kind == "file" else None
-        keep_sources(model, path or target, target)
-        report = Report(str(path or ""))
-        return _save(model, target, _context(model, format, report, options, opset))
+        keep_sources(model, path, target, options.get("force", False))
+        context = _context(model, format, Report(str(path or "")), options, opset)
+        report = _save(model, target, context)
+        for line in str(report).splitlines():
+            _log.info("%s", line)
+        return report
 
     with limited(limits), _blamed(given, debug), _no_collection():
         return _in_format(format, attempt, options.get("opset"))
@@ -155,14 +175,22 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 @keywords(ConvertOptions)
 def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
     """Writes a model that `load` gave, which stays as it is; options and errors are those of
-    `convert`."""
+    `convert`.
+
+    >>> model = bridge.load("model.onnx")
+    >>> bridge.save(model, "copy.onnx")
+    """
     return convert(model, destination, **options)
 
 
 @keywords(OnnxOptions)
 def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
     """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
-    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold."""
+    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold.
+
+    >>> proto = bridge.to_onnx("model.xml", opset=17)
+    >>> onnx.checker.check_model(proto)
+    """
     from bridge.onnx_format.backend import to_proto
     from bridge.pipeline import prepare
 
@@ -186,7 +214,11 @@ def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
 @keywords(IrOptions)
 def to_openvino(source: Source, **options: Unpack[IrOptions]) -> openvino.Model:
     """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
-    also where OpenVINO is not installed."""
+    also where OpenVINO is not installed.
+
+    >>> model = bridge.to_openvino("model.onnx")
+    >>> compiled = openvino.compile_model(model, "CPU")
+    """
     try:
         import openvino
     except ImportError as error:
@@ -307,7 +339,7 @@ def _in_format(format: str, attempt: Callable[[int | None], _Made], opset: int |
 def _context(
     model: Model, format: str, report: Report, options: ConvertOptions, opset: int | None
 ) -> Context:
-    """What passes are told. The inputs of the model get the shapes that were given."""
+    """What passes are told. The inputs of the model get the shapes and values that were given."""
     from bridge.neutral.builder import Target
     from bridge.passes.boundary import override_shapes
     from bridge.passes.context import Context
@@ -315,6 +347,11 @@ def _context(
     shapes = options.get("input_shapes")
     if shapes is not None:
         override_shapes(model, shapes)
+    if shapes or options.get("values"):
+        from bridge.passes.specialize import fix_values, record_shapes
+
+        record_shapes(model, shapes or {})
+        fix_values(model, options.get("values") or {})
     report.notes += model.notes
     if format == "ir":
         return Context(Target("ir"), report, options)
@@ -328,7 +365,14 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     from bridge.pipeline import prepare
 
     options, report = context.options, context.report
-    prepare(model, context, options.get("progress") or (lambda step: None))
+    told = options.get("progress") or (lambda step: None)
+
+    def done(step: str) -> None:
+        _log.debug("%s: %s done", target, step)
+        told(step)
+
+    source_size = sum(os.path.getsize(path) for path in model.files)
+    prepare(model, context, done)
 
     def check(written: Sequence[Path]) -> None:
         require_unchanged(model.files)
@@ -344,6 +388,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
         with written() as parts:
             write_ir(model, *parts)
+        _tell_size(report, source_size)
         return report
     from bridge.onnx_format.backend import write as write_onnx
 
@@ -357,7 +402,18 @@ def _save(model: Model, target: Path, context: Context) -> Report:
             beside.unlink()
     if not wrote:
         report.files = [target]
+    _tell_size(report, source_size)
     return report
+
+
+def _tell_size(report: Report, source_size: int) -> None:
+    """Reports how large the files of a specialized model are beside those of its source."""
+    if report.specialized and source_size:
+        size = sum(path.stat().st_size for path in report.files)
+        share = f"{100 * size / source_size:.1f} %"
+        report.specialized.append(
+            f"{size:,} bytes of files, {share} of the source's {source_size:,}"
+        )
 
 
 def _note_limits(model: Model, report: Report) -> None:

@@ -41,6 +41,7 @@ from bridge.errors import UsageError
 _PREFIX, _ABANDONED = ".bridge-", ".abandoned"
 _NAME = rf"\{_PREFIX}[a-z0-9_]{{8}}(\{_ABANDONED})?"
 _WHOLE = "whole"
+_LONGEST_NAME = 255
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
@@ -72,7 +73,7 @@ def whole(
         with ExitStack() as stack:
             parents = sorted({file.parent for file in files})
             folders = {parent: stack.enter_context(_folder(parent)) for parent in parents}
-            parts = [folders[file.parent] / f"{i}-{file.name}" for i, file in enumerate(files)]
+            parts = [folders[file.parent] / _part_name(i, file) for i, file in enumerate(files)]
             yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
             moves = [(parts[i], files[i]) for i in wrote]
@@ -84,7 +85,7 @@ def whole(
                 check([targets[i] for i in wrote])
                 for part, file in moves:
                     _keep_permissions(part, file, notes)
-                if len(folders) == 1:  # else no folder alone could be finished
+                if len(folders) == 1 and all(part.name.endswith(file.name) for part, file in moves):
                     (folders[parents[0]] / _WHOLE).touch()
                 _put_in_place(moves)
             if lasting:
@@ -150,6 +151,13 @@ def _folder(parent: Path) -> Iterator[Path]:
                 _remove(folder)
                 if lock is not None:
                     os.close(lock)
+
+
+def _part_name(number: int, file: Path) -> str:
+    """What a new file is called in the folder: the number and its name, if the system allows for
+    so many bytes. From another name, nobody could finish what was begun."""
+    name = f"{number}-{file.name}"
+    return name if len(os.fsencode(name)) <= _LONGEST_NAME else f"{number}{file.suffix}"
 
 
 def _made(parent: Path) -> Path:

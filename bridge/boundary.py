@@ -98,6 +98,9 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
     Raises UsageError for values of another kind than the input's, InvalidModelError for an IR
     that cannot be read.
+
+    >>> feeds = {"parts": [numpy.ones((1, 2), "f4"), numpy.zeros((3, 2), "f4")], "at": 0}
+    >>> bridge.pack("sequence.xml", feeds)  # parts.data and parts.shapes
     """
     boundary = Boundary.of(source)
     _require_mapping("the inputs", feeds)
@@ -154,7 +157,11 @@ def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of the ONNX model from those of its IR, by name. A sequence is a list of arrays, an
     absent optional None, a tensor of open rank an array. Strings are an array of objects, maps a
     list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
-    are missing."""
+    are missing.
+
+    >>> results = {"y.data": numpy.ones(6, "f4"), "y.shapes": numpy.array([[1, 2], [2, 2]])}
+    >>> bridge.unpack("gives_sequence.xml", results)  # y: arrays of 1 and 2 rows
+    """
     boundary = Boundary.of(source)
     _require_mapping("the results", results)
     results = dict(results)

@@ -21,6 +21,9 @@ TEXT_SUFFIXES = (".onnxtxt", ".textproto")
 """Of ONNX models in text, in ONNX's own syntax and in protobuf's, which are only read."""
 
 
+_LEAVE = "choose another destination, or say that it may go (--force, force=True)"
+
+
 def format_of(path: Path) -> str:
     """ "onnx" or "ir" by the file's suffix; UsageError for others."""
     suffix = path.suffix.lower()
@@ -73,15 +76,18 @@ def require_file(source: Path) -> None:
         raise InvalidModelError(f"{source}: is {what}")
 
 
-def keep_sources(model: Model, source: Path, target: Path) -> None:
-    """Raises UsageError where writing `target` would overwrite constants of another model."""
-    if source.exists() and target.exists() and source.samefile(target):
-        return
+def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -> None:
+    """Raises UsageError where writing `target` would overwrite constants of another model, or the
+    file of the source without `force`. A Model (None) may go back where it is from."""
+    if target.exists() and (source is None or (source.exists() and source.samefile(target))):
+        if source is None or force:
+            return
+        raise UsageError(f"{target}: is the model that is read, and would be overwritten; {_LEAVE}")
     for written in (target, companion(target)):
         if holds_constants(written, model):
             raise UsageError(
-                f"{written}: would be overwritten, but it holds the constants of {source}; choose "
-                "another name or directory for the destination"
+                f"{written}: would be overwritten, but it holds the constants of "
+                f"{source or 'the model'}; choose another name or directory for the destination"
             )
 
 
@@ -107,13 +113,17 @@ def is_source(path: Path, model: Model) -> bool:
 
 
 def require_own(target: Path, written: Sequence[Path], force: bool) -> None:
-    """Raises UsageError where one of the files `written` beside `target` stands there without it:
-    it is that of another model, or no model's at all."""
+    """Raises UsageError, unless `force` allows it, where one of the files `written` is read-only,
+    or stands beside `target` without it: it is that of another model, or no model's at all."""
     for path in written:
-        if path != target and path.exists() and not target.exists() and not force:
+        if force or not path.exists():
+            continue
+        if not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):
+            raise UsageError(f"{path}: is read-only; {_LEAVE}")
+        if path != target and not target.exists():
             raise UsageError(
                 f"{path}: would be overwritten, but there is no {target.name} that it belongs to; "
-                "move it, choose another destination, or say that it may go (--force, force=True)"
+                f"move it, {_LEAVE}"
             )
 
 

@@ -1,7 +1,8 @@
 """What a conversion may be asked for. `bridge.convert` says what each option means.
 
 The class in which an option stands says what it is for, and who has it: `to_onnx`, `to_openvino`,
-or `convert` alone. An option that is not given is None; a switch is False, and `quirks` "default".
+or `convert` alone. An option that is not given is None; a switch is False, `quirks` "default", and
+`ifs` "keep".
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
 """Shapes by the input's name. A dimension is a size, a symbol, a range of sizes, or None for any
 size."""
 
+Values: TypeAlias = "Mapping[str, Any]"
+"""Values by the input's name: a number, a list or an array."""
+
 GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
@@ -34,12 +38,19 @@ QUIRKS = ("default", "old", "none")
 """Which faults of engines a conversion works round."""
 
 
+IFS = ("keep", "select", "select-some")
+"""What becomes of Ifs."""
+
+
 class CommonOptions(TypedDict, total=False):
     """What is for writing either."""
 
     weights: PathLike | None
     input_shapes: InputShapes | None
+    values: Values | None
+    ifs: str
     quirks: str
+    trust_symbols: bool
     limits: GivenLimits | None
 
 
@@ -83,7 +94,8 @@ def names_of(options: type) -> dict[str, str]:
 
 def default_of(name: str, type: str) -> Any:
     """What an option is that is not given."""
-    return QUIRKS[0] if name == "quirks" else None if type.endswith("None") else False
+    words = {"quirks": QUIRKS[0], "ifs": IFS[0]}
+    return words.get(name, None if type.endswith("None") else False)
 
 
 def require_options(options: ConvertOptions, format: str, target: Path | None = None) -> None:
@@ -96,9 +108,10 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
-    quirks = options.get("quirks", QUIRKS[0])
-    if quirks not in QUIRKS:
-        raise UsageError(f"quirks is one of {', '.join(QUIRKS)}, not {quirks!r}")
+    for name, words in (("quirks", QUIRKS), ("ifs", IFS)):
+        word = options.get(name, words[0])
+        if word not in words:
+            raise UsageError(f"{name} is one of {', '.join(words)}, not {word!r}")
     _require_ranks(options.get("output_ranks"))
     _require_states(options.get("stateful", False), options.get("beam_idx", False))
 

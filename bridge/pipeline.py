@@ -28,6 +28,28 @@ def _always(model: Model, context: Context) -> bool:
     return True
 
 
+def _selects(model: Model, context: Context) -> bool:
+    """Whether Ifs become selections."""
+    return context.options.get("ifs", "keep") != "keep"
+
+
+def _loses_ifs(model: Model, context: Context) -> bool:
+    """Whether Ifs go as far as they can: inputs were given values or shapes, or Ifs become
+    selections."""
+    fixed = context.options.get("values") or context.options.get("input_shapes")
+    return bool(fixed) or _selects(model, context)
+
+
+def _loses_ifs_of_ir(model: Model, context: Context) -> bool:
+    """Whether that is done to an IR, in which quirks may hide what is known."""
+    return model.format == "ir" and _loses_ifs(model, context)
+
+
+def _concludes(model: Model, context: Context) -> bool:
+    """Whether something is concluded from sizes: nothing is where a format is only copied."""
+    return _from_other(model, context) or _loses_ifs(model, context)
+
+
 def _prunes(model: Model, context: Context) -> bool:
     """Whether branches that could not run are pruned."""
     return _from_other(model, context) and not context.options.get("keep_branches")
@@ -39,8 +61,9 @@ def _keeps(model: Model, context: Context) -> bool:
 
 
 def _has_quirks(model: Model, context: Context) -> bool:
-    """Whether faults of engines are worked round."""
-    return _from_other(model, context) and context.options.get("quirks") != "none"
+    """Whether faults of engines are worked round: those of a specialized IR were undone."""
+    asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
+    return asked and context.options.get("quirks") != "none"
 
 
 def _compresses(model: Model, context: Context) -> bool:
@@ -97,6 +120,9 @@ class Pass:
 
 
 TO_IR = (
+    Pass("quirks.undo_quirks", _loses_ifs_of_ir),
+    Pass("passes.shared_symbols.distrust_symbols", _concludes),
+    Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.variables.restore_state"),
@@ -112,6 +138,7 @@ TO_IR = (
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings", _has_strings),
+    Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -129,6 +156,8 @@ TO_ONNX = (
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
     Pass("quirks.undo_quirks"),
+    Pass("passes.shared_symbols.distrust_symbols", _concludes),
+    Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.fuse.patterns.fuse_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
@@ -138,6 +167,7 @@ TO_ONNX = (
     Pass("passes.maps.restore_maps"),
     Pass("passes.open_outputs.wrap_open_outputs"),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),

@@ -41,6 +41,8 @@ def assert_round_trip(
 
     Raises AssertionError with the check's report, and the errors of `bridge.check.check`: a
     UsageError also where no engine is installed.
+
+    >>> assert_round_trip("model.onnx", every_branch=True)
     """
     from bridge.check import check
 

@@ -9,6 +9,7 @@ A row of a mapping file, in full:
     traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
+    types = ["data like data"]                # the types of the outputs, where that says them
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
       { since = 1, as_attributes = { axes = "ints?" } },
@@ -17,6 +18,11 @@ A row of a mapping file, in full:
 
 Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type; or the
 strings that it may be, `mode = "nearest | linear = nearest"`.
+
+Types have an element type, `f32`, or an attribute's or an input's, and a shape. `output_dtype|x`
+is the first that is known. The shape is `like x`, that of an input; `of x`, whose dimensions an
+input holds; `broadcast`, of all inputs; or a list `[x.0, ?, hidden_size, n, 3]`: a dimension of an
+input, any, an attribute, the first element of an input, or a number.
 
 Keys of a spelling:
 
@@ -140,6 +146,7 @@ class Operator:
     traits: frozenset[str]
     shaped_by: tuple[int, ...]
     integers: dict[str, str]
+    types: tuple[str, ...]
 
 
 def _places(inputs: Sequence[str]) -> dict[str, int]:
@@ -255,7 +262,7 @@ def _spelling(
 
 
 _KEYS = {
-    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers",
+    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers", "types",
 }  # fmt: skip
 
 
@@ -284,6 +291,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         traits=traits,
         shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
+        types=tuple(row.get("types", ())),
     )
 
 

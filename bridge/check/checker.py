@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -35,6 +35,7 @@ from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe, ways
 from bridge.check.report import CheckReport, Result, Version
+from bridge.check.specialized import NEVER_TAKEN, Fixed
 from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
 from bridge.limits import read_limits, usually
@@ -121,6 +122,7 @@ class _Checker:
         self.report = report
         self.tell = tell
         self.comparison = Comparison(report.rtol, report.atol, self._note)
+        self.fixed = Fixed()
 
     def run(self, base: Recipe, samples: int, budget: int) -> None:
         """Fills the report."""
@@ -135,16 +137,18 @@ class _Checker:
             )
             return
         self._compare(sessions, report.feeds)
+        gone = self.fixed.never_taken(pair.load(pair.source)) if self.fixed else set()
+        never = {branch: NEVER_TAKEN for branch in gone - report.reached.keys()}
         missing = [
             (site.index, branch)
             for site in report.sites
             for branch in (True, False)
-            if (site.index, branch) not in report.reached
+            if (site.index, branch) not in report.reached.keys() | never.keys()
         ]
         if missing:
             self._force(missing, report.feeds)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
-        report.pruned = _pruned(report.sites, pair.pruned)
+        report.pruned = _pruned(report.sites, pair.pruned) | never
         mismatch = self._mismatch()
         if mismatch is not None:
             self._explain(mismatch)
@@ -205,6 +209,10 @@ class _Checker:
         model = pair.load(pair.source)
         take_pairs(model)
         _, original = sessions[0]
+        other = pair.loaded(report.versions[1].path)
+        self.fixed = Fixed.of(model, other, pair.options.get("values") or {})
+        self.fixed.shape(model)
+        base = replace(base, values=self.fixed.values)
         # What has a default value here and must be given there is drawn.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}

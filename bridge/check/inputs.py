@@ -98,13 +98,14 @@ class Recipe:
 
     `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol, each a
     size or a range to draw it from; `fills` are numbers that a whole input is filled with, `scales`
-    factors on what is drawn for it.
+    factors on what is drawn for it. `values` are inputs that are not drawn.
     """
 
     seed: int = 0
     sizes: Mapping[str, int | Interval] = field(default_factory=dict)
     fills: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
@@ -173,7 +174,8 @@ class _Maker:
 
     def make(self, value: Value, uses: Uses) -> Any:
         """A value for one input of the graph."""
-        return self._of_type(value, value.type, uses)
+        fixed = self.recipe.values.get(value.name)
+        return self._of_type(value, value.type, uses) if fixed is None else fixed
 
     def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
         if isinstance(type, SequenceType):

@@ -32,10 +32,11 @@ class Worker:
     """Calls functions in another process, one at a time.
 
     The process starts with the first call. A new one takes its place after it was lost, with all
-    that functions have kept in it.
+    that functions have kept in it. It may start processes itself unless it is a `daemon`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, daemon: bool = True) -> None:
+        self._daemon = daemon
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
@@ -78,7 +79,7 @@ class Worker:
     def _ready(self) -> Connection:
         if self._connection is None or self.process is None:
             self._connection, far = _context.Pipe()
-            self._process = _context.Process(target=_serve, args=(far,), daemon=True)
+            self._process = _context.Process(target=_serve, args=(far,), daemon=self._daemon)
             with _without_main():
                 self._process.start()
             far.close()

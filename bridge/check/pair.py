@@ -44,6 +44,7 @@ class Pair:
         self.source = _binary(self.source, self.scratch)
         self.against = None if self.against is None else _binary(self.against, self.scratch)
         self._give_weights()
+        self._begin_with_original()
         self._begin_with_onnx()
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
         self._round_weights()
@@ -89,6 +90,24 @@ class Pair:
                 return
         raise UsageError(f"{self.source}: only an IR (.xml) has its weights in a .bin")
 
+    def _begin_with_original(self) -> None:
+        """A specialized form has too few inputs to hold its original to."""
+        if self.against is not None:
+            from bridge.check.specialized import is_form_of
+
+            if is_form_of(self.loaded(self.source), self.loaded(self.against)):
+                self._swap("is a specialized form")
+
+    def _swap(self, why: str) -> None:
+        """Holds the first file to the second."""
+        assert self.against is not None
+        self.source, self.against = self.against, self.source
+        self.facts = {"source": self.facts["against"], "against": self.facts["source"]}
+        self.notes.append(
+            f"{self.against.name} {why}, so that it is held to {self.source.name} and not the "
+            "other way round"
+        )
+
     def _begin_with_onnx(self) -> None:
         """Sequences, optionals and strings are drawn for an ONNX model; an IR has their tensors."""
         if self.source.suffix.lower() != ".xml":
@@ -101,12 +120,7 @@ class Pair:
                 f"{self.source}: its inputs stand for sequences, optionals or strings; "
                 "check the ONNX model instead, with this file as the other one"
             )
-        self.source, self.against = self.against, self.source
-        self.facts = {"source": self.facts["against"], "against": self.facts["source"]}
-        self.notes.append(
-            f"the inputs of {self.against.name} stand for sequences, optionals or strings, so that "
-            f"it is held to {self.source.name} and not the other way round"
-        )
+        self._swap("has inputs that stand for sequences, optionals or strings")
 
     def _round_weights(self) -> None:
         """Where one file has its weights in halves, the other can only be held to it with the

@@ -23,7 +23,7 @@ import typer
 import typer.main
 
 from bridge.cli.app import app
-from bridge.cli.output import report_defect, report_error
+from bridge.cli.output import SHORTAGE, is_shortage, report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError, UsageError
 
@@ -76,14 +76,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
     except BridgeError as error:
         report_error(error, debug)
-    except MemoryError as error:
-        report_error(BridgeError(f"there is not enough memory: {error}"), debug)
-    except OSError as error:
-        _drop_output()
-        where = error.filename or "the output"
-        report_error(BridgeError(f"{where}: {error.strerror or error}"), debug)
     except Exception as error:
-        report_defect(error, debug)
+        if is_shortage(error):
+            report_error(BridgeError(SHORTAGE), debug)
+        elif isinstance(error, OSError):
+            _drop_output()
+            where = error.filename or "the output"
+            report_error(BridgeError(f"{where}: {error.strerror or error}"), debug)
+        else:
+            report_defect(error, debug)
     sys.exit(2)
 
 

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bridge.cli.many import Cache, Jobs, Junit, check_many
+from bridge.cli.models import found, is_many, paired
 from bridge.cli.options import (
     AsJson,
     Debug,
     Limit,
     Quiet,
+    Values,
     Weights,
     given_limits,
+    given_values,
     parse_dimension,
 )
 from bridge.cli.output import echo, progress, require_file, write_text
+from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
@@ -28,14 +33,17 @@ def check(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL", help="The model to hold others to; - for ONNX from a stream."
+            metavar="MODEL",
+            help="The model to hold others to; - for ONNX from a stream. A folder or a pattern "
+            "stands for the models in it.",
         ),
     ],
     other: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Argument(
             metavar="OTHER",
-            help="The model to compare with; without it, MODEL is converted there and back.",
+            help="The model to compare with; without it, MODEL is converted there and back. More "
+            "than one, and with --jobs, --junit or --cache any, are checked by themselves.",
         ),
     ] = None,
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs to draw.")] = 4,
@@ -52,6 +60,7 @@ def check(
             "may be repeated.",
         ),
     ] = None,
+    value: Values = None,
     weights: Weights = None,
     limit: Limit = None,
     verbose: Annotated[
@@ -65,6 +74,9 @@ def check(
             help="Write a page with the tree of Ifs and Loops and what was found of each branch.",
         ),
     ] = None,
+    jobs: Jobs = None,
+    junit: Junit = None,
+    cache: Cache = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -72,6 +84,7 @@ def check(
 
     Inputs are sought that take each branch of each If.
     Branches that no input reaches are forced, in both models alike.
+    Of many models each is checked by itself; an IR beside the ONNX model of its name with that.
     Exits with 1 when something differs. Needs the extra "check".
 
     Examples:
@@ -79,18 +92,27 @@ def check(
       bridge check model.onnx model.xml --samples 10 --verbose
       bridge check model.onnx --report report.html
       bridge check model.xml --size batch=2
+      bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
     """
-    require_engines(model, other)
     if report is not None:
         require_file(report, ".html")
     sizes = dict(map(_size, size or ()))
-    from bridge.cli.streams import source_of
-
-    run_check(
-        source_of(model), other, quiet, verbose, as_json, report,
+    options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
-        limits=given_limits(limit),
+        limits=given_limits(limit), values=given_values(value),
     )  # fmt: skip
+    given = [model, *(other or ())]
+    if jobs or junit or cache or is_many(given):
+        if weights or report:
+            raise UsageError("--weights and --report are for one model")
+        require_engines(model, None)
+        check_many(
+            paired(found(given)), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet
+        )
+        return
+    against = given[1] if other else None
+    require_engines(model, against)
+    run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
 
 
 def _size(text: str) -> tuple[str, int | Interval]:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bridge.cli.many import Jobs, convert_many
+from bridge.cli.models import found, placed
 from bridge.cli.options import (
+    AsJson,
     Debug,
     Limit,
     Quiet,
+    Values,
     Weights,
     given_limits,
+    given_values,
     input_shapes,
     output_ranks,
     states,
 )
-from bridge.cli.output import echo, progress, size_of
+from bridge.cli.output import echo, progress, report_as_json, size_of
+from bridge.cli.streams import STREAM, destination_of, source_of
 from bridge.errors import UsageError
-from bridge.options import QUIRKS
+from bridge.options import IFS, QUIRKS
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
 
@@ -30,16 +36,25 @@ def convert(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream.",
+            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. "
+            "With --output-dir there may be many, and folders and patterns of them.",
         ),
     ],
     destination: Annotated[
-        Path,
+        list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
             help="What to write; its suffix says the format. - writes ONNX to a stream.",
         ),
-    ],
+    ] = None,
+    output_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write here all models that are given, each in the other format and under its "
+            "name.",
+        ),
+    ] = None,
     opset: Annotated[
         int | None,
         typer.Option(
@@ -59,6 +74,7 @@ def convert(
             "IR only if it is named here.",
         ),
     ] = None,
+    value: Values = None,
     compress_to_fp16: Annotated[
         bool,
         typer.Option("--compress-to-fp16", rich_help_panel=_IR, help="Store f32 constants as f16."),
@@ -70,6 +86,14 @@ def convert(
             rich_help_panel=_IR,
             help="Never prune a branch of an If; OpenVINO may then be unable to run the "
             "model. A branch that contradicts itself is refused.",
+        ),
+    ] = False,
+    trust_symbols: Annotated[
+        bool,
+        typer.Option(
+            "--trust-symbols",
+            help="Believe that sizes which inputs declare by one symbol are equal: an If that asks "
+            "whether they are is then decided.",
         ),
     ] = False,
     output_rank: Annotated[
@@ -118,6 +142,16 @@ def convert(
             "--quirks' lists them).",
         ),
     ] = QUIRKS[0],
+    ifs: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(IFS),
+            autocompletion=lambda: list(IFS),
+            help="What becomes of Ifs: they stay; or both branches run and what counts is "
+            "selected, for readers without If. select refuses a model with an If that cannot be "
+            "selected, select-some keeps that If.",
+        ),
+    ] = IFS[0],
     external_data: Annotated[
         bool | None,
         typer.Option(
@@ -130,8 +164,8 @@ def convert(
         bool,
         typer.Option(
             "--force",
-            help="Overwrite a .bin or .data that stands where the destination's goes, but beside "
-            "no model.",
+            help="Overwrite the source itself, a file that is read-only, and a .bin or .data that "
+            "stands where the destination's goes, but beside no model.",
         ),
     ] = False,
     limit: Limit = None,
@@ -139,6 +173,8 @@ def convert(
         bool,
         typer.Option("--check", help="Run both models afterwards and compare what they compute."),
     ] = False,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -150,76 +186,78 @@ def convert(
       bridge convert model.onnx model.xml
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
       bridge convert model.onnx model.xml --check
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
       bridge convert model.xml - | other-program
+      bridge convert models/*.onnx --output-dir converted --jobs 2
     """
+    options: dict[str, Any] = dict(
+        opset=opset,
+        input_shapes=input_shapes(input_shape or ()),
+        values=given_values(value),
+        compress_to_fp16=compress_to_fp16,
+        keep_branches=keep_branches,
+        trust_symbols=trust_symbols,
+        output_ranks=output_ranks(output_rank),
+        stateful=states(state, stateful),
+        beam_idx=beam_idx,
+        quirks=quirks,
+        ifs=ifs,
+        external_data=external_data,
+        weights=weights,
+        force=force,
+        limits=given_limits(limit),
+        debug=debug,
+    )
+    targets = destination or []
+    if output_dir is not None:
+        if weights or check:
+            raise UsageError("--weights and --check are for one model, without --output-dir")
+        many = placed(found([source, *targets]), output_dir)
+        convert_many(many, options, jobs or 1, as_json, quiet)
+    elif len(targets) == 1:
+        _convert(source, targets[0], options, check, as_json, quiet)
+    elif targets:
+        raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
+    else:
+        raise UsageError("Missing argument 'DESTINATION'")
+
+
+def _convert(
+    source: Path,
+    destination: Path,
+    options: dict[str, Any],
+    check: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Converts one model, prints what was done, and checks it where that is asked for."""
     import bridge
-    from bridge.cli.streams import STREAM, destination_of, source_of
 
     streamed = destination == STREAM
-    if streamed and (check or external_data):
+    if streamed and (check or options["external_data"]):
         raise UsageError("-: is a stream of one file; --check and --external-data need a file")
+    if streamed:
+        options["external_data"] = False
     if check:
         from bridge.cli.check import require_engines
 
         require_engines(source, destination)
-    shapes, limits = input_shapes(input_shape or ()), given_limits(limit)
     given = source_of(source)
     with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
-        report = bridge.convert(
-            given,
-            file,
-            opset=opset,
-            input_shapes=shapes,
-            compress_to_fp16=compress_to_fp16,
-            keep_branches=keep_branches,
-            output_ranks=output_ranks(output_rank),
-            stateful=states(state, stateful),
-            beam_idx=beam_idx,
-            quirks=quirks,
-            external_data=False if streamed else external_data,
-            weights=weights,
-            force=force,
-            limits=limits,
-            debug=debug,
-            progress=lambda step: doing(f"{step} done"),
-        )
-    if not quiet:
+        report = bridge.convert(given, file, **options, progress=lambda step: doing(f"{step} done"))
+    if as_json:
+        echo(json.dumps(report_as_json(report), indent=2), aside=streamed)
+    elif not quiet:
         if not streamed:
             files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
             echo(f"wrote {' and '.join(files)}")
-        for line in report.pruned:
-            echo(f"pruned: {line}", aside=streamed)
-        for line in report.notes:
-            echo(f"note: {line}", aside=streamed)
+        for line in report.lines():
+            echo(line, aside=streamed)
     if check:
         from bridge.cli.check import run_check
 
-        sizes = _sizes(given, weights, shapes, limits)
-        run_check(given, destination, quiet, sizes=sizes, weights=weights, limits=limits)
-
-
-def _sizes(
-    source: Path | bytes,
-    weights: Path | None,
-    shapes: Mapping[str, Sequence[Any]],
-    limits: Mapping[str, int],
-) -> dict[str, Any]:
-    """The sizes and ranges that the inputs' new shapes give to open dimensions of the source, as
-    a check takes them: by the dimension's symbol, or as `input.axis` where it has none."""
-    if not shapes:
-        return {}
-    import bridge
-    from bridge.neutral.types import innermost
-
-    sizes = {}
-    for value in bridge.load(source, weights, limits=limits).graph.inputs:
-        new = next((shapes[name] for name in value.names if name in shapes), ())
-        shape = innermost(value.type).shape
-        old = (None,) * len(new) if shape is None else shape
-        for axis, (before, after) in enumerate(zip(old, new, strict=False)):
-            if not isinstance(before, int) and not isinstance(after, str):
-                sizes[before if isinstance(before, str) else f"{value.name}.{axis}"] = after
-    return sizes
+        also = {name: options[name] for name in ("values", "weights", "limits")}
+        run_check(given, destination, quiet or as_json, **also)

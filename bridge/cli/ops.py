@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from bridge.cli.options import AsJson
 from bridge.cli.output import echo, table
 from bridge.errors import UsageError
 
@@ -22,6 +23,7 @@ def ops(
         bool,
         typer.Option("--quirks", help="The faults of engines that conversions work round instead."),
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the operators, their versions in both formats, and how each is converted.
 
@@ -38,12 +40,14 @@ def ops(
       bridge ops Conv 'Reduce*'
       bridge ops --missing
       bridge ops --quirks
+      bridge ops --json
     """
     if quirks:
         if names or missing:
             raise UsageError("--quirks lists all of them: give no operator, and no --missing")
-        _quirks()
+        _quirks(as_json)
         return
+    from dataclasses import asdict
     from fnmatch import fnmatchcase
     from itertools import groupby
 
@@ -57,15 +61,36 @@ def ops(
     ]
     if not found and names:
         raise UsageError(f"no operator is called {', '.join(names)}; 'bridge ops' lists all")
+    if as_json:
+        _print(operators=[asdict(line) for line in found])
+        return
     for family, lines in groupby(found, key=lambda line: line.family):
         rows = [(line.name, line.onnx, line.ir, line.to_ir, line.to_onnx) for line in lines]
         table(("operator", "ONNX", "IR", "ONNX → IR", "IR → ONNX"), rows, f"{family}:")
         echo("")
 
 
-def _quirks() -> None:
+def _print(**data: Any) -> None:
+    """Prints JSON."""
+    import json
+
+    from bridge.release import release
+
+    echo(json.dumps({"bridge": release(), "format": 1, **data}, indent=2))
+
+
+def _quirks(as_json: bool) -> None:
     from bridge.quirks import FOR_IR, FOR_ONNX
 
+    if as_json:
+        names = ("engine", "releases", "symptom", "issue", "cost")
+        _print(
+            quirks=[
+                {"name": at.path, **{name: getattr(at.quirk, name) for name in names}}
+                for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path)
+            ]
+        )
+        return
     for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path):
         quirk = at.quirk
         echo(f"{at.path}:")

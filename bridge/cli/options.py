@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,15 @@ Limit = Annotated[
         metavar="NAME=N",
         help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
         f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
+    ),
+]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--value",
+        metavar="NAME=VALUE",
+        help="Fix an input, for example sr=16000, 'k=[1,2]' or mask=mask.npy; may be repeated. A "
+        "number fills an input of known shape.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -69,6 +79,38 @@ def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
             raise UsageError(f"--limit {text}: is not NAME=N; write for example nodes=1000000")
         limits[name.strip()] = int(number)
     return limits
+
+
+def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Values by input name, from texts like `sr=16000`, `k=[1,2]` and `mask=mask.npy`. Raises
+    UsageError for other texts, and for files that are no arrays."""
+    values: dict[str, Any] = {}
+    for text in texts or ():
+        name, _, given = text.partition("=")
+        if not name or not given:
+            raise UsageError(f"--value {text}: is not NAME=VALUE; write for example sr=16000")
+        if name in values:
+            raise UsageError(f'--value {text}: "{name}" is given twice')
+        values[name] = _value(given, f"--value {text}")
+    return values
+
+
+def _value(given: str, option: str) -> Any:
+    """The array of a `.npy` file, or what a text of JSON stands for."""
+    if given.endswith(".npy"):
+        import numpy as np
+
+        try:
+            return np.load(given, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{option}: is no array that can be read: {error}") from None
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError):
+        raise UsageError(
+            f"{option}: is no number, list in JSON or .npy file; write for example sr=16000, "
+            "'k=[1,2]' or mask=mask.npy"
+        ) from None
 
 
 def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from bridge.errors import BridgeError, UsageError
+from bridge.release import release
+from bridge.report import Report
+
+DEFECT = "This is a defect of Bridge; please report it with the model, if you may share it."
+
+
+SHORTAGE = (
+    "there is not enough memory for this model; free some, or use a machine or a limit (ulimit, a "
+    "container's) that has more"
+)
+
+_SHORTAGES = (
+    "bad_alloc",
+    "can't start new thread",
+    "cannot allocate memory",
+    "failed to map segment",
+)
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an error says, in one of the words of libraries, that there is too little memory."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error).lower()
+    return any(words in text for words in _SHORTAGES)
 
 
 def printable(text: str) -> str:
@@ -33,10 +60,7 @@ def report_defect(error: Exception, debug: bool) -> None:
     """Prints an error that Bridge did not foresee, as one block that asks to report it."""
     text = f"{type(error).__name__}: {error}".rstrip(": ")
     if not debug:
-        text += (
-            "\nThis is a defect of Bridge; please report it with the model, if you may share it."
-        )
-        text += "\n--debug shows the traceback."
+        text += f"\n{DEFECT}\n--debug shows the traceback."
     _block("Internal error", text, error, debug)
 
 
@@ -115,3 +139,20 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> No
     for row in rows:
         drawn.add_row(*map(printable, row))
     Console(markup=False, highlight=False).print(drawn)
+
+
+def report_as_json(report: Report) -> dict[str, Any]:
+    """What a conversion did, for scripts."""
+    return {
+        "bridge": release(),
+        "format": 1,
+        "source": report.source,
+        "files": [
+            {"name": str(path), "size": path.stat().st_size if path.exists() else None}
+            for path in report.files
+        ],
+        "specialized": report.specialized,
+        "pruned": report.pruned,
+        "selected": report.selected,
+        "notes": report.notes,
+    }

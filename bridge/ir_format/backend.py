@@ -8,7 +8,7 @@ from bridge.errors import UnsupportedError
 from bridge.ir_format.graph_writer import File, GraphWriter
 from bridge.ir_format.names import clean, join_names
 from bridge.ir_format.origin import ORIGIN, origin_of
-from bridge.ir_format.rt_info import write_rt_info
+from bridge.ir_format.rt_info import take_about_model, write_rt_info
 from bridge.ir_format.symbols import SYMBOLS, symbols_of
 from bridge.ir_format.text import attribute, pieces
 from bridge.ir_format.weights import WeightsWriter
@@ -47,6 +47,7 @@ def _net(model: Model, file: File) -> str:
     ends = [(value.name, value) for value in graph.inputs]
     ends += zip(names, graph.outputs, strict=True)
     metadata = dict(model.metadata)
+    about_model = take_about_model(metadata)
     origin = origin_of(model, file.bodies, file.named, file.numbered, file.formers)
     if origin is not None:
         ORIGIN.write(metadata, origin)
@@ -58,7 +59,7 @@ def _net(model: Model, file: File) -> str:
             [
                 f'<?xml version="1.0"?>\n<net name={name} version="{VERSION}">\n',
                 writer.text(),
-                write_rt_info(own_extras.get("rt_info", ()), metadata),
+                write_rt_info(own_extras.get("rt_info", about_model), metadata),
                 "</net>\n",
             ]
         )

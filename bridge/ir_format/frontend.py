@@ -15,7 +15,7 @@ from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, rea
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin, load as load_origin
 from bridge.ir_format.provenance import ProvenanceTable
-from bridge.ir_format.rt_info import read_rt_info
+from bridge.ir_format.rt_info import keep_about_model, read_rt_info
 from bridge.ir_format.symbols import SYMBOLS, restore as restore_symbols
 from bridge.ir_format.values import (
     edge_layer,
@@ -63,6 +63,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     version = _version(net, xml, layers)
     where = net.get("name") or xml.stem
     entries, metadata = read_rt_info(net)
+    keep_about_model(net, metadata)
     origin = load_origin(metadata)
     weights_reader = WeightsReader(weights or xml.with_suffix(".bin"), stamps)
     reader = Reader(version, weights_reader, origin)

@@ -2,12 +2,61 @@
 
 `<bridge><metadata><entry name="..." value="..."/></metadata></bridge>` holds `Model.metadata`,
 which OpenVINO reads and keeps like any other entry.
+
+What others say there of the model (optimum its task, a tokenizer its template) goes along to ONNX,
+in `Model.metadata` under `rt_info`. What is about the file alone does not: who wrote it, and how.
 """
 
 from __future__ import annotations
 
+import re
+
 from bridge.ir_format.document import Element, select
 from bridge.ir_format.text import as_text, attribute
+from bridge.metadata import Entry
+
+ABOUT_MODEL: Entry[list[str]] = Entry("rt_info", list[str], "rt_info", hint=True)
+"""Entries about the model, as XML texts."""
+
+_ABOUT_FILE = {
+    "conversion_parameters", "is_new_api", "legacy_frontend", "MO_version", "OpenVINO Runtime",
+    "optimized_model", "Runtime_version",
+}  # fmt: skip
+_LONGEST = 1 << 20
+"""Characters of the entries that a model from elsewhere may bring."""
+
+
+def keep_about_model(net: Element, metadata: dict[str, str]) -> None:
+    """Adds to the metadata what a model's rt_info says of the model."""
+    kept = [
+        as_text(child)
+        for child in select(net.children, "rt_info", "*")
+        if child.tag != "bridge"
+        and not {child.tag, child.get("name", "")} & _ABOUT_FILE
+        and child.get("name", "") != "bridge"
+    ]
+    if kept and sum(map(len, kept)) <= _LONGEST:
+        ABOUT_MODEL.write(metadata, kept)
+
+
+def take_about_model(metadata: dict[str, str]) -> tuple[str, ...]:
+    """The entries about the model, which leave the metadata. What is no XML is left out, and so
+    are entries whose text Bridge would write otherwise: a file may have been changed."""
+    entries = ABOUT_MODEL.take(metadata) or []
+    return tuple(entry for entry in entries if len(entry) <= _LONGEST and _is_entry(entry))
+
+
+def _is_entry(text: str) -> bool:
+    """Whether a text is one element, without a document type or comments around it."""
+    from lxml import etree
+
+    if re.match(r"<[A-Za-z_]", text) is None or not text.endswith(">"):
+        return False
+    try:
+        etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return False
+    return True
 
 
 def read_rt_info(net: Element) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -71,8 +71,9 @@ class Substitution:
             return
         if names:
             new.names += [name for name in old.names if name not in new.names]
-        new.type = meet(new.type, old.type)
-        new.declared = meet(new.declared, old.type)
+        if new.producer is not None:  # What a graph is given has the type that it was declared.
+            new.type = meet(new.type, old.type)
+            new.declared = meet(new.declared, old.type)
         if new.known_value is None:
             new.known_value = old.known_value
         self.replaced[old] = new
@@ -114,7 +115,7 @@ class Uses:
                 if value is not None:
                     counts[value] -= 1
                     if self._users is not None:
-                        self._users[value].pop(node, None)
+                        self._users.get(self._of(value), {}).pop(node, None)
 
     def move(self, old: Value, new: Value, left: int = 0) -> None:
         """What uses `old` uses `new` from now on, but for so many uses that are `left`."""

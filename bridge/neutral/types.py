@@ -65,6 +65,13 @@ class Interval:
 ANY = Interval()
 """A dimension of which nothing is known."""
 
+
+class SharedSymbol(str):
+    """A symbol that several inputs declare: no comparison is decided by it."""
+
+    __slots__ = ()
+
+
 Dim = int | str | Interval
 """A dimension: a size, a symbol (equal symbols are equal sizes), or an interval of sizes."""
 

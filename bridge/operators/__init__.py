@@ -7,6 +7,8 @@ files are imported when an operator of the family is met.
 A rule for reading turns a format's node into neutral nodes; a rule for expanding turns a neutral
 node into nodes that the target has. Rules are pure: a node in, nodes out, the node and its bodies
 untouched, right by the two specifications alone. Rows in `mappings/` do the rest.
+What rules are written with, they import from here; short forms of operators are methods of
+`Builder`.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ from importlib import import_module
 from pathlib import Path
 
 from bridge.neutral import inference
-from bridge.neutral.builder import Builder, Refused as Refused, Target
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import (
+    UNKNOWN_ELEMENT,
+    Builder as Builder,
+    Refused as Refused,
+    Target,
+)
+from bridge.neutral.graph import Node as Node, Value as Value
 from bridge.neutral.rewrite import Result as Result
-from bridge.neutral.types import UNKNOWN, Type
+from bridge.neutral.types import UNKNOWN, Element, Type
 from bridge.vocabulary import families, families_of_type, family_of
 
 Rule = Callable[[Builder, Node], Result]
@@ -88,6 +95,43 @@ def unforeseen(error: Exception) -> str:
     """What is said of a node that broke a rule (BREAKS)."""
     text = f", {error}" if str(error) else ""
     return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
+
+
+def element_type(x: Value) -> Element:
+    """The element type of `x`; Refused where it is not known."""
+    if x.element is None:
+        raise Refused(UNKNOWN_ELEMENT)
+    return x.element
+
+
+def ranks(node: Node, *indices: int) -> list[int]:
+    """The ranks of the node's inputs; Refused where one is not known."""
+    known = []
+    for index in indices:
+        value = node.inputs[index]
+        if value is None or value.rank is None:
+            raise Refused(
+                f"the rank of its input {index} is not known; declare the graph's input shapes"
+            )
+        known.append(value.rank)
+    return known
+
+
+def ranked(node: Node) -> tuple[Value, int]:
+    """Input 0 and its rank; Refused where it is absent, or its rank not known."""
+    (x,), (rank,) = required(node, 0), ranks(node, 0)
+    return x, rank
+
+
+def required(node: Node, *indices: int) -> list[Value]:
+    """The inputs at `indices`; Refused where one is absent."""
+    found = []
+    for index in indices:
+        value = node.input(index)
+        if value is None:
+            raise Refused(f"its input {index} is absent")
+        found.append(value)
+    return found
 
 
 @cache

@@ -42,7 +42,7 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
             if spelling.until is not None and spelling.until < target.opset:
                 why = why or f"it was removed after operator set {spelling.until}"
                 continue
-        obstacle = _obstacle(node, row, spelling)
+        obstacle = _obstacle(node, row, spelling, target.format == "ir")
         if not obstacle and target.format == "onnx" and spelling.domain == "":
             obstacle = disallowed(
                 spelling.type, target.opset, _inputs(node, row, spelling), node.outputs
@@ -57,8 +57,18 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
-def _obstacle(node: Node, row: Operator, spelling: Spelling) -> str:
+def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
+    """That the node lacks an input which the spelling must have; "" where it has all."""
+    for declared in spelling.inputs:
+        if not declared.endswith(("?", "*")) and node.input(row.places[declared]) is None:
+            return f"{spelling.type} must be given its {declared}"
+    return ""
+
+
+def _obstacle(node: Node, row: Operator, spelling: Spelling, is_ir: bool) -> str:
     """Why a spelling cannot express a node; "" where it can."""
+    if is_ir and (why := _absent_input(node, row, spelling)):
+        return why
     for name in spelling.absent:
         if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"

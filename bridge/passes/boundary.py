@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_value
 from bridge.neutral.extras import Note
-from bridge.neutral.graph import Model, Node
+from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import (
     ANY,
@@ -120,13 +120,9 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
     `dimension` takes. UsageError for shapes that are none, or not those of an input."""
     if not isinstance(shapes, Mapping):
         raise UsageError(f'input_shapes maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
-    by_name = {name: value for value in model.graph.inputs for name in value.names}
+    by_name = inputs_by_name(model)
     for name, shape in shapes.items():
-        value = by_name.get(name)
-        if value is None:
-            raise UsageError(
-                f'there is no input "{name}"; the inputs are {", ".join(sorted(by_name))}'
-            )
+        value = by_name(name)
         if isinstance(shape, str) or not isinstance(shape, Sequence):
             raise UsageError(f'the shape of the input "{name}" must be a list, not {shape!r}')
         try:
@@ -135,7 +131,7 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
             raise UsageError(f'the shape of the input "{name}": {error}') from None
         value.type = value.declared = _reshaped(value.type, dims, name)
         default = model.defaults.get(value)
-        if default is not None and not _may_be(default.shape, dims):
+        if default is not None and not may_be(default.shape, dims):
             del model.defaults[value]
             model.notes.append(
                 f'the input "{name}" has no default value any more: it is of another shape'
@@ -152,6 +148,20 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
     infer_graph(model.graph)
 
 
+def inputs_by_name(model: Model) -> Callable[[str], Value]:
+    """Gives the input of a name; UsageError where there is none."""
+    by_name = {name: value for value in model.graph.inputs for name in value.names}
+
+    def named(name: str) -> Value:
+        if name not in by_name:
+            raise UsageError(
+                f'there is no input "{name}"; the inputs are {", ".join(sorted(by_name))}'
+            )
+        return by_name[name]
+
+    return named
+
+
 def _without_sizes(note: Note) -> Note:
     """A note with every size that it declares left open."""
     kept = note.copy()
@@ -161,7 +171,7 @@ def _without_sizes(note: Note) -> Note:
     return kept
 
 
-def _may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:
+def may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:
     """Whether a tensor of this shape has these dimensions."""
     if len(shape) != len(dims):
         return False

@@ -54,11 +54,11 @@ class DependsOnData(Forward[Depends]):
         if node.op in ("Shape", "Size"):
             shaped = facts[0] is not None and Depends.SHAPE in facts[0]
             return [Depends.ELEMENTS | Depends.SHAPE if shaped else Depends.NOTHING]
-        found = Depends.ELEMENTS if _is_random(node) else Depends.NOTHING
-        shaping = _shaping(node)
+        found = Depends.ELEMENTS if is_random(node) else Depends.NOTHING
+        shapers = shaping(node)
         for place, fact in enumerate(facts):
             found |= fact or Depends.NOTHING
-            if fact is not None and Depends.ELEMENTS in fact and place in shaping:
+            if fact is not None and Depends.ELEMENTS in fact and place in shapers:
                 found |= Depends.SHAPE
         return [found] * len(node.outputs)
 
@@ -78,19 +78,25 @@ class DependsOnData(Forward[Depends]):
 
 def _decided(node: Node, now: Now[Depends]) -> Depends:
     """What data decide of what a node with bodies gives, since they decide its condition."""
-    heads = list(node.inputs[: 1 if node.op == "If" else 2])
-    heads += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
-    if any(head is not None and Depends.ELEMENTS in now(head) for head in heads):
+    if any(Depends.ELEMENTS in now(head) for head in heads(node)):
         return Depends.ELEMENTS | Depends.SHAPE
     return Depends.NOTHING
 
 
-def _is_random(node: Node) -> bool:
+def heads(node: Node) -> list[Value]:
+    """What decides which body of a node runs, and how often."""
+    found = list(node.inputs[: 1 if node.op == "If" else 2])
+    found += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
+    return [head for head in found if head is not None]
+
+
+def is_random(node: Node) -> bool:
+    """Whether a node gives other numbers each time."""
     row = operator(node.op)
     return row is not None and row.family == "random"
 
 
-def _shaping(node: Node) -> Iterable[int]:
+def shaping(node: Node) -> Iterable[int]:
     """The inputs whose elements decide the shapes of a node's outputs."""
     row = operator(node.op)
     return range(len(node.inputs)) if row is None else row.shaped_by

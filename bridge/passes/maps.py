@@ -50,5 +50,7 @@ def restore_maps(model: Model, context: Context) -> None:
         index = graph.output_names.index(name)
         kind = "strings" if isinstance(keys[0], str) else "int64s"
         b = Builder(graph.nodes, name, context.target)
-        attributes = {f"classlabels_{kind}": keys}
-        graph.outputs[index] = b.op(ZIP_MAP, graph.outputs[index], **attributes)
+        row = graph.outputs[index]
+        row.names = [other for other in row.names if other != name]
+        graph.outputs[index] = b.op(ZIP_MAP, row, **{f"classlabels_{kind}": keys})
+        graph.outputs[index].names = [name]

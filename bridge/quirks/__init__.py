@@ -105,6 +105,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_beside_nothing", "Loop", undo="Reshape"),
     _at("openvino_cpu.stacks_of_no_iteration", "Loop", undo="Loop Slice"),
     _at("openvino_cpu.unseen_growth", "Loop", undo="Reshape Slice"),
+    _at("openvino_cpu.body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
@@ -127,6 +128,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
     _at("openvino_cpu.computed_weights", *RECURRENT, undo="Gather"),
+    _at("openvino_cpu.batch_of_known_state", *RECURRENT, undo="Reshape"),
     _at("openvino_cpu.memory_of_branch", "If", undo="Broadcast Expand"),
     _at(
         "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"

@@ -63,7 +63,9 @@ def test_onto_itself(suffix: str, tmp_path: Path) -> None:
     model = tmp_path / f"model{suffix}"
     assert bridge("convert", IF, model).code == 0
     before = model.read_bytes()
-    assert bridge("convert", model, model).code == 0
+    refused = bridge("convert", model, model)
+    assert refused.code == 2 and "--force" in refused.err
+    assert bridge("convert", model, model, "--force").code == 0
     assert model.read_bytes() == before
 
 
@@ -75,7 +77,7 @@ def test_onto_itself_with_external_data(tmp_path: Path) -> None:
     proto.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
     onnx.save(proto, model)
     for option in ("--external-data", "--external-data", "--no-external-data"):
-        assert bridge("convert", model, model, option).code == 0
+        assert bridge("convert", model, model, option, "--force").code == 0
         (tensor,) = onnx.load(model).graph.initializer
         np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), weights)
     assert model.stat().st_size > weights.nbytes
@@ -582,3 +584,33 @@ def test_a_terminal_shows_what_is_being_done() -> None:
     assert started.returncode == 0 and out.startswith("OK: ")
     phases = ("converting", "loading", "seeking inputs", "comparing")
     assert any(f"checking {IF}: {phase}" in shown.decode() for phase in phases)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(12, "Cannot allocate memory"),
+        ImportError("x.so: failed to map segment from shared object"),
+        RuntimeError("std::bad_alloc"),
+    ],
+    ids=repr,
+)
+def test_a_lack_of_memory_is_no_defect(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("bridge.convert", fail, raising=False)
+    finished = bridge("convert", IF, tmp_path / "model.xml")
+    assert finished.code == 2
+    assert finished.err.startswith("Error: there is not enough memory")
+
+
+def test_what_is_done_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", "bridge"):
+        bridge("convert", IF, tmp_path / "model.xml")
+    lines = {(record.levelname, record.getMessage()) for record in caplog.records}
+    assert ("INFO", f"wrote {tmp_path / 'model.xml'}") in lines
+    assert ("DEBUG", f"{tmp_path / 'model.xml'}: legalize done") in lines

@@ -9,14 +9,17 @@ import re
 import subprocess
 import sys
 import venv
+from doctest import DocTestParser
 from inspect import Parameter, signature
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
 import bridge
 from bridge.options import ConvertOptions
+from bridge.testing import assert_round_trip
 from tests.docs import DOCS, PARTS, README, updated
 
 PROJECT = Path(__file__).parents[2]
@@ -174,3 +177,27 @@ def test_readme_has_the_commands() -> None:
         assert text.count(marker) == 1
         command = text.partition(marker)[2].split("```")[1].partition("\n")[2].strip()
         assert command and "\n" not in command
+
+
+EXAMPLES = [bridge.load, bridge.convert, bridge.save, bridge.to_onnx, bridge.to_openvino,
+            bridge.pack, bridge.unpack, assert_round_trip]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", EXAMPLES, ids=lambda call: call.__name__)
+def test_examples_of_help_run(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    models = PROJECT / "roundtrip_models"
+    text = (models / "if_bool.onnxtxt").read_text(encoding="utf-8").replace("[4]", "[n, 4]")
+    Path("model.onnxtxt").write_text(text, encoding="utf-8")
+    for name in ("model.onnx", "model.xml"):
+        bridge.convert("model.onnxtxt", name)
+    bridge.convert(models / "sequence_input.onnxtxt", "sequence.xml")
+    text = (models / "sequence_handed_through.onnxtxt").read_text(encoding="utf-8")
+    Path("y.onnxtxt").write_text(text.replace("same", "y").replace("_y", ""), encoding="utf-8")
+    bridge.convert("y.onnxtxt", "gives_sequence.xml")
+    examples = DocTestParser().get_examples(str(call.__doc__))
+    assert examples
+    names: dict[str, Any] = {"assert_round_trip": assert_round_trip}
+    exec("import bridge, numpy, onnx, openvino", names)
+    for example in examples:
+        exec(example.source, names)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.control_flow import against, export, ir_first
+from tests.control_flow import against, export, ir_first, selected
 from tests.control_flow.any_judge import is_right, judge_any
 from tests.control_flow.apart import judged
 from tests.control_flow.judge import NO_PROGRAM
@@ -33,8 +33,11 @@ def main() -> int:
         help="runs other readers of ONNX: openvino, reference, bridge, or a command, to which the "
         "folder of a case is given and whose exit code says whether it passed",
     )  # fmt: skip
+    parser.add_argument(
+        "--ifs", choices=["select"], help="runs the Ifs alone, each as a selection of both branches"
+    )
     options = parser.parse_args()
-    kinds = options.kind or [*KINDS, "ir"]
+    kinds = ["if"] if options.ifs else options.kind or [*KINDS, "ir"]
     chosen: list[Entry] = list(entries(options.strength, [k for k in kinds if k in KINDS]))
     if "ir" in kinds and options.export is None and options.against is None:
         chosen += ir_first.entries(options.strength)
@@ -47,25 +50,29 @@ def main() -> int:
     if options.against is not None:
         print(against.table(chosen, options.against, options.jobs))
         return 0
+    judge, right = (
+        (selected.judge_selected, selected.is_right) if options.ifs else (judge_any, is_right)
+    )
     found: Found = []
-    for entry, verdicts in judged(judge_any, chosen, options.jobs):
+    for entry, verdicts in judged(judge, chosen, options.jobs):
         found.append((entry, verdicts))
         for route, said in verdicts.items():
-            if not is_right(entry, route, said):
+            if not right(entry, route, said):
                 print(f"{entry.name}\n    {route}: {said}", flush=True)
-    print(summary(found))
-    return int(any(_is_wrong(*each) for each in found))
+    wrong = [
+        entry
+        for entry, verdicts in found
+        if not all(right(entry, route, said) for route, said in verdicts.items())
+    ]
+    print(summary(found, wrong))
+    if options.ifs:
+        print(selected.summary(verdicts for _, verdicts in found))
+    return int(bool(wrong))
 
 
-def _is_wrong(entry: Entry, verdicts: dict[str, str]) -> bool:
-    return not all(is_right(entry, route, said) for route, said in verdicts.items())
-
-
-def summary(found: Iterable[tuple[Entry, dict[str, str]]]) -> str:
+def summary(found: Found, wrong: Sequence[Entry]) -> str:
     """How many programs there are, and for each level of an axis how many of its programs did not
     come out right, where some did not."""
-    found = list(found)
-    wrong = [entry for entry, verdicts in found if _is_wrong(entry, verdicts)]
     none = sum(NO_PROGRAM in verdicts or not verdicts for _, verdicts in found)
     lines = [f"{len(found)} programs, of which {none} have no form or onnxruntime does not run: "
              f"{len(wrong)} did not come out right"]  # fmt: skip

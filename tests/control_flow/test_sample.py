@@ -10,6 +10,7 @@ from bridge.check.isolation import Worker
 from tests.control_flow.any_judge import is_right, judge_any
 from tests.control_flow.apart import alone
 from tests.control_flow.ir_first import entries as ir_entries
+from tests.control_flow.selected import is_right as is_selected_right, judge_selected
 from tests.control_flow.suite import Entry, entries
 
 SAMPLE = [*entries(2), *ir_entries(2)]
@@ -27,3 +28,9 @@ def test_it_is_right_both_ways(entry: Entry, worker: Worker) -> None:
     verdicts = alone(worker, judge_any, entry)
     wrong = {route: said for route, said in verdicts.items() if not is_right(entry, route, said)}
     assert not wrong
+
+
+@pytest.mark.parametrize("entry", [*entries(2, ["if"])][::9], ids=lambda entry: entry.name)
+def test_ifs_become_selections(entry: Entry, worker: Worker) -> None:
+    verdicts = alone(worker, judge_selected, entry)
+    assert all(is_selected_right(entry, route, said) for route, said in verdicts.items()), verdicts

@@ -194,7 +194,9 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
     target.chmod(0o600), beside(target).chmod(0o444)
     if os.geteuid() == 0:
         os.chown(target, 12345, 23456)
-    assert not bridge.convert(source, target).notes
+    with pytest.raises(bridge.UsageError, match=r"model\.bin: is read-only; .*--force"):
+        bridge.convert(source, target)
+    assert not bridge.convert(source, target, force=True).notes
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert stat.S_IMODE(beside(target).stat().st_mode) == 0o444
     if os.geteuid() == 0:
@@ -278,6 +280,12 @@ def test_a_loaded_model_whose_file_has_changed(tmp_path: Path) -> None:
         bridge.save(loaded, tmp_path / "out.xml")
 
 
+@pytest.mark.parametrize("name", ["x" * 251 + ".xml", "x" * 245 + ".onnx"])
+def test_the_longest_name(name: str, tmp_path: Path) -> None:
+    source, target = model(tmp_path / "a.onnx", 1), tmp_path / name
+    assert converted(source, target) == converted(source, target) != b""
+
+
 def test_a_link_to_itself(tmp_path: Path) -> None:
     loop = tmp_path / "loop.xml"
     loop.symlink_to(loop)
@@ -301,6 +309,6 @@ def test_what_replaces_its_source_is_on_the_disk_first(
     bridge.convert(model(tmp_path / "a.onnx", 1), target, **options(target))
     bridge.convert(tmp_path / "a.onnx", target, **options(target))
     assert not written  # it could be made again
-    bridge.convert(target, target, **options(target))
+    bridge.convert(target, target, force=True, **options(target))
     companion = bridge.files.companion(target)
     assert written == [path.stat().st_ino for path in (target, companion, tmp_path)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from bridge.elements import ELEMENTS
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, F32, I64, Interval, Shape, TensorType
 from bridge.operators import Refused, legalization
+from bridge.vocabulary import operators
 
 FAR = (1 << 63) - 1
 
@@ -143,3 +146,14 @@ def test_no_rule_writes_for_as_many_axes(
     with suppress(Refused):
         rule(Builder(made), node)
     assert len(made) < 20
+
+
+def test_types_of_rows_name_what_there_is() -> None:
+    for row in operators().values():
+        assert not row.types or len(row.types) == len(row.outputs)
+        for text in row.types:
+            names, _, shape = text.partition(" ")
+            known = row.places.keys() | row.attributes.keys()
+            assert set(names.split("|")) <= known | ELEMENTS.keys(), (row.name, text)
+            words = set(re.findall(r"[A-Za-z_]\w*", shape))
+            assert words <= known | {"like", "of", "broadcast"}, (row.name, text)

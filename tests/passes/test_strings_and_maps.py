@@ -189,9 +189,11 @@ def classifier(labels: list[Any], zip_map: bool, **more: Any) -> onnx.ModelProto
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
+@pytest.mark.parametrize("opset", [9, 17])
 @pytest.mark.parametrize("labels", [["a", "ü", "c,d"], [5, -2, 7], ["no", "yes"]])
-def test_maps(labels: list[Any], tmp_path: Path) -> None:
+def test_maps(labels: list[Any], opset: int, tmp_path: Path) -> None:
     proto = classifier(labels, True)
+    proto.opset_import[0].version = opset
     both_ways(proto, {"x": X}, tmp_path)
     assert len(bridge.Boundary.of(tmp_path / "a.xml").map_keys.outputs["map"]) == len(labels)
 

@@ -466,6 +466,22 @@ CANARIES: dict[str, Canary] = {
         w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
         {"x": _f32(2, 1, 2) / 10},
     ),
+    "openvino_cpu.batch_of_known_state": Canary(
+        f"""(float[2,b,2] x) => (float[2,1,p,1] y)
+        <float[1,1,2] w = {{{_filled(0.1, 2)}}}, float[1,1,1] r = {{0.5}}, float[1,1,1] h = {{0.5}}>
+        {{ y = RNN <hidden_size = 1> (x, w, r, , , h) }}""",
+        {"x": _f32(2, 1, 2)},
+    ),
+    "openvino_cpu.body_of_first_sizes": Canary(
+        f"""(float[t,2] x, int64 trips) => (float[q] y)
+        <float[4,2] w = {{{_filled(0.5, 4, 2)}}}, int64 zero = {{0}}, float[1] start = {{0}}> {{
+        y = Loop (trips, , start) <body = b (int64 i, bool c, float[d] h) => (bool e, float[k] g) {{
+        e = Identity (c) first = Equal (i, zero)
+        g = If (first) <then_branch = t () => (float[m] a) {{ a = Gather (x, i) }},
+        else_branch = o () => (float[n] f) {{
+        row = Gather (x, i) all = Concat <axis = 0> (h, row) f = MatMul (all, w) }}> }}> }}""",
+        {"x": _f32(3, 2), "trips": np.array(3)},
+    ),
     "openvino_cpu.unsorted_unique": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
         {"x": np.array([[2, 1, 1], [3, 4, 3]], np.float32)},

@@ -2,8 +2,9 @@
 
 An inference function takes the node and gives one type per output; a content function gives what is
 known of the elements of output 0 (see `Value.known_value`). They stand beside the rules of their
-operators (`bridge/operators/`), which are found through what `provide` was given. Operators of ONNX
-without one are inferred by what `infer_otherwise` was given: the standard's own functions.
+operators (`bridge/operators/`), which are found through what `provide` was given. Operators without
+one are inferred by the `types` of their row, or, those of ONNX, by what `infer_otherwise` was
+given: the standard's own functions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
@@ -148,11 +149,7 @@ def infer(node: Node) -> None:
     inference knows less. Never raises for a node that merely cannot be inferred."""
     op = node.op
     load_operator(op)
-    function = _inferences.get(op)
-    if function is None and has_trait(op, "same_type"):
-        function = same
-    elif function is None:
-        function = _otherwise if operator(op) is not None else _by_rule
+    function = _inferences.get(op) or _by_row(node)
     types: Sequence[Type]
     try:
         types = function(node)
@@ -170,6 +167,16 @@ def infer(node: Node) -> None:
         return
     if not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"):
         node.outputs[0].known_value = _known(content, node)
+
+
+def _by_row(node: Node) -> Inference:
+    """The inference of an operator that has no function of its own."""
+    row = operator(node.op)
+    if row is None:
+        return _by_rule
+    if row.types:
+        return partial(rows.declared_types, row=row)
+    return same if "same_type" in row.traits else _otherwise
 
 
 def _is_fault(node: Node) -> bool:
@@ -236,4 +243,4 @@ def first(node: Node, index: int = 0) -> TensorType:
 
 
 # They register what the graph itself has: constants, If and Loop.
-from bridge.neutral.inference import constant, constraints, control  # noqa: E402, F401
+from bridge.neutral.inference import constant, constraints, control, rows  # noqa: E402, F401

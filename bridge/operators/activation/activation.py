@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, knows
 from bridge.neutral.types import F32
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import Number, each_number
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Result, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Result, legalizes, ranks, reads, required
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)

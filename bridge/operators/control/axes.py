@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph
 from bridge.neutral.inference.control import enter
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.rewrite import Substitution
+from bridge.operators import Builder, Node, Value
 from bridge.operators.control.loop_builder import LoopBuilder
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.ports import Condition
+from bridge.operators import Builder, Node, Value
 from bridge.operators.control.loop_builder import LoopBuilder
 
 NEVER = (1 << 31) - 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
 from bridge.neutral.types import Shape, is_static, low
+from bridge.operators import Builder, Node, Value
 
 
 def never_runs(heads: Sequence[Value | None]) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, TensorType
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.type_constraints import disallowed
 
 

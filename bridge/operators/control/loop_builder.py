@@ -9,12 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Body, Node, Value, loop_kind
+from bridge.neutral.builder import integers
+from bridge.neutral.graph import Body, loop_kind
 from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, outer_input
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, TensorType
-from bridge.operators import Refused
+from bridge.operators import Builder, Node, Refused, Value
 
 Finish = Callable[[Builder, Value], Value]
 """What is done to an output behind the Loop."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import Builder, constant_value
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import constant_value
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.tensor import Tensor
-from bridge.operators import Result, legalizes
+from bridge.operators import Builder, Node, Result, legalizes
 from bridge.operators.control.axes import set_axes
 from bridge.operators.control.loop_builder import (
     LoopBuilder,

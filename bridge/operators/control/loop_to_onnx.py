@@ -12,8 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value, loop_kind
+from bridge.neutral.graph import loop_kind
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -25,7 +24,7 @@ from bridge.neutral.ports import (
     outer_input,
 )
 from bridge.neutral.types import I64, TensorType, is_static
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.control.axes import set_axes
 from bridge.operators.control.if_ import refuse_newer_types
 from bridge.operators.control.loop_builder import (

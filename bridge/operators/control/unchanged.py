@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Invariant, Stacked, Yield
+from bridge.operators import Builder, Node, Value
 from bridge.operators.control.loop_builder import LoopBuilder
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, I64, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.types import I64
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 
 def _decoded(
@@ -67,22 +63,3 @@ def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
         b.cast(decoded, node.attributes["classes_index_type"]),
         b.cast(count, node.attributes["sequence_length_type"]),
     )
-
-
-@infers("CTCGreedyDecoder")
-def infer_ctc_greedy_decoder(node: Node) -> list[Type]:
-    """CTCGreedyDecoder: [batch, time, 1, 1] of [time, batch, classes]."""
-    data = first(node)
-    if data.shape is None:
-        return [TensorType(data.element, (ANY,) * 4)]
-    return [TensorType(data.element, (data.shape[1], data.shape[0], 1, 1))]
-
-
-@infers("CTCGreedyDecoderSeqLen")
-def infer_ctc_greedy_decoder_seq_len(node: Node) -> list[Type]:
-    """CTCGreedyDecoderSeqLen: [batch, time] and lengths [batch] of [batch, time, classes]."""
-    shape = first(node).shape or (ANY, ANY)
-    return [
-        TensorType(node.attributes["classes_index_type"], shape[:2]),
-        TensorType(node.attributes["sequence_length_type"], shape[:1]),
-    ]

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import F32, I64, I64_MAX, UNKNOWN, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.types import F32, I64, I64_MAX
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.ctc.ctc import moved_to_front, same_as_before
 from bridge.operators.loops import Values, along
 
@@ -94,10 +90,3 @@ def _sum(b: Builder, *logarithms: Value) -> Value:
     largest = b.op("Max", *logarithms, b.constant(np.finfo(np.float32).min))
     parts = [b.op("Exp", b.op("Sub", v, largest)) for v in logarithms]
     return b.op("Add", b.op("Log", b.fold("Add", parts)), largest)
-
-
-@infers("CTCLoss")
-def infer_ctc_loss(node: Node) -> list[Type]:
-    """CTCLoss: [batch]."""
-    data = first(node)
-    return [TensorType(data.element, data.shape[:1] if data.shape else UNKNOWN.shape)]

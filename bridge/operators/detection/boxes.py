@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
 from bridge.neutral.types import I64_MAX
+from bridge.operators import Builder, Value
 
 LARGEST_GROWTH = math.log(1000.0 / 16.0)
 """The power of e by which proposals are stretched at most."""

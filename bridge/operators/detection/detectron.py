@@ -6,12 +6,9 @@ import math
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I32, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 
@@ -147,24 +144,6 @@ def roi_features(b: Builder, node: Node) -> Result:
     return result, b.op("Identity", rois)
 
 
-@infers("ExperimentalDetectronDetectionOutput")
-def infer_detectron_detection_output(node: Node) -> list[Type]:
-    """ExperimentalDetectronDetectionOutput: boxes [n, 4], classes [n] and scores [n]."""
-    element, count = first(node).element, node.attributes["max_detections_per_image"]
-    return [
-        TensorType(element, (count, 4)),
-        TensorType(I32, (count,)),
-        TensorType(element, (count,)),
-    ]
-
-
-@infers("ExperimentalDetectronGenerateProposalsSingleImage")
-def infer_detectron_generate_proposals(node: Node) -> list[Type]:
-    """ExperimentalDetectronGenerateProposalsSingleImage: rois [count, 4] and scores [count]."""
-    element, count = first(node).element, node.attributes["post_nms_count"]
-    return [TensorType(element, (count, 4)), TensorType(element, (count,))]
-
-
 @infers("ExperimentalDetectronPriorGridGenerator")
 def infer_detectron_prior_grid(node: Node) -> list[Type]:
     """ExperimentalDetectronPriorGridGenerator: [boxes, 4], or [height, width, priors, 4]."""
@@ -172,22 +151,3 @@ def infer_detectron_prior_grid(node: Node) -> list[Type]:
     if node.attributes["flatten"]:
         return [TensorType(element, (ANY, 4))]
     return [TensorType(element, (ANY, ANY, ANY, 4))]
-
-
-@infers("ExperimentalDetectronROIFeatureExtractor")
-def infer_detectron_roi_features(node: Node) -> list[Type]:
-    """ExperimentalDetectronROIFeatureExtractor: [rois, channels, size, size] and the rois [rois,
-    4]."""
-    rois, size = first(node), node.attributes["output_size"]
-    features = first(node, 1).shape
-    count, channels = rois.shape[0] if rois.shape else ANY, features[1] if features else ANY
-    return [
-        TensorType(rois.element, (count, channels, size, size)),
-        TensorType(rois.element, (count, 4)),
-    ]
-
-
-@infers("ExperimentalDetectronTopKROIs")
-def infer_detectron_topk_rois(node: Node) -> list[Type]:
-    """ExperimentalDetectronTopKROIs: [max_rois, 4]."""
-    return [TensorType(first(node).element, (node.attributes["max_rois"], 4))]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.inference import first
+from bridge.neutral.types import F32, I64
+from bridge.operators import Builder, Node, Result, legalizes, required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE
@@ -51,15 +48,3 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     image = b.op("Equal", b.take(kept, 1, 0), b.positions(scores, 0))
     count = b.op("ReduceSum", b.cast(image, I64), b.constant([0]), keepdims=False)
     return [*(b.cast(v, element) for v in results), b.cast(count, attributes["roi_num_type"])]
-
-
-@infers("GenerateProposals")
-def infer_generate_proposals(node: Node) -> list[Type]:
-    """GenerateProposals: rois [n, 4], scores [n], and numbers for each image."""
-    element = first(node).element
-    batch = first(node).shape
-    return [
-        TensorType(element, (ANY, 4)),
-        TensorType(element, (ANY,)),
-        TensorType(node.attributes["roi_num_type"], (batch[0] if batch else ANY,)),
-    ]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
 from bridge.neutral.types import I64
+from bridge.operators import Builder, Value
 from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import along
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.multiclass_nms import selected
 from bridge.operators.detection.suppression import NONE, of_classes
 from bridge.operators.loops import Values, along

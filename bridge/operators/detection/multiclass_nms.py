@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.types import F32, I64
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.detection.suppression import NONE, kept_scores
 
 
@@ -69,14 +65,3 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
         return by_label
     classes = b.op("Add", b.op("ReduceMax", label, b.constant([0]), keepdims=True), b.constant([1]))
     return b.op("Add", by_label, b.op("Mul", first, b.op("Mul", classes, total)))
-
-
-@infers("MatrixNms", "MulticlassNms")
-def infer_multiclass_nms(node: Node) -> list[Type]:
-    """MatrixNms, MulticlassNms: selected [n, 6], their places [n, 1], counts for each image."""
-    element = node.attributes["output_type"]
-    return [
-        TensorType(first(node).element, (ANY, 6)),
-        TensorType(element, (ANY, 1)),
-        TensorType(element, (ANY,)),
-    ]

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.builder import values_of
+from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.ir_texts import parse_bool
 
 _ULP = np.float32(2.0**-23)
@@ -132,17 +130,6 @@ def _before_next(value: Value) -> Value | None:
 def infer_non_max_suppression(node: Node) -> list[Type]:
     """NonMaxSuppression: [selected, 3], i64."""
     return [TensorType(I64, (ANY, 3))]
-
-
-@infers("ir::NonMaxSuppression", "NMSRotated")
-def infer_ir_non_max_suppression(node: Node) -> list[Type]:
-    """ir::NonMaxSuppression, NMSRotated: indices [n, 3], scores [n, 3], and how many are valid."""
-    element = node.attributes["output_type"]
-    return [
-        TensorType(element, (ANY, 3)),
-        TensorType(first(node, 1).element, (ANY, 3)),
-        TensorType(element, (1,)),
-    ]
 
 
 def boxes_and_scores(node: Node) -> must.Constraints:

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, I64_MAX
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.greedy import suppressed
 
 _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)

@@ -8,10 +8,10 @@ runs: an If.
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.graph import Body, Graph
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import I64
+from bridge.operators import Builder, Value
 from bridge.operators.detection.greedy import suppressed
 
 

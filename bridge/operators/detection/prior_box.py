@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.arrays import spend
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.detection.boxes import first_rows, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
 from bridge.operators.detection.suppression import NONE

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.sampling import pixels, sampled
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product, starmap
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
+from bridge.operators import Builder, Value
 
 
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
+from bridge.operators import Builder, Value
 
 NONE = float(np.finfo(np.float32).min)
 """The score of a box that is not left."""

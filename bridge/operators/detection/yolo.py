@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import infers_shape
 from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.types import Dim, Shape
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import ranked
+from bridge.operators import Builder, Node, Result, legalizes, ranked
 
 
 @legalizes("RegionYolo", target="onnx")

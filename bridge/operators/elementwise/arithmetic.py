@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, reduce
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import F32, I32, I64, TensorType, broadcast
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,

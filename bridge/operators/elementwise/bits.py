@@ -7,12 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, NF4, U4, U8
-from bridge.operators import Refused, Result
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, required
 from bridge.operators.element_types import allowed_elements
 
 NORMAL_FLOATS = (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import values_of
 from bridge.neutral.types import BOOL, ELEMENTS
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
 _LOGICAL = {
     "BitwiseAnd": "And",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, reads, required
 from bridge.operators.ir_texts import parse_bool
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.types import BOOL, BY_IR, BY_ONNX, F16, F32, STRING, Element, TensorType
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.element_types import allowed_elements
 from bridge.operators.elementwise.bits import converted_constant
 from bridge.operators.elementwise.known_values import Number, holds, numbers_of
@@ -145,12 +142,6 @@ def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
     """CastLike: the numbers, where the type of input 1 holds them."""
     content, to = numbers_of(node.inputs[0]), first(node, 1).element
     return content if content is not None and holds(to, content) else None
-
-
-@infers("BitCast", "Cast", "ir::Convert")
-def infer_cast(node: Node) -> list[TensorType]:
-    """Cast, BitCast, ir::Convert: the input's shape, of the type `to`."""
-    return [TensorType(node.attributes["to"], first(node).shape)]
 
 
 @infers("CastLike")

@@ -6,12 +6,10 @@ import math
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import knows
 from bridge.neutral.types import Element
-from bridge.operators import Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import Number, maximum, minimum, numbers_of
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import knows
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import BOOL, STRING, TensorType, broadcast
-from bridge.operators import Refused, Result, legalizes
+from bridge.neutral.types import STRING, SharedSymbol
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.elementwise.known_values import Number, elementwise
 
 
@@ -48,7 +46,7 @@ def _compare(
         if isinstance(a, int) and isinstance(b, int):
             return int(function(a, b))
         if a == b:
-            return int(same)
+            return None if isinstance(a, SharedSymbol) else int(same)
         if isinstance(a, int) and a < 0:
             return int(below)
         return int(above) if isinstance(b, int) and b < 0 else None
@@ -94,22 +92,3 @@ def content_of_where(node: Node) -> tuple[Number, ...] | None:
         return x if x == y else None
 
     return elementwise(node, pick, *node.inputs)
-
-
-@infers("IsFinite", "IsInf", "IsNaN")
-def infer_predicate(node: Node) -> list[TensorType]:
-    """IsFinite, IsInf, IsNaN: bools of the input's shape."""
-    return [TensorType(BOOL, first(node).shape)]
-
-
-@infers("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual")
-def infer_comparison(node: Node) -> list[TensorType]:
-    """Equal, NotEqual, Greater(OrEqual), Less(OrEqual): bools of the shapes broadcast."""
-    return [TensorType(BOOL, broadcast(first(node).shape, first(node, 1).shape))]
-
-
-@infers("Where")
-def infer_where(node: Node) -> list[TensorType]:
-    """Where: all three shapes broadcast."""
-    condition, x, y = (first(node, i) for i in range(3))
-    return [TensorType(x.element or y.element, broadcast(condition.shape, x.shape, y.shape))]

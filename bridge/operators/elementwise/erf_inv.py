@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, F64
-from bridge.operators import legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Value, legalizes, required
 
 CENTRE = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, Element
+from bridge.neutral.types import BOOL, Element, SharedSymbol
+from bridge.operators import Node, Value
 
 Number = int | str | None
 """An element of a value's content."""
@@ -69,7 +69,7 @@ def _sub(a: Number, b: Number) -> Number:
         return a - b
     if b == 0:
         return a
-    return 0 if a is not None and a == b else None
+    return 0 if a is not None and a == b and not isinstance(a, SharedSymbol) else None
 
 
 def mul(a: Number, b: Number) -> Number:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64_MAX, Dim, TensorType, Type
-from bridge.operators import legalizes
+from bridge.operators import Builder, Node, Value, legalizes
 
 OFFSET = (16.0, 128.0, 128.0)
 TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))

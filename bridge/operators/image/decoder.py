@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, U8, TensorType, Type
+from bridge.operators import Node
 
 
 @infers("ImageDecoder")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers_shape
 from bridge.neutral.inference.dims import content_of, known_integers
 from bridge.neutral.types import ANY, I64, Dim, Shape
-from bridge.operators import legalizes
-from bridge.operators.builder_helpers import element_type, ranked, required
+from bridge.operators import Builder, Node, Value, element_type, legalizes, ranked, required
 
 
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:

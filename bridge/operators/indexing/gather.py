@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.builder import integers, values_of
+from bridge.neutral.graph import Body, Graph
 from bridge.neutral.inference import (
     constraints as must,
     first,
@@ -37,8 +37,7 @@ from bridge.neutral.types import (
     differ,
     format_shape,
 )
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
 
 
 @legalizes("Gather", target="onnx")
@@ -200,12 +199,6 @@ def gather_content(node: Node) -> KnownValue | None:
         return None
     require(all(-len(content) <= i < len(content) for i in indices))
     return tuple(content[i] for i in indices)
-
-
-@infers("GatherElements")
-def infer_gather_elements(node: Node) -> list[Type]:
-    """GatherElements: the shape of the indices."""
-    return [TensorType(first(node).element, first(node, 1).shape)]
 
 
 @infers_shape("GatherND")

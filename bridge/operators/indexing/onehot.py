@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import axis_of, content_of
 from bridge.neutral.types import (
@@ -22,8 +21,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators import legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Value, legalizes, required
 
 
 @legalizes("OneHot", target="ir")

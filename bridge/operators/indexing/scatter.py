@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.dims import KnownValue, content_of, known_integers
 from bridge.neutral.types import BOOL, Element
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import element_type, ranked, ranks, required
+from bridge.operators import Builder, Refused, element_type, legalizes, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 

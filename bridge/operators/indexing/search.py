@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import F32, F64, I64, Element, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranked, required
+from bridge.neutral.builder import integers
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import F32, F64, I64, Element
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranked, required
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
@@ -88,18 +86,6 @@ def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
         batch_axis=order.index(batch), time_axis=order.index(time),
     )  # fmt: skip
     return b.transpose(y, *(order.index(i) for i in range(rank)))
-
-
-@infers("Bucketize")
-def infer_bucketize(node: Node) -> list[Type]:
-    """Bucketize: the shape of the data."""
-    return [TensorType(node.attributes["output_type"], first(node).shape)]
-
-
-@infers("SearchSorted")
-def infer_search_sorted(node: Node) -> list[Type]:
-    """SearchSorted: the shape of what is searched for."""
-    return [TensorType(node.attributes["output_type"], first(node, 1).shape)]
 
 
 def lengths_of_batches(node: Node) -> must.Constraints:

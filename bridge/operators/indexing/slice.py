@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import (
     KnownValue,
@@ -29,8 +28,7 @@ from bridge.neutral.types import (
     is_static,
     low,
 )
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, required
 
 FIRST = -I64_MAX
 """The end of a backward slice down to the first element."""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, BOOL, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, legalizes, required
 
 
 @legalizes("SparseFillEmptyRows", target="onnx")
@@ -28,14 +23,3 @@ def sparse_fill_empty_rows_to_onnx(b: Builder, node: Node) -> Result:
     _, order = b.ops("TopK", 2, key, b.sizes(key, 0), axis=0, largest=False, sorted=True)
     places, filled = (b.op("Gather", v, order, b.constant(0)) for v in (places, filled))
     return b.cast(places, indices.element), filled, empty
-
-
-@infers("SparseFillEmptyRows")
-def infer_sparse_fill_empty_rows(node: Node) -> list[Type]:
-    """SparseFillEmptyRows: indices [n, 2], values [n], and a flag for each row."""
-    known = integers(node.inputs[1])
-    return [
-        TensorType(first(node, 2).element, (ANY, 2)),
-        TensorType(first(node).element, (ANY,)),
-        TensorType(BOOL, (known[0] if known else ANY,)),
-    ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import dim_product, known_integers, unknown, with_dim
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
-from bridge.operators import Refused, legalizes
+from bridge.operators import Builder, Node, Refused, Value, legalizes
 
 
 @legalizes("Unique", target="ir")

@@ -7,12 +7,10 @@ from functools import partial, reduce
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 MINUS_INFINITY = float("-inf")
 

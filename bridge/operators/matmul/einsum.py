@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
-from bridge.operators import Result, legalizes
+from bridge.operators import Builder, Node, Result, Value, legalizes
 
 
 @legalizes("Einsum", target="ir")

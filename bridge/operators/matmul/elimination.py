@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import BF16, F16, F32, Element, TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.loops import Values, along
 
 
@@ -113,12 +110,6 @@ def _divided(b: Builder, x: Value, pivot: Value) -> Value:
 def _outer(b: Builder, column: Value, row: Value) -> Value:
     """[..., n, m] products of [..., n] and [..., m]."""
     return b.op("Mul", b.unsqueeze(column, -1), b.unsqueeze(row, -2))
-
-
-@infers("Inverse")
-def infer_inverse(node: Node) -> list[TensorType]:
-    """Inverse: like the matrices."""
-    return [first(node)]
 
 
 @infers("Det")

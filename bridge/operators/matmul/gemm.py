@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, F32, TensorType
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.matmul.matmul import swapped
 
 

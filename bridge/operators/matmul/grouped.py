@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.loops import Values, along
 from bridge.operators.matmul.matmul import product, swapped
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 GEMM = (F32, F16, F64, BF16)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
 
 

@@ -6,11 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64_MAX
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
     MINUS_INFINITY,
     Mask,

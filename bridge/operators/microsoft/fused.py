@@ -3,10 +3,7 @@ and an activation (onnxruntime's ContribOperators). Attributes are as in the fil
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 
 # Activations ------------------------------------------------------------------------------------
 

@@ -3,11 +3,8 @@ lacks there."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.types import F32, I32
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, reads, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square, settings_of
 
 

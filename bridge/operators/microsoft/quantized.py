@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
 _BY_BITS = {2: U2, 4: U4, 8: U8}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, to_loop
 

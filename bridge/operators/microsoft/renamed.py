@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
 
 @legalizes(

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.arrays import spend
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.graph import Body, Graph
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.types import BOOL, I32, TensorType
+from bridge.operators import Builder, Value
 
 LEAST = 1e-7
 """How near to 0 and 1 the probability of a pair may come."""

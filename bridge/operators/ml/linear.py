@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.arrays import spend
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, STRING, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.ml.coupling import class_probabilities
 from bridge.operators.ml.scores import (
     as_float,

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first
 from bridge.neutral.types import ANY, BOOL, F32, Dim
-from bridge.operators import Refused
+from bridge.operators import Builder, Node, Refused, Value
 
 
 def transformed(b: Builder, scores: Value, name: str) -> Value:

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.arrays import zeros
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.loops import Values, along
 from bridge.operators.ml.scores import (
     as_float,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, Shape, TensorType, Type, is_static
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, required
 from bridge.operators.nn.shapes import sizes_in
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.types import U1
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import element_type, required
+from bridge.operators import Builder, Node, Refused, Result, element_type, legalizes, required
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.windows import padded
 

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, F32, Dim, TensorType, Type, differ, is_static, size_of
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.nn.shapes import convolved, full_attributes, sizes_in, window, window_faults
 
 

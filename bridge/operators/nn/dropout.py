@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import BOOL, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
+from bridge.neutral.builder import values_of
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 
 @legalizes("Dropout", target="ir")
@@ -24,10 +21,3 @@ def dropout_to_ir(b: Builder, node: Node) -> Result:
     if len(node.outputs) == 1:
         return output
     return output, b.op("Expand", b.constant(np.array(True)), b.op("Shape", data))
-
-
-@infers("Dropout")
-def infer_dropout(node: Node) -> list[Type]:
-    """Dropout: the data, and a mask of its shape."""
-    data = first(node)
-    return [data, TensorType(BOOL, data.shape)]

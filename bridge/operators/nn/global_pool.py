@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Result, legalizes, ranks, required
 from bridge.operators.nn.lp_pool import power_of, root_of
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     lean,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import F32, I8, I64, U8, TensorType, Type
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, TensorType, Type
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Result, legalizes, required
 from bridge.operators.nn.shapes import full_attributes, pooling, sizes_in, window_faults
 from bridge.operators.nn.windows import window_of
 

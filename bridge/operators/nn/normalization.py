@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Refused, Result, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.vocabulary import operator
 
@@ -286,13 +285,6 @@ def grn_to_onnx(b: Builder, node: Node) -> Result:
     total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
     total = b.op("Add", total, b.like(node.attributes["bias"], total))
     return b.op("Div", data, b.op("Sqrt", total))
-
-
-@infers("BatchNormalization")
-def infer_batch_normalization(node: Node) -> list[Type]:
-    """BatchNormalization: the data, and statistics like the mean that it is given."""
-    mean = first(node, 3)
-    return [first(node), mean, mean]
 
 
 @infers("LayerNormalization")

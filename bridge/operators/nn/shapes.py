@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bridge.neutral.attributes import Attributes
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, require
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, high, interval, low
+from bridge.operators import Node, Value
 
 
 def window_size(

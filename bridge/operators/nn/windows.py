@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, F64, is_static, low
-from bridge.operators import Refused
+from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.shapes import full_attributes, window_size
 

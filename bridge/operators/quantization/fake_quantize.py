@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ELEMENTS, F16, F32, TensorType, Type, broadcast
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.builder import values_of
+from bridge.neutral.types import ELEMENTS, F16, F32
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 ZERO_TOLERANCE = 1e-4
 """How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
@@ -85,11 +82,3 @@ def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     x = x if shift is None else b.op("Sub", x, shift)
     x = b.op("Cast", b.op("Cast", b.cast(x, F16), to=narrow), to=data.element)
     return b.op("Div", b.plus(x, shift), scale)
-
-
-@infers("FakeQuantize")
-def infer_fake_quantize(node: Node) -> list[Type]:
-    """FakeQuantize: the data's shape and those of the limits broadcast."""
-    data = first(node)
-    shape = broadcast(data.shape, *(first(node, i).shape for i in range(1, 5)))
-    return [TensorType(data.element, shape)]

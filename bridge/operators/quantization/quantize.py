@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
@@ -29,8 +28,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.matmul import product
 from bridge.operators.nn.shapes import convolved, window
 
@@ -253,13 +251,6 @@ def infer_quantize_linear(node: Node) -> list[Type]:
     zero_point = node.input(2)
     element = U8 if zero_point is None else zero_point.element
     return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
-
-
-@infers("DequantizeLinear")
-def infer_dequantize_linear(node: Node) -> list[Type]:
-    """DequantizeLinear: the data's shape, of `output_dtype` or the scale's type."""
-    element = node.attributes.get("output_dtype") or first(node, 1).element
-    return [TensorType(element, first(node).shape)]
 
 
 @infers("DynamicQuantizeLinear")

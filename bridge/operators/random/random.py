@@ -10,13 +10,10 @@ import struct
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import shape_in
 from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
 
@@ -186,12 +183,6 @@ def infer_like(node: Node) -> list[TensorType]:
     type."""
     x = first(node)
     return [TensorType(node.attributes.get("dtype") or x.element, x.shape)]
-
-
-@infers("ir::RandomUniform")
-def infer_ir_uniform(node: Node) -> list[TensorType]:
-    """ir::RandomUniform: the shape that input 0 holds."""
-    return [TensorType(node.attributes["output_type"], shape_in(node.input(0)))]
 
 
 @infers("Multinomial", "ir::Multinomial")

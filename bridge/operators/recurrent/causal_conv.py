@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.operators import Node
 from bridge.operators.recurrent.recurrent import dim_of
 
 

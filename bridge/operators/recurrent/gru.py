@@ -9,10 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.neutral.builder import values_of
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
-from bridge.operators import Refused
+from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.loops import Values, along
 
 
@@ -423,13 +422,6 @@ def infer_ir_sequence(node: Node) -> list[TensorType]:
     batch, seq = dim_of(node, 0, 0), dim_of(node, 0, 1)
     state = TensorType(element, (batch, ways, hidden))
     return [TensorType(element, (batch, ways, seq, hidden)), state, state]
-
-
-@infers("LSTMCell", "GRUCell", "RNNCell")
-def infer_ir_cell(node: Node) -> list[TensorType]:
-    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: the states, [batch, hidden]."""
-    state = TensorType(first(node).element, (dim_of(node, 0, 0), node.attributes["hidden_size"]))
-    return [state, state]
 
 
 # What the inputs must be ------------------------------------------------------------------------

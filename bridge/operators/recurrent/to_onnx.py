@@ -7,11 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import values_of
 from bridge.neutral.types import I32
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.recurrent.recurrent import IR_GATES, ONNX_GATES, permute_gates, splits
 from bridge.operators.recurrent.whole_length import is_whole_length
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
+from bridge.operators import Node, Value
 from bridge.vocabulary import has_trait
 
 Axis = tuple[Value, int]

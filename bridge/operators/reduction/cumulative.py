@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.types import I64
-from bridge.operators import Result, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads, required
 from bridge.operators.elementwise.known_values import Number, add, holds, numbers_of
 from bridge.operators.ir_texts import parse_bool
 

@@ -7,13 +7,11 @@ from functools import reduce
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import ANY, BOOL, I32, Shape, TensorType, is_static
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, place
 from bridge.neutral.types import ANY, I64, Dim, TensorType
-from bridge.operators import Refused, Result, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
 
 
 @reads("TopK", format="onnx", until=9)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, OptionalType, TensorType, Type
-from bridge.operators import legalizes
+from bridge.operators import Builder, Node, Value, legalizes
 from bridge.operators.sequence.sequences import held
 
 

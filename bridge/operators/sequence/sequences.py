@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import known_integers, with_dim
 from bridge.neutral.types import (
@@ -20,6 +19,7 @@ from bridge.neutral.types import (
     Type,
     join,
 )
+from bridge.operators import Node, Value
 
 
 def held(value: Value | None) -> Type:
@@ -101,12 +101,21 @@ def _part(dim: Dim, split: Value | None) -> Dim:
     """The size of the parts of an axis, where they all have one."""
     if split is None:
         return 1
-    sizes = known_integers(split)
-    if sizes is None:
-        return ANY
-    if split.rank == 0:
-        return sizes[0] if isinstance(dim, int) and dim % sizes[0] == 0 else ANY
-    return sizes[0] if len(set(sizes)) == 1 else ANY
+    sizes = _sizes(split)
+    if split.rank != 0:
+        return sizes.pop() if len(sizes) == 1 else ANY
+    # The last part is smaller where the size of a part does not divide the axis.
+    size = max(sizes, default=0)
+    return size if size == 1 or (size and isinstance(dim, int) and dim % size == 0) else ANY
+
+
+def _sizes(split: Value) -> set[int]:
+    """The sizes that stand in `split`, where these are known; how many do need not be."""
+    made = split.behind("Identity", "Cast").producer
+    if made is not None and made.op == "ConstantOfShape":
+        return {int(made.attributes["value"].array().item())} if "value" in made.attributes else {0}
+    filled = made is not None and made.op == "Expand"
+    return set(known_integers(made.inputs[0] if filled and made is not None else split) or ())
 
 
 @infers("ConcatFromSequence")

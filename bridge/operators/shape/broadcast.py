@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import (
     KNOWN_VALUE_LIMIT,
     constraints as must,
@@ -29,6 +28,7 @@ from bridge.neutral.inference.dims import (
     unknown,
 )
 from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
+from bridge.operators import Node
 
 
 @infers("Concat")

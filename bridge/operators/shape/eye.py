@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import content_of, shape_in
 from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranked, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, required
 
 
 @legalizes("EyeLike", target="ir")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import knows
 from bridge.neutral.inference.dims import KnownValue, content_of
-from bridge.operators import Result, legalizes
+from bridge.operators import Builder, Node, Result, legalizes
 
 
 @legalizes("Identity", target="ir")

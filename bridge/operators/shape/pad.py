@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, infers_shape, require
 from bridge.neutral.inference.dims import (
     KnownValue,
@@ -20,8 +19,7 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranked, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
 from bridge.operators.indexing.slice import element_of
 
 

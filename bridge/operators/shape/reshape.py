@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.builder import integers, values_of
+from bridge.neutral.graph import Body, Graph
 from bridge.neutral.inference import (
     constraints as must,
     first,
@@ -31,7 +31,6 @@ from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import (
     ANY,
     F32,
-    I64,
     I64_MAX,
     Dim,
     Element,
@@ -41,8 +40,7 @@ from bridge.neutral.types import (
     is_static,
     size_of,
 )
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranks as ranks_of, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
 
 
 @legalizes("Shape", target="ir")
@@ -248,8 +246,8 @@ def require_permutation(b: Builder, node: Node) -> None:
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
     """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
-    x, tiles, axis = required(node, 0, 1, 2)
-    (rank,) = ranks_of(node, 0)
+    tiles, axis = required(node, 1, 2)
+    x, rank = ranked(node)
     at = values_of(axis)
     if at is None:
         raise Refused("the axis of Tile-1 must be a constant")
@@ -312,12 +310,6 @@ def shape_content(node: Node) -> KnownValue | None:
         return None
     start, end = _shape_range(node, len(dims))
     return contents(dims[start:end])
-
-
-@infers("Size")
-def infer_size(node: Node) -> list[Type]:
-    """Size: an i64 scalar."""
-    return [TensorType(I64, ())]
 
 
 @knows("Size")

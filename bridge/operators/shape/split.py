@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, constraints as must, first, infers, require
 from bridge.neutral.inference.dims import (
     axis_of,
@@ -19,8 +18,7 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, reads, required
 
 
 @reads("Split", format="onnx", until=1)

@@ -6,13 +6,11 @@ transforms several, its real signals have no such axis, and its axes count witho
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, infers_shape, place
 from bridge.neutral.inference.dims import known_integers, unknown
 from bridge.neutral.types import ANY, Dim, Shape, TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, TensorType
-from bridge.operators import Result, legalizes
+from bridge.operators import Builder, Node, Result, Value, legalizes
 from bridge.operators.signal.fourier import half_of, size_in
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
 from bridge.neutral.types import ANY, Dim, Shape, TensorType
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.signal.fourier import half_of, size_in
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Node
 from bridge.neutral.inference import infers
 from bridge.neutral.types import TensorType
+from bridge.operators import Node
 from bridge.operators.signal.fourier import size_in
 
 

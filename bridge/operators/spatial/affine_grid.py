@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import first, infers
 from bridge.neutral.inference.dims import length_of, shape_in
 from bridge.neutral.types import ANY, TensorType, Type
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, required
 
 
 @legalizes("AffineGrid", target="ir")

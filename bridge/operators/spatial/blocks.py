@@ -8,19 +8,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference import (
-    constraints as must,
-    first,
-    infers,
-    infers_shape,
-    require,
-)  # fmt: skip
+from bridge.neutral.builder import integers
+from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
 from bridge.neutral.inference.dims import dim_product, dim_sum, known_integers, unknown
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranked, ranks, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
 
 def _size(b: Builder, x: Value, axis: int) -> int | Value:

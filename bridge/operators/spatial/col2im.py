@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.inference.dims import known_integers, length_of, shape_in
 from bridge.neutral.types import ANY, Dim, TensorType, Type
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, required
 
 
 @legalizes("Col2Im", target="ir")

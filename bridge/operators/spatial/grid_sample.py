@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Refused, legalizes
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, required
 
 
 @legalizes("GridSample", target="ir")

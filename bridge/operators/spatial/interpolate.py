@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import (
     content_of,
@@ -20,8 +19,7 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, F32, Dim, Shape
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import ranks, required
+from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
 from bridge.operators.spatial.resize import (

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
 from bridge.neutral.types import F32, I64
+from bridge.operators import Builder, Value
 
 
 @dataclass(frozen=True)

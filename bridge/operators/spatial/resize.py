@@ -12,8 +12,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers_shape, require
 from bridge.neutral.inference.dims import content_of, length_of, shape_in, unknown, with_dim
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
-from bridge.operators import Refused, legalizes, reads
-from bridge.operators.builder_helpers import element_type, ranked, ranks, required
+from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads, required
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.arrays import zeros
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import F32, STRING
-from bridge.operators import Refused, Result, legalizes
-from bridge.operators.builder_helpers import required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 FAR = (1 << 31) - 1
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.operators import Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 DOMAIN = "ai.onnx.preview.training"
 

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, F64, I8, I32, I64, U8
-from bridge.passes.fuse.uses import Uses, either_way
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses
 
-_CLIPPED = (F32, F64, I8, U8, I32, I64)
-"""What onnxruntime clips."""
+X, SLOPE = var(), constant()
 
 
-def leaky_relu(b: Builder, node: Node, uses: Uses) -> Value | None:
+@fuses(op("PRelu", X, SLOPE))
+def leaky_relu(b: Builder, found: Found, uses: Uses) -> Value | None:
     """PRelu with one slope for all, of the shape that LeakyRelu's has in IR."""
-    x, slope = node.inputs
-    known = values_of(slope) if slope is not None and slope.shape in ((), (1,)) else None
-    return None if known is None else b.op("LeakyRelu", x, alpha=float(known.reshape(())))
-
-
-def clip(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The lesser of an upper bound and the greater of a lower one, both scalars."""
-    assert b.target is not None
-    if len(node.inputs) != 2 or b.target.opset < 12:
+    known = values_of(found[SLOPE])
+    if known is None or known.shape not in ((), (1,)):
         return None
-    for value, upper in either_way(node):
-        inner = uses.single_use(value, "Max")
-        if inner is None or len(inner.inputs) != 2 or upper.rank != 0:
-            continue
-        for x, lower in either_way(inner):
-            if lower.rank == 0 and x.rank and x.element in _CLIPPED:
-                b.name = inner.name
-                return b.op("Clip", x, *(_nameless(b, bound) for bound in (lower, upper)))
-    return None
+    return b.op("LeakyRelu", found[X], alpha=float(known.reshape(())))
+
+
+CLIPPED = var(F32, F64, I8, U8, I32, I64, where=lambda x: bool(x.rank))
+"""What onnxruntime clips; a scalar would be taken for a bound."""
+LOWER, UPPER = var(rank=0), var(rank=0)
+RAISED = op("Max", CLIPPED, LOWER, None)
+
+
+@fuses(op("Min", RAISED, UPPER, None), RAISED, opset=12)
+def clip(b: Builder, found: Found, uses: Uses) -> Value | None:
+    """The lesser of an upper bound and the greater of a lower one, both scalars."""
+    return b.op("Clip", found[CLIPPED], *(_nameless(b, found[v]) for v in (LOWER, UPPER)))
 
 
 def _nameless(b: Builder, bound: Value) -> Value:

@@ -4,52 +4,41 @@ such rows are made zero."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.graph import Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.terms import Found, Op, Term, op, var
 from bridge.neutral.types import BOOL
 from bridge.operators.matmul.attention import as_attention
-from bridge.passes.fuse.uses import Uses, either_way, is_number
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses
+
+AXES, INFINITY = var(), float("inf")
+ALLOWED, ADDED = var(BOOL), var()
+"""A mask that says which keys count, or one that is added to the scores."""
 
 
-def masked_attention(b: Builder, node: Node, uses: Uses) -> Value | None:
+def _attention(mask: Term) -> Op:
+    return op("ScaledDotProductAttention", var(), var(), var(), mask, causal=False)
+
+
+def _of_seen(allowed: Term, attention: Op) -> Op:
+    """What an attention gives where a query sees any key, else 0. IR has the greatest of integers
+    for what holds anywhere."""
+    seen = op("Cast", op("ReduceMax", op("Cast", allowed), AXES, keepdims=True), to=BOOL)
+    return op("Where", seen, attention, 0)
+
+
+BY_ALLOWED = _attention(op("Where", ALLOWED, 0, -INFINITY))
+BY_ADDED = _attention(ADDED)
+FINITE = op("Not", op("Equal", ADDED, -INFINITY)).shared()
+
+
+@fuses(_of_seen(ALLOWED, BY_ALLOWED) | _of_seen(FINITE, BY_ADDED))
+def masked_attention(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Where a query sees any key, what the attention gives; else zeros, as of Attention-23."""
-    seen, y, otherwise = node.inputs
-    attention = uses.single_use(y, "ScaledDotProductAttention")
-    if attention is None or attention.attributes["causal"] or not is_number(otherwise, 0):
-        return None
-    mask = _mask(attention.input(3), _any_of(seen, uses), uses)
-    if mask is None:
+    mask = found[ALLOWED if ALLOWED in found else ADDED]
+    attention = found.node(BY_ALLOWED if ALLOWED in found else BY_ADDED)
+    if mask.rank is None or known_axes(found[AXES], mask.rank) != (mask.rank - 1,):
         return None
     b.name = attention.name
     return as_attention(b, attention, mask)
-
-
-def _any_of(seen: Value | None, uses: Uses) -> Value | None:
-    """What holds along the last axis somewhere, as IR says it, by the greatest of integers."""
-    truth = uses.single_use(seen, "Cast")
-    most = uses.single_use(truth.inputs[0], "ReduceMax") if truth is not None else None
-    number = uses.single_use(most.inputs[0], "Cast") if most is not None else None
-    if truth is None or most is None or number is None or truth.attributes["to"] is not BOOL:
-        return None
-    whole = number.inputs[0]
-    if whole is None or whole.element is not BOOL or whole.rank is None:
-        return None
-    axes = known_integers(most.input(1))
-    last = most.attributes["keepdims"] and axes in ((-1,), (whole.rank - 1,))
-    return whole if last else None
-
-
-def _mask(bias: Value | None, allowed: Value | None, uses: Uses) -> Value | None:
-    """The mask of which one form is added to the scores, and the other says what is allowed."""
-    maker = allowed.producer if allowed is not None else None
-    written = uses.single_use(bias, "Where")
-    if written is not None and written.inputs[0] is allowed:
-        _, zero, minus = written.inputs
-        return allowed if is_number(zero, 0) and is_number(minus, float("-inf")) else None
-    compared = uses.single_use(maker.inputs[0], "Equal") if maker is not None else None
-    if maker is None or maker.op != "Not" or compared is None:
-        return None
-    for value, minus in either_way(compared):
-        if value is bias and is_number(minus, float("-inf")):
-            return value
-    return None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 
+X = var(where=lambda x: is_static(x.shape))
 
-def axes_of_one(b: Builder, node: Node, uses: Uses) -> Value | None:
+
+@fuses(op("Squeeze", X, None))
+def axes_of_one(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Squeeze without axes, of a known shape, with them, as on the way to IR."""
-    value = node.inputs[0]
-    if value is None or node.input(1) is not None or not is_static(value.shape):
-        return None
-    axes = [axis for axis, size in enumerate(value.shape) if size == 1]
-    return b.op("Squeeze", value, b.constant(axes)) if axes else None
+    axes = [axis for axis, size in enumerate(found[X].dims) if size == 1]
+    return b.op("Squeeze", found[X], b.constant(axes)) if axes else None

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
-from bridge.passes.fuse.uses import Uses, either_way, numbers, zero_points
-
-_NARROW = (I8, U8, I4, U4)
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses, numbers, zero_points
 
 
 @dataclass(frozen=True)
@@ -31,45 +31,38 @@ class _Scaled:
     names: tuple[list[str], list[str], list[str]]
 
 
-def compressed_constant(b: Builder, node: Node, uses: Uses) -> Value | None:
+INTEGERS = var(I8, U8, I4, U4, where=lambda value: value.constant is not None)
+OFFSET, SCALE, WIDE = var(), var(), op("Cast", INTEGERS).shared()
+SCALED = op("Mul", op("Sub", WIDE, OFFSET).shared() | WIDE, SCALE).shared()
+SHAPED = op("Reshape", SCALED).shared() | SCALED
+
+
+COMPRESSED = op("Cast", SHAPED) | SHAPED
+
+
+@fuses(COMPRESSED)
+def compressed_constant(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A constant of few bits, scaled, perhaps reshaped, and perhaps converted from f16."""
-    value: Value | None = node.outputs[0]
-    assert value is not None
-    shape = value.shape
-    if value.element is not F32 or not is_static(shape):
+    y = found[COMPRESSED]
+    if y.element is not F32 or not is_static(y.shape):
         return None
-    if node.op == "Cast":
-        value = node.inputs[0]
-        if value is None or value.element is not F16:
-            return None
-    if value.producer is not None and value.producer.op == "Reshape":
-        value = value.producer.inputs[0]
-    found = _scaled(value)
-    return None if found is None else _dequantized(b, found, shape)
+    if found.node(COMPRESSED).op == "Cast" and found[SHAPED].element is not F16:
+        return None
+    scaled = _scaled(found)
+    return None if scaled is None else _dequantized(b, scaled, y.shape)
 
 
-def _scaled(value: Value | None) -> _Scaled | None:
-    product = value.producer if value is not None else None
-    if product is None or product.op != "Mul":
+def _scaled(found: Found) -> _Scaled | None:
+    data, factor, offset = found[INTEGERS], found[SCALE], found.get(OFFSET)
+    integers, scale = data.constant, numbers(factor)
+    if integers is None or scale is None or scale.ndim > len(integers.shape):
         return None
-    for inner, factor in either_way(product):
-        cast, offset = inner.producer, None
-        if cast is not None and cast.op == "Sub":
-            shifted, offset = cast.inputs
-            cast = shifted.producer if shifted is not None else None
-        data = cast.inputs[0] if cast is not None and cast.op == "Cast" else None
-        integers, scale = data.constant if data is not None else None, numbers(factor)
-        if data is None or integers is None or scale is None or integers.element not in _NARROW:
-            continue
-        rank = len(integers.shape)
-        if scale.ndim > rank:
-            continue
-        scale = scale.reshape((1,) * (rank - scale.ndim) + scale.shape)
-        zeros = zero_points(offset, integers.element, scale)
-        if zeros is not None:
-            names = (list(data.names), _names(factor), [] if offset is None else _names(offset))
-            return _Scaled(integers, scale, None if offset is None else zeros, names)
-    return None
+    scale = scale.reshape((1,) * (len(integers.shape) - scale.ndim) + scale.shape)
+    zeros = zero_points(offset, integers.element, scale)
+    if zeros is None:
+        return None
+    names = (list(data.names), _names(factor), [] if offset is None else _names(offset))
+    return _Scaled(integers, scale, None if offset is None else zeros, names)
 
 
 def _names(value: Value) -> list[str]:

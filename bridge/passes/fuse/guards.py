@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.passes.fuse.uses import Uses, is_number
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, op, var
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses
+
+X, DIVISOR, OTHER = var(), var(), var()
+QUOTIENT = op("Div | Mod | ir::Mod", X, DIVISOR)
+IS_ZERO = op("Equal", DIVISOR, 0).shared()
+CONDITION = op("Greater | NotEqual", DIVISOR, 0).shared() | op("Not", IS_ZERO).shared()
+"""That the divisor is not 0, or that it is above."""
 
 
-def guarded_division(b: Builder, node: Node, uses: Uses) -> Value | None:
+@fuses(op("Where", CONDITION, QUOTIENT, OTHER))
+def guarded_division(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A quotient or remainder that a Where takes where the divisor is not 0 alone: elsewhere, it is
     divided by 1."""
-    condition, quotient, other = node.inputs
-    made = uses.single_use(quotient, "Div", "Mod", "ir::Mod")
-    if made is None or quotient is None or quotient.element is None:
+    element = found[QUOTIENT].element
+    if element is None or not element.is_integer:
         return None
-    x, divisor = made.inputs
-    if not quotient.element.is_integer or not _is_no_zero(condition, divisor):
-        return None
-    assert divisor is not None
-    safe = b.op("Where", condition, divisor, b.like(1, divisor))
+    made, condition, name = found.node(QUOTIENT), found[CONDITION], b.name
+    safe = b.op("Where", condition, found[DIVISOR], b.like(1, found[DIVISOR]))
     b.name = made.name
-    again = b.op(made.op, x, safe, **made.attributes)
-    b.name = node.name
-    return b.op("Where", condition, again, other)
-
-
-def _is_no_zero(condition: Value | None, value: Value | None) -> bool:
-    """Whether a condition says that a value is not 0, or that it is above."""
-    made = condition.producer if condition is not None else None
-    wanted: tuple[str, ...] = ("Greater", "NotEqual")
-    if made is not None and made.op == "Not":
-        made = made.inputs[0].producer if made.inputs[0] is not None else None
-        wanted = ("Equal",)
-    return (
-        made is not None
-        and made.op in wanted
-        and made.inputs[0] is value
-        and is_number(made.inputs[1], 0)
-    )
+    again = b.op(made.op, found[X], safe, **made.attributes)
+    b.name = name
+    return b.op("Where", condition, again, found[OTHER])

@@ -6,37 +6,37 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 
+X, MADE, REMOVED = var(), var(), var()
+UNSQUEEZED = op("Unsqueeze", X, MADE).shared()
 
-def squeezed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+
+SQUEEZED = op("Squeeze", UNSQUEEZED, REMOVED)
+
+
+@fuses(SQUEEZED)
+def squeezed_again(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Squeeze of the axes that Unsqueeze has just made."""
-    value = node.inputs[0]
-    before = value.producer if value is not None else None
-    if value is None or before is None or before.op != "Unsqueeze" or value.rank is None:
+    rank = found[UNSQUEEZED].rank
+    removed, made = (None if rank is None else known_axes(found[v], rank) for v in (REMOVED, MADE))
+    if not removed or made is None or sorted(removed) != sorted(made):
         return None
-    if not _takes_back(node, before, value.rank):
-        return None
-    return named_after(before.inputs[0], node, uses)
+    return named_after(found[X], found.node(SQUEEZED), uses)
 
 
-def _takes_back(node: Node, before: Node, rank: int) -> bool:
-    """Whether a Squeeze takes just the axes that an Unsqueeze makes, of a value of so many."""
-    removed, made = (known_axes(n.input(1), rank) for n in (node, before))
-    if not removed or made is None:
-        return False
-    return sorted(removed) == sorted(made)
+KNOWN = var(where=lambda x: is_static(x.shape))
+RESHAPED = op("Reshape", op("Reshape", KNOWN).shared())
 
 
-def reshaped_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+@fuses(RESHAPED)
+def reshaped_again(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Reshape to the shape that there was before another Reshape."""
-    value = node.inputs[0]
-    before = value.producer if value is not None else None
-    inner = before.inputs[0] if before is not None and before.op == "Reshape" else None
-    if inner is None or not is_static(inner.shape) or node.outputs[0].shape != inner.shape:
-        return None
-    return named_after(inner, node, uses)
+    same = found[RESHAPED].shape == found[KNOWN].shape
+    return named_after(found[KNOWN], found.node(RESHAPED), uses) if same else None
 
 
 def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:

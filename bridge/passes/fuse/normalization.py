@@ -9,26 +9,36 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import BF16, F16, F32, Element, is_static
-from bridge.passes.fuse.uses import Uses, along_channels, either_way, trailing
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses, along_channels, trailing
+
+AXES, SCALE, BIAS = var(), var(), var()
+MVN = op("MVN", var(), AXES, normalize_variance=True)
+CONVERTED = op("Cast", MVN)
+SCALED = op("Mul", CONVERTED | MVN, SCALE)
+NORMALIZED = MVN | SCALED | op("Add", SCALED, BIAS)
 
 
 @dataclass(frozen=True)
 class _Normalized:
-    """An MVN, its input, and what it is scaled by and shifted by."""
+    """What is normalized, over which axes, and what it is scaled by and shifted by."""
 
-    mvn: Node
     x: Value
     axes: tuple[int, ...]
     scale: Value | None
     bias: Value | None
+    epsilon: float
+    name: str
 
 
-def layer_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
+@fuses(NORMALIZED, opset=17)
+def layer_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over the last axes, with a scale, and perhaps a bias, of their shape. MVN computes in f32
     what is f16, as LayerNormalization does by its stash_type."""
-    found = _normalized(node, uses)
-    if found is None or b.target is None or b.target.opset < 17:
+    found = _normalized(match)
+    if found is None:
         return None
     x = found.x
     rank, shape = len(x.dims), x.dims[found.axes[0] :]
@@ -36,76 +46,60 @@ def layer_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     if found.scale is None and found.axes[0] == 2 and rank > 3:
         return None  # An image's.
-    parameters: list[Value] = []
-    for value in (found.scale, found.bias):
-        parameter = None if value is None else trailing(b, value, shape)
-        if value is not None and parameter is None:
-            return None
-        parameters += [parameter] if parameter is not None else []
+    given = [value for value in (found.scale, found.bias) if value is not None]
+    parameters = [trailing(b, value, shape) for value in given]
+    if None in parameters:
+        return None
     if not parameters:
         parameters.append(b.filled(1, shape, x.element))
-    b.name = found.mvn.name
+    b.name = found.name
     return b.op(
-        "LayerNormalization", x, *parameters, axis=found.axes[0] - rank,
-        epsilon=found.mvn.attributes["eps"], stash_type=F32,
+        "LayerNormalization", x, *parameters, axis=found.axes[0] - rank, epsilon=found.epsilon,
+        stash_type=F32,
     )  # fmt: skip
 
 
-def instance_normalization(b: Builder, node: Node, uses: Uses) -> Value | None:
+@fuses(NORMALIZED)
+def instance_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over all axes behind the channels, with a scale and a bias for each channel."""
-    found = _normalized(node, uses)
-    if found is None or found.x.element is not found.mvn.outputs[0].element:
+    found = _normalized(match)
+    if found is None or found.x.element is not match[MVN].element:
         return None
-    x = found.x
-    if x.element not in (F32, F16) or len(x.dims) < 2:
-        return None
-    rank = len(x.dims)
-    if rank < 3:
+    x, rank = found.x, len(found.x.dims)
+    if x.element not in (F32, F16) or rank < 3 or found.axes != tuple(range(2, rank)):
         return None
     channels = x.dims[1]
-    if found.axes != tuple(range(2, rank)) or not isinstance(channels, int):
+    if not isinstance(channels, int):
         return None
-    if found.scale is None and (rank < 4 or found.bias is not None):
+    if found.scale is None and rank < 4:
         return None
-    parameters = []
-    for value, otherwise in ((found.scale, 1), (found.bias, 0)):
-        parameter = None if value is None else along_channels(b, value, channels, rank)
-        if value is not None and parameter is None:
-            return None
-        if parameter is None:
-            parameter = b.constant(np.full(channels, otherwise), x.element)
-        parameters.append(parameter)
-    b.name = found.mvn.name
-    return b.op("InstanceNormalization", x, *parameters, epsilon=found.mvn.attributes["eps"])
-
-
-def _normalized(node: Node, uses: Uses) -> _Normalized | None:
-    """MVN, MVN · scale or MVN · scale + bias, of which a node is the last."""
-    if node.op == "MVN":
-        return _of_mvn(node, None, None)
-    for value, parameter in either_way(node):
-        if node.op == "Mul":
-            mvn = _mvn(value, uses)
-            if mvn is not None:
-                return _of_mvn(mvn, parameter, None)
-            continue
-        product = uses.single_use(value, "Mul")
-        for inner, scale in () if product is None else either_way(product):
-            mvn = _mvn(inner, uses)
-            if mvn is not None:
-                return _of_mvn(mvn, scale, parameter)
-    return None
-
-
-def _mvn(value: Value, uses: Uses) -> Node | None:
-    """The MVN that gives a value, perhaps converted back to the type of its input."""
-    back = uses.single_use(value, "Cast")
-    if back is None:
-        return uses.single_use(value, "MVN")
-    mvn = uses.single_use(back.inputs[0], "MVN")
-    if mvn is None or _source(mvn, back.attributes["to"]) is mvn.inputs[0]:
+    parameters = [
+        b.constant(np.full(channels, otherwise), x.element)
+        if value is None
+        else along_channels(b, value, channels, rank)
+        for value, otherwise in ((found.scale, 1), (found.bias, 0))
+    ]
+    if None in parameters:
         return None
-    return mvn
+    b.name = found.name
+    return b.op("InstanceNormalization", x, *parameters, epsilon=found.epsilon)
+
+
+def _normalized(match: Found) -> _Normalized | None:
+    """MVN of a float in its own type, or in f32 and perhaps converted back."""
+    mvn, scale = match.node(MVN), match.get(SCALE)
+    back = match.node(CONVERTED).attributes["to"] if CONVERTED in match else None
+    if back is not None and _source(mvn, back) is mvn.inputs[0]:
+        return None
+    element = match[MVN].element if scale is None else scale.element
+    x, attributes = _source(mvn, element), mvn.attributes
+    if x is None or x.shape is None or element not in (F32, F16, BF16):
+        return None
+    axes = known_axes(match[AXES], len(x.shape))
+    if not axes or attributes["eps_mode"].upper() != "INSIDE_SQRT":
+        return None
+    bias, epsilon = match.get(BIAS), attributes["eps"]
+    return _Normalized(x, tuple(sorted(axes)), scale, bias, epsilon, mvn.name)
 
 
 def _source(mvn: Node, element: Element | None) -> Value | None:
@@ -117,14 +111,3 @@ def _source(mvn: Node, element: Element | None) -> Value | None:
     inner = maker.inputs[0]
     narrow = inner is not None and inner.element is element and element in (F16, BF16)
     return inner if narrow else value
-
-
-def _of_mvn(mvn: Node, scale: Value | None, bias: Value | None) -> _Normalized | None:
-    element = scale.element if scale is not None else mvn.outputs[0].element
-    x, attributes = _source(mvn, element), mvn.attributes
-    if x is None or x.shape is None or element not in (F32, F16, BF16):
-        return None
-    if not attributes["normalize_variance"] or attributes["eps_mode"].upper() != "INSIDE_SQRT":
-        return None
-    axes = known_axes(mvn.inputs[1], len(x.shape))
-    return _Normalized(mvn, x, tuple(sorted(axes)), scale, bias) if axes else None

@@ -6,24 +6,28 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
-from bridge.passes.fuse.uses import Uses, either_way, numbers, zero_points
+from bridge.passes.fuse import fuses
+from bridge.passes.fuse.uses import Uses, numbers, zero_points
 
 _NEAR = 3
 """How many f32 numbers off the quotient of the limits the scale is sought."""
 
 
-def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
+X, LIMITS = var(F32), [constant() for _ in range(4)]
+FAKE = op("FakeQuantize", X, *LIMITS, levels=256)
+QUANTIZED = op("Cast", FAKE)
+
+
+@fuses(QUANTIZED, FAKE)
+def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Cast of a FakeQuantize whose limits are what a scale and a zero point make of the levels."""
-    fake = uses.single_use(node.inputs[0], "FakeQuantize")
-    element = node.attributes["to"]
-    if fake is None or element not in (I8, U8) or fake.attributes["levels"] != 256:
+    x, q, element = found[X], found[QUANTIZED], found.node(QUANTIZED).attributes["to"]
+    if element not in (I8, U8):
         return None
-    x = fake.inputs[0]
-    known = [values_of(limit) for limit in fake.inputs[1:]]
-    if x is None or x.element is not F32 or any(k is None for k in known):
-        return None
+    known = [values_of(found[limit]) for limit in LIMITS]
     start, end, least, greatest = (np.asarray(k, np.float32) for k in known)
     low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
@@ -35,13 +39,12 @@ def quantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
     axis = _axis(scale, x)
     if axis is None:
         return None
-    b.name = fake.name
     form = () if axis == 0 else (-1,)
     parameters = [
         b.constant(known.reshape(form), type)
         for known, type in ((scale, F32), (zero_point, element))
     ]
-    _share(parameters, uses.scales.get(node.outputs[0], []), uses)
+    _share(parameters, uses.scales.get(q, []), uses)
     return b.op("QuantizeLinear", x, *parameters, **({"axis": axis} if axis else {}))
 
 
@@ -83,32 +86,29 @@ def _neighbours(scale: np.ndarray) -> list[np.ndarray]:
     return candidates
 
 
-def dequantize_linear(b: Builder, node: Node, uses: Uses) -> Value | None:
+INTEGERS, OFFSET, FACTOR = var(I8, U8, I32), var(), var()
+WIDE = op("Cast", INTEGERS)
+SHIFTED = op("Sub", WIDE, OFFSET) | WIDE
+SCALED = op("Mul", SHIFTED, FACTOR)
+
+
+@fuses(SCALED, WIDE)
+def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A scale, for all or along one axis, times integers less a zero point."""
-    assert b.target is not None
-    for value, factor in either_way(node):
-        scale = numbers(factor)
-        if node.outputs[0].element is not F32 or scale is None or value.rank is None:
-            continue
-        offset, cast = None, uses.single_use(value, "Cast")
-        shifted = uses.single_use(value, "Sub")
-        if shifted is not None and shifted.inputs[0] is not None:
-            offset, cast = shifted.inputs[1], uses.single_use(shifted.inputs[0], "Cast")
-        integers = cast.inputs[0] if cast is not None else None
-        if cast is None or integers is None or integers.element not in (I8, U8, I32):
-            continue
-        zero_point = zero_points(offset, integers.element, scale)
-        axis = _axis(scale, value)
-        if axis is None or zero_point is None or integers.rank != value.rank:
-            continue
-        b.name = cast.name
-        form = () if axis == 0 else (-1,)
-        inputs = [integers, b.constant(scale.reshape(form), F32)]
-        if integers.element is not I32:
-            inputs.append(b.constant(zero_point.reshape(form), integers.element))
-            uses.scales[integers] = inputs[1:]
-        return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
-    return None
+    integers, value, scale = found[INTEGERS], found[SHIFTED], numbers(found[FACTOR])
+    element = integers.element
+    if found[SCALED].element is not F32 or scale is None or element is None:
+        return None
+    zero_point = zero_points(found.get(OFFSET), element, scale)
+    axis = _axis(scale, value)
+    if axis is None or zero_point is None or integers.rank != value.rank:
+        return None
+    form = () if axis == 0 else (-1,)
+    inputs = [integers, b.constant(scale.reshape(form), F32)]
+    if element is not I32:
+        inputs.append(b.constant(zero_point.reshape(form), element))
+        uses.scales[integers] = inputs[1:]
+    return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
 
 
 def _axis(scale: np.ndarray, data: Value) -> int | None:

@@ -3,33 +3,23 @@ guards them; ONNX's shift needs no guard."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, is_number, number, op, var
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 
+X = var(where=lambda x: x.element is not None and x.element.kind == "uint")
+Y, BITS = var(), var(rank=0)
+OUT = op("GreaterOrEqual", Y, BITS).shared()
+SHIFT = op("BitwiseLeftShift | BitwiseRightShift", X, op("Where", OUT, number(0, rank=0), Y))
 
-def bit_shift(b: Builder, node: Node, uses: Uses) -> Value | None:
+
+@fuses(op("Where", OUT, number(0, rank=0), SHIFT), SHIFT)
+def bit_shift(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Where(y >= bits, 0, x << Where(y >= bits, 0, y)) of numbers without a sign."""
-    out, zero, shifted = node.inputs
-    shift = uses.single_use(shifted, "BitwiseLeftShift", "BitwiseRightShift")
-    guard = uses.single_use(shift.inputs[1], "Where") if shift is not None else None
-    asked = out.producer if out is not None else None
-    if shift is None or guard is None or asked is None or asked.op != "GreaterOrEqual":
+    element = found[X].element
+    if element is None or not is_number(found[BITS], element.bits):
         return None
-    x, y = shift.inputs[0], asked.inputs[0]
-    if x is None or x.element is None or x.element.kind != "uint":
-        return None
-    if guard.inputs[0] is not out or guard.inputs[2] is not y:
-        return None
-    if not all(_is(value, 0) for value in (zero, guard.inputs[1])):
-        return None
-    if not _is(asked.inputs[1], x.element.bits):
-        return None
-    b.name = shift.name
-    direction = "LEFT" if shift.op == "BitwiseLeftShift" else "RIGHT"
-    return b.op("BitShift", x, y, direction=direction)
-
-
-def _is(value: Value | None, number: int) -> bool:
-    known = values_of(value)
-    return known is not None and known.shape == () and known == number
+    direction = "LEFT" if found.node(SHIFT).op == "BitwiseLeftShift" else "RIGHT"
+    return b.op("BitShift", found[X], found[Y], direction=direction)

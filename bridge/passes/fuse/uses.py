@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
@@ -40,20 +38,6 @@ class Uses(Rewriter):
             for place, maker in enumerate(self.graph.nodes):
                 self._places.update(dict.fromkeys(maker.outputs, place))
         return value in self._places and self._places[value] < self._places[node.outputs[0]]
-
-
-def either_way(node: Node) -> Iterator[tuple[Value, Value]]:
-    """The two inputs of a commutative operator, in both orders."""
-    first, second = node.inputs
-    assert first is not None and second is not None
-    yield first, second
-    yield second, first
-
-
-def is_number(value: Value | None, number: float) -> bool:
-    """Whether a value is known to be one number."""
-    known = values_of(value)
-    return known is not None and known.size == 1 and bool((known == number).all())
 
 
 def numbers(value: Value) -> np.ndarray | None:

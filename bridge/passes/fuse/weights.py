@@ -9,7 +9,9 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32, I4, I8, U2, U4, U8
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 
 DOMAIN = "com.microsoft"
@@ -18,26 +20,34 @@ SMALLEST_BLOCK = 16
 """The smallest block that MatMulNBits has; all are powers of 2."""
 
 
-def matmul_n_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
+X = var(F32)
+WEIGHTS = op("DequantizeLinear")
+CUT = op("Slice", WEIGHTS)
+PRODUCT = op("MatMul", X, CUT | WEIGHTS, transpose_a=False, transpose_b=True)
+
+
+@fuses(PRODUCT, WEIGHTS)
+def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
     """MatMulNBits, where the model had operators of its domain before: a product with the
     transpose of a constant matrix [N, K] in blocks along K, which need not fill the last one."""
-    x, y = node.inputs
-    assert x is not None and b.target is not None
-    flags = node.attributes
-    if DOMAIN not in b.target.domains or x.element is not F32 or flags["transpose_a"]:
+    assert b.target is not None
+    if DOMAIN not in b.target.domains:
         return None
-    weights, length = _uncut(y, uses)
-    found = None if weights is None or not flags["transpose_b"] else _in_rows(weights)
-    if weights is None or found is None:
+    length, found = 0, _in_rows(match.node(WEIGHTS))
+    if CUT in match:
+        start, end, axes, step = (integers(match.node(CUT).input(i)) for i in range(1, 5))
+        if start != (0,) or end is None or axes not in ((1,), (-1,)) or step not in (None, (1,)):
+            return None
+        length = end[0]
+    if found is None:
         return None
     numbers, size = found.numbers, found.size
     tensor, zero_point = numbers.constant, found.zero_point
     assert tensor is not None
     bits, (columns, width) = tensor.element.bits, tensor.shape
     blocks = width // size
-    b.name = weights.name
     inputs = [
-        x,
+        match[X],
         b.as_bits(numbers, U8, columns, blocks, size * bits // 8),
         b.of_shape(found.scale, (columns * blocks,)),
     ]
@@ -50,17 +60,6 @@ def matmul_n_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
     return b.op(
         f"{DOMAIN}::MatMulNBits", *inputs, K=length or width, N=columns, bits=bits, block_size=size
     )
-
-
-def _uncut(value: Value | None, uses: Uses) -> tuple[Node | None, int]:
-    """The weights that make a value, and how many columns of them are taken (0: all)."""
-    cut = uses.single_use(value, "Slice")
-    if cut is None:
-        return uses.single_use(value, "DequantizeLinear"), 0
-    start, end, axes, step = (integers(cut.input(i)) for i in range(1, 5))
-    if start != (0,) or end is None or axes not in ((1,), (-1,)) or step not in (None, (1,)):
-        return None, 0
-    return uses.single_use(cut.inputs[0], "DequantizeLinear"), end[0]
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,15 @@ def _in_rows(weights: Node) -> _Rows | None:
     return _Rows(numbers, scale, zero_point, size) if fits else None
 
 
-def upright_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
+FLOATS = var(where=lambda x: not is_quantized(x))
+UPRIGHT = op("MatMul", FLOATS, WEIGHTS, transpose_a=False, transpose_b=True)
+
+
+@fuses(UPRIGHT)
+def upright_weights(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A product with the transpose of a constant matrix of few bits: IR has the output channels
     first, ONNX, without transposing, the input's, and onnxruntime fuses it so alone."""
-    x, y = node.inputs
-    weights = uses.single_use(y, "DequantizeLinear")
-    flags = node.attributes
-    if weights is None or not flags["transpose_b"] or flags["transpose_a"] or is_quantized(x):
-        return None
+    weights = found.node(WEIGHTS)
     known = [value for value in weights.inputs if value is not None and value.constant is not None]
     if len(known) < len(weights.inputs) or known[0].rank != 2:
         return None
@@ -109,7 +109,7 @@ def upright_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
     turned = [_turned(b, value) for value in known]
     right = b.op("DequantizeLinear", *turned, **{**weights.attributes, "axis": 1 - axis})
     b.name = name
-    return b.op("MatMul", x, right)
+    return b.op("MatMul", found[FLOATS], right)
 
 
 def is_quantized(value: Value | None) -> bool:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, op, var
 from bridge.operators.nn.windows import lean
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 
+X = var()
+POOL = op("MaxPool", X)
 
-def lean_window(b: Builder, node: Node, uses: Uses) -> Value | None:
+
+@fuses(POOL)
+def lean_window(b: Builder, found: Found, uses: Uses) -> Value | None:
     """MaxPool whose dilations do nothing: IR's versions with indices always spell them out."""
-    attributes = node.attributes
-    if len(node.outputs) > 1 or not attributes.get("dilations") or lean(attributes)["dilations"]:
+    node = found.node(POOL)
+    if len(node.outputs) > 1 or not node.attributes.get("dilations"):
         return None
-    return b.op("MaxPool", node.inputs[0], **lean(attributes))
+    leaner = lean(node.attributes)
+    return None if leaner["dilations"] else b.op("MaxPool", found[X], **leaner)

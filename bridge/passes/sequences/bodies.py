@@ -28,6 +28,7 @@ from bridge.passes.sequences.branches import Exit
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.join import common
+from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.shape_vectors import unsettled
 from bridge.passes.sequences.tensors import Open, Plain, Tensor
 
@@ -187,14 +188,8 @@ class OpenBody:
                 continue
             value = self.body.graph.outputs[port.output]
             again = self.lowering.form(value)
-            merged = common(state, again, value.name)
-            if isinstance(state, Tensor) and isinstance(again, Tensor):
-                merged = _widened(state, again, bounded)
-            elif isinstance(merged, Elements) and isinstance(again, Elements):
-                assert isinstance(state, Elements)
-                pairs = zip(state.items, again.items, strict=True)
-                merged = Elements(tuple(_widened(a, b, bounded) for a, b in pairs), state.item)
-            result.append(merged)
+            wide = common(state, again, value.name)
+            result.append(_widened(state, again, bounded, wide))
         return result
 
     def finish_if(self, targets: list[Form], inputs: Inputs) -> Body:
@@ -310,7 +305,28 @@ def same_form(a: Form | None, b: Form | None) -> bool:
     return a.structure(exact=True) == b.structure(exact=True) and a.leaf_types() == b.leaf_types()
 
 
-def _widened(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
+def _widened(
+    state: Form | None, again: Form | None, bounded: bool, wide: Form | None
+) -> Form | None:
+    """What can hold a state before and after an iteration, in the structure of `wide`."""
+    match state, again, wide:
+        case Tensor(), Tensor(), _:
+            return _wide_tensor(state, again, bounded)
+        case Elements(), Elements(), Elements():
+            pairs = zip(state.items, again.items, strict=True)
+            return Elements(tuple(_wide_tensor(a, b, bounded) for a, b in pairs), state.item)
+        case _, _, Maybe():
+            # What stands for an absent element has sizes that mean nothing.
+            held, after = _payload(state), _payload(again)
+            return Maybe(wide.present, _widened(held, after, bounded, wide.payload))
+    return wide
+
+
+def _payload(form: Form | None) -> Form | None:
+    return form.payload if isinstance(form, Maybe) else form
+
+
+def _wide_tensor(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
     """A tensor that may be what a state is before and after an iteration."""
     wide = state.either(again)
     if not isinstance(wide, Open):

@@ -15,6 +15,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     format_shape,
+    is_static,
 )
 from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
@@ -23,6 +24,7 @@ from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import chunks, scalar, split
 from bridge.passes.sequences.tensors import Plain, Tensor
+from bridge.passes.sequences.uniform import Uniform
 
 LONGEST = 64
 """Parts up to which a split of known sizes gives single values instead of a ragged pair."""
@@ -150,6 +152,11 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     counts = _known_counts(value.dims[axis], sizes)
     if counts is not None and len(counts) <= LONGEST:
         return _parts(b, value, axis, counts, keepdims)
+    parts = node.outputs[0].type
+    item = parts.item if isinstance(parts, SequenceType) else None
+    shape = item.shape if isinstance(item, TensorType) else None
+    if is_static(shape) and 0 not in shape:
+        return _equal_parts(b, value, axis, shape, keepdims)
     dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
     if sizes is None:
         sizes = b.op("Expand", b.constant(1), dim)
@@ -158,6 +165,22 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     else:
         sizes = b.cast(sizes, I64)
     return split(b, value, axis, sizes, keepdims)
+
+
+def _equal_parts(
+    b: Builder, value: Value, axis: int, shape: tuple[int, ...], keepdims: bool
+) -> Uniform:
+    """The parts of a tensor along an axis, which are of one known shape."""
+    assert value.element is not None
+    data, rank = (
+        b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis)),
+        len(shape),
+    )
+    if keepdims:
+        sizes = (shape[axis], *shape[:axis], *shape[axis + 1 :])
+        data = b.op("Reshape", data, b.constant([-1, *sizes]))
+        data = b.transpose(data, 0, *range(2, axis + 2), 1, *range(axis + 2, rank + 1))
+    return Uniform(data, value.element, shape)
 
 
 def _known_counts(dim: object, split: Value | None) -> list[int] | None:

@@ -4,6 +4,7 @@ round."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
@@ -16,17 +17,22 @@ def read_variable(
 ) -> None:
     """Makes `state`, which was an input, what a variable holds before a call: `start` at first, and
     its sequences in the order of the `beams`."""
-    attributes = {
-        "variable_id": variable,
-        "variable_type": state.element,
-        "variable_shape": format_shape(state.shape),
-    }
+    attributes = variable_attributes(variable, state)
     if beams is None:
         b.node("ReadValue", [start], [state], attributes)
         return
     held = b.op("ReadValue", start, **attributes)
     axis = state.dims.index(beams.dims[0]) if beams.dims[0] in state.dims else 0
     b.node("Gather", [held, beams, b.constant(axis)], [state])
+
+
+def variable_attributes(variable: str, state: Value) -> dict[str, Any]:
+    """Those of a ReadValue that gives `state`."""
+    return {
+        "variable_id": variable,
+        "variable_type": state.element,
+        "variable_shape": format_shape(state.shape),
+    }
 
 
 def assign_variable(b: Builder, variable: str, after: Value) -> None:

@@ -31,6 +31,8 @@ def make_stateful(model: Model, context: Context) -> None:
     inputs = {value.name: value for value in graph.inputs}
     asked, beam_idx = context.options.get("stateful"), context.options.get("beam_idx", False)
     pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
+    if asked is True and not pairs and any(node.op == "ReadValue" for node in graph.nodes):
+        return  # They are variables again, since they were such before.
     _require_pairs(pairs, inputs, outputs)
     if BEAMS in inputs and beam_idx:
         raise UsageError(f'the model has an input "{BEAMS}" already')

@@ -1,13 +1,17 @@
 """State between calls: IR's variables (ReadValue, Assign) are inputs and outputs in ONNX.
 
 A variable `v` is the input `v`, its value before the call, and the output `v.next`, its value
-after; the caller feeds the one with the other. What a variable starts with is the input's default
-value, so that the first call need not feed it. Where that is computed from other inputs, an empty
-tensor (the default) stands for it. The model's metadata records the variables; on the way back to
-IR they are variables again.
+after; the caller feeds the one with the other. A variable that OpenVINO made of a pair has the
+names of both, one after the other, and is that pair again. What a variable starts with is the
+input's default value, so that the first call need not feed it. Where that is computed from other
+inputs, an empty tensor (the default) stands for it. The model's metadata records the variables; on
+the way back to IR they are variables again.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -16,11 +20,17 @@ from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
 from bridge.passes.context import Context
-from bridge.passes.state.exchange import assign_variable, read_variable, take_variables
+from bridge.passes.state.exchange import (
+    assign_variable,
+    read_variable,
+    take_variables,
+    variable_attributes,
+)
 from bridge.passes.state.records import STATE, StatePair
 
 
@@ -45,9 +55,13 @@ def lower_state(model: Model, context: Context) -> None:
     if not variables:
         return
 
+    given = len(graph.inputs)
+    taken = {name for value in graph.inputs for name in value.names}.union(graph.output_names or ())
+    pairs = {name: _pair(name, taken) for name in variables}
+
     def state_of(b: Builder, node: Node) -> Value:
         try:
-            return _state(model, node, b)
+            return _state(model, node, pairs[node.attributes["variable_id"]].input, b)
         except Refused as why:
             refused.append(_finding(graph, node, str(why)))
             return Value(node.outputs[0].type)
@@ -55,23 +69,52 @@ def lower_state(model: Model, context: Context) -> None:
     assigned = take_variables(graph, variables, state_of, context.target)
     if refused:
         raise UnsupportedError(str(context.target), refused)
-    pairs = [StatePair(name, name, f"{name}.next") for name in assigned]
+    named = sorted((pairs[name] for name in assigned), key=_place)
     graph.output_names = graph.output_names or [""] * len(graph.outputs)
-    graph.outputs += assigned.values()
-    graph.output_names += [pair.output for pair in pairs]
-    STATE.write(model.metadata, pairs)
+    graph.outputs += [assigned[pair.variable] for pair in named]
+    graph.output_names += [pair.output for pair in named]
+    places = {pair.input: _place(pair) for pair in named}
+    graph.inputs[given:] = sorted(
+        graph.inputs[given:], key=lambda value: places.get(value.name, ())
+    )
+    STATE.write(model.metadata, named)
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
     return Unsupported(node.op, f"{graph.name or 'graph'} / {node!r}", why)
 
 
-def _state(model: Model, node: Node, b: Builder) -> Value:
+_BOTH = re.compile(
+    r"(?P<input>(?P<head>.*?)past(?:_key_values?|_kv)?(?P<end>(?:[._\d].*)?))"
+    r"(?P<output>(?P=head)present(?:_key_values?|_kv)?(?P=end))"
+)
+_LONGEST = 300
+"""Characters of an id that is looked at: what repeats takes long to be told apart."""
+
+
+def _pair(variable: str, taken: Collection[str]) -> StatePair:
+    """The names of a variable in ONNX: those that its id is made of, as OpenVINO makes it of
+    `past_key_values.0.key` and `present.0.key`, unless others have them."""
+    both = _BOTH.fullmatch(variable) if len(variable) <= _LONGEST else None
+    if both is None or both["input"] in taken or both["output"] in taken:
+        return StatePair(variable, variable, f"{variable}.next")
+    return StatePair(variable, both["input"], both["output"])
+
+
+def _place(pair: StatePair) -> tuple[tuple[int, str], ...]:
+    """What variables that were pairs are sorted by: their names, with numbers as such. Others
+    come first, and keep their order."""
+    if pair.input == pair.variable:
+        return ()
+    parts = re.findall(r"\d+|\D+", pair.input)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+
+
+def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
     """The value of a variable before the call: a new input, or what the variable starts with where
     that is empty."""
     initial = node.input(0)
     kind = node.outputs[0].tensor
-    name = node.attributes["variable_id"]
     known = _known(initial, kind)
     if known is not None:
         shape = known.shape if kind.shape is None else kind.shape
@@ -133,15 +176,65 @@ def restore_state(model: Model, context: Context) -> None:
     graph = model.graph
     inputs = {name: value for value in graph.inputs for name in value.names}
     front: list[Node] = []
-    for pair in STATE.take(model.metadata) or ():
-        value = inputs.get(pair.input)
-        if value is None or value not in model.defaults or pair.output not in graph.output_names:
-            continue
+    found = [
+        (inputs[pair.input], pair)
+        for pair in STATE.take(model.metadata) or ()
+        if inputs.get(pair.input) in model.defaults and pair.output in graph.output_names
+    ]
+    started = _restore_starts(graph, {value: pair.variable for value, pair in found})
+    for value, pair in found:
         graph.inputs.remove(value)
-        b = Builder(front, pair.variable)
-        read_variable(b, pair.variable, b.tensor(model.defaults.pop(value)), value)
+        b, start = Builder(front, pair.variable), model.defaults.pop(value)
+        if value not in started:
+            read_variable(b, pair.variable, b.tensor(start), value)
         index = graph.output_names.index(pair.output)
         del graph.output_names[index]
         last = graph.outputs.pop(index)
         assign_variable(Builder(graph.nodes, pair.variable), pair.variable, last)
     graph.prepend(front)
+
+
+def _restore_starts(graph: Graph, states: Mapping[Value, str]) -> set[Value]:
+    """Reads variables, with what they start with, in the place of the Ifs that `_state` wrote for
+    that. The answer is the values that nothing uses since."""
+    dead: set[Node] = set()
+    started: set[Value] = set()
+
+    def read(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        if len(node.inputs) != 3 or node.inputs[2] not in states or not _passes_on(node):
+            return None
+        condition, start, state = node.inputs
+        test = _made_by("Equal", condition)
+        size = _made_by("Size", test.inputs[0]) if test is not None else None
+        if start is None or state is None or test is None or size is None:
+            return None
+        if size.inputs[0] is not state or {node, size} != set(rewriter.users(state)):
+            return None
+        zero = test.inputs[1].constant if test.inputs[1] is not None else None
+        if zero is None or zero.array().any() or len(rewriter.users(test.outputs[0])) > 1:
+            return None
+        dead.update((test, size))
+        started.add(state)
+        return b.node("ReadValue", [start], 1, variable_attributes(states[state], state)).outputs
+
+    Rewriter(graph).run(Pattern(read, frozenset({"If"}), bodies=False))
+    graph.nodes = [node for node in graph.nodes if node not in dead]
+    return started
+
+
+def _made_by(op: str, value: Value | None) -> Node | None:
+    """The node that makes a value, if it is of an operator."""
+    made = None if value is None else value.producer
+    return made if made is not None and made.op == op else None
+
+
+def _passes_on(node: Node) -> bool:
+    """Whether the branches of an If give its second and its third input."""
+    for index, body in enumerate(node.bodies, 1):
+        (out,) = body.graph.outputs if len(body.graph.outputs) == 1 else (None,)
+        if out is not None and out.producer is not None and out.producer.op == "Identity":
+            out = out.producer.inputs[0]
+        given = [value for value, port in body.entries() if port == Invariant(index)]
+        if out is None or out not in given:
+            return False
+    return True

@@ -1,0 +1,80 @@
+"""A model against its specialized form, which holds what the original is fed.
+
+The record of the specialized file says which inputs became constants, and which shapes inputs were
+given (`bridge.neutral.specialized_record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bridge.check.instrument import Branch, if_sites
+from bridge.errors import UsageError
+from bridge.neutral.graph import Model
+from bridge.neutral.specialized_record import SPECIALIZED, SpecializedRecord
+from bridge.neutral.types import Dim
+from bridge.passes.boundary import inputs_by_name, override_shapes
+from bridge.passes.specialize import fix_values, settle, tensor_for
+
+NEVER_TAKEN = "is not taken with the values and shapes that are fixed"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Values and shapes of inputs of the original, by name."""
+
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Dim, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, original: Model, other: Model, given: Mapping[str, Any]) -> Fixed:
+        """What the other's record fixes, and the values that were `given` for the check. UsageError
+        for a value that is neither recorded nor given."""
+        own = SPECIALIZED.read(original.metadata) or SpecializedRecord()
+        record = SPECIALIZED.read(other.metadata) or SpecializedRecord()
+        names = {name for value in original.graph.inputs for name in value.names}
+        named = inputs_by_name(original)
+        values = {
+            name: tensor_for(named(name), name, value).array() for name, value in given.items()
+        }
+        for name, fixed in record.values.items():
+            array = fixed.array()
+            if name in values or name not in names:
+                continue
+            if array is None:
+                raise UsageError(
+                    f'the record does not hold the value of "{name}", which is large; give it with '
+                    f"--value {name}=FILE.npy"
+                )
+            values[name] = array
+        new = (name for name in record.shapes if name in names and name not in own.shapes)
+        return cls(values, {name: record.dims(name) for name in new})
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.shapes)
+
+    def shape(self, model: Model) -> None:
+        """Gives the inputs of a model their shapes, in place."""
+        if self.shapes:
+            override_shapes(model, self.shapes)
+
+    def never_taken(self, model: Model) -> set[Branch]:
+        """The branches of Ifs of a model, which is changed, that specialization folds away."""
+        sites = if_sites(model)
+        self.shape(model)
+        fix_values(model, self.values)
+        settle(model.graph)
+        left = {node for node in model.graph.walk() if node.op == "If"}
+        gone = (site.index for node, site in sites.items() if node not in left)
+        return {(index, branch) for index in gone for branch in (True, False)}
+
+
+def is_form_of(one: Model, other: Model) -> bool:
+    """Whether a model has become constants what are inputs of the other."""
+    record = SPECIALIZED.read(one.metadata)
+    names = {name for value in other.graph.inputs for name in value.names}
+    return record is not None and not names.isdisjoint(record.values)

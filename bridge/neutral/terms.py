@@ -1,0 +1,175 @@
+"""Patterns of several nodes, declared as small graphs, and the engine that finds what fits them.
+
+    x, slope = var(F32), constant()
+    leaky = op("Max", x, op("Mul", x, slope))
+
+A term stands for one value. An operator's term fits the value that such a node gives, used only
+here (`shared()`: used elsewhere, too), with a commutative operator's inputs in either order. A
+number fits a value that is known to be it, None an absent input; inputs that are not declared may
+be any. `one | other` fits what either term fits. A term that stands in a pattern twice is the same
+value in both places.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from bridge.neutral.builder import values_of
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import Element
+
+COMMUTATIVE = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "NotEqual", "Or"})
+
+Count = Callable[[Value], int]
+"""How often a value is used."""
+
+
+class Term(ABC):
+    """What a value has to be."""
+
+    def __or__(self, other: Term) -> Term:
+        return Either(self, other)
+
+    def matches(
+        self, value: Value | None, found: Found, count: Count, root: bool = False
+    ) -> Iterator[Found]:
+        """All ways in which a value fits, beside what is found; a root may have any uses."""
+        if self in found:
+            if found[self] is value:
+                yield found
+        elif value is not None:
+            yield from self._fits(value, Found({**found, self: value}), count, root)
+
+    @abstractmethod
+    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]: ...
+
+
+class Found(dict[Term, Value]):
+    """The values that terms of a pattern stand for; of alternatives only the one that was taken."""
+
+    def node(self, term: Term) -> Node:
+        """The node that gives the value of a term."""
+        node = self[term].producer
+        assert node is not None
+        return node
+
+
+@dataclass(frozen=True, eq=False)
+class Var(Term):
+    """Any value of these types and this rank for which `where` holds; () and None do not ask."""
+
+    elements: tuple[Element, ...] = ()
+    rank: int | None = None
+    where: Callable[[Value], bool] | None = None
+
+    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+        if (
+            (not self.elements or value.element in self.elements)
+            and (self.rank is None or value.rank == self.rank)
+            and (self.where is None or self.where(value))
+        ):
+            yield found
+
+
+@dataclass(frozen=True, eq=False)
+class Absent(Term):
+    """An optional input that a node does not have."""
+
+    def matches(
+        self, value: Value | None, found: Found, count: Count, root: bool = False
+    ) -> Iterator[Found]:
+        """What is found, if there is no value."""
+        if value is None:
+            yield found
+
+    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+        return iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Either(Term):
+    """What one of two terms fits; the first is tried first."""
+
+    first: Term
+    second: Term
+
+    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+        for term in (self.first, self.second):
+            yield from term.matches(value, found, count, root)
+
+
+@dataclass(frozen=True, eq=False)
+class Op(Term):
+    """What a node of one of these operators gives as its output `output`."""
+
+    ops: tuple[str, ...]
+    inputs: tuple[Term, ...]
+    attributes: Mapping[str, Any]
+    output: int = 0
+    single: bool = True
+
+    def shared(self) -> Op:
+        """The term of a value that others may use, too."""
+        return replace(self, single=False)
+
+    def taking(self, output: int) -> Op:
+        """The term of another output of such a node."""
+        return replace(self, output=output)
+
+    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+        node = value.producer
+        if (
+            node is None
+            or node.op not in self.ops
+            or node.outputs[self.output] is not value
+            or (self.single and not root and count(value) != 1)
+            or any(node.attributes.get(k, False) != v for k, v in self.attributes.items())
+        ):
+            return
+        orders = [self.inputs]
+        if len(self.inputs) > 1 and node.op in COMMUTATIVE:
+            orders.append((self.inputs[1], self.inputs[0], *self.inputs[2:]))
+        for order in orders:
+            ways = [found]
+            for index, term in enumerate(order):
+                ways = [w for way in ways for w in term.matches(node.input(index), way, count)]
+            yield from ways
+
+
+def var(
+    *elements: Element, rank: int | None = None, where: Callable[[Value], bool] | None = None
+) -> Var:
+    """A value of one of these types, if any are given."""
+    return Var(elements, rank, where)
+
+
+def constant(*elements: Element, rank: int | None = None) -> Var:
+    """A value that is known."""
+    return Var(elements, rank, lambda value: values_of(value) is not None)
+
+
+def op(ops: str, *inputs: Term | float | None, **attributes: Any) -> Op:
+    """A node of one of some operators ("Div | Mod"), with these first inputs and attributes. An
+    attribute that a node does not have counts as False."""
+    return Op(tuple(ops.split(" | ")), tuple(map(_term, inputs)), attributes)
+
+
+def number(known: float, rank: int | None = None) -> Var:
+    """A value that is known to be one number."""
+    return Var(rank=rank, where=partial(is_number, number=known))
+
+
+def is_number(value: Value | None, number: float) -> bool:
+    """Whether a value is known to be one number."""
+    known = values_of(value)
+    return known is not None and known.size == 1 and bool((known == number).all())
+
+
+def _term(wanted: Term | float | None) -> Term:
+    if wanted is None:
+        return Absent()
+    return wanted if isinstance(wanted, Term) else number(wanted)

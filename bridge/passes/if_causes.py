@@ -1,0 +1,179 @@
+"""Which inputs decide the Ifs of a model, and why Ifs went when inputs were fixed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bridge.neutral.builder import integers
+from bridge.neutral.dataflow import Facts, Forward, Now, Updates
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import Carried, InputPort
+from bridge.passes.declared_ranks import heads, is_random, shaping
+
+
+class Source(NamedTuple):
+    """An input, or chance or a variable; and whether its shape decides, or its elements do."""
+
+    name: str
+    is_shape: bool = False
+
+    def __str__(self) -> str:
+        return f"the shape of {self.name}" if self.is_shape else self.name
+
+
+Sources = frozenset[Source]
+
+NONE: Sources = frozenset()
+
+
+class Decided(NamedTuple):
+    """What decides the elements of a value, and what decides its shape."""
+
+    elements: Sources = NONE
+    shape: Sources = NONE
+
+
+_NOTHING = Decided()
+_UNNAMED = {"ReadValue": "a variable"}
+
+
+class DecidedBy(Forward[Decided]):
+    """Which inputs decide a value. `fixed` are constants that count as inputs, by their names."""
+
+    bottom = iteration = _NOTHING
+
+    def __init__(self, fixed: Mapping[Value, str]) -> None:
+        self._fixed = fixed
+
+    def join(self, one: Decided, other: Decided) -> Decided:
+        """What decides either."""
+        if one == other:
+            return one
+        return Decided(one.elements | other.elements, one.shape | other.shape)
+
+    def outside(self, value: Value) -> Decided:
+        """An input decides its elements, and its shape."""
+        return Decided(frozenset({Source(value.name)}), frozenset({Source(value.name, True)}))
+
+    def settled(self, value: Value, fact: Decided) -> Decided:
+        """A fixed value is the input that it was."""
+        if value in self._fixed:
+            return Decided(frozenset({Source(self._fixed[value])}))
+        return fact
+
+    def transfer(self, node: Node, facts: Sequence[Decided | None]) -> list[Decided]:
+        """Elements come from elements; shapes from shapes, and from elements that shape."""
+        if node.op in ("Shape", "Size"):
+            return [Decided(NONE if facts[0] is None else facts[0].shape)]
+        known = [fact or _NOTHING for fact in facts]
+        elements = NONE.union(*(fact.elements for fact in known))
+        shape = NONE.union(*(fact.shape for fact in known))
+        shape = shape.union(*(known[place].elements for place in shaping(node) if known[place:]))
+        if is_random(node) or node.op in _UNNAMED:
+            elements |= {Source(_UNNAMED.get(node.op, "chance"))}
+        return [Decided(elements, shape)] * len(node.outputs)
+
+    def entry(
+        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Decided]
+    ) -> Decided:
+        """What decides how often a Loop runs decides its states."""
+        fact = super().entry(node, body, value, port, now)
+        return self.join(fact, self._head(node, now)) if isinstance(port, Carried) else fact
+
+    def leave(self, node: Node, now: Now[Decided]) -> Updates[Decided]:
+        """What decides about a node decides what comes out."""
+        yield from super().leave(node, now)
+        yield from ((value, self._head(node, now)) for value in node.outputs)
+
+    def _head(self, node: Node, now: Now[Decided]) -> Decided:
+        deciding = NONE.union(*(now(head).elements for head in heads(node)))
+        return Decided(deciding, deciding)
+
+
+class Deciders:
+    """The Ifs of a graph before it is folded: what decides each, and which branches hold it."""
+
+    def __init__(self, graph: Graph, fixed: Mapping[Value, str]) -> None:
+        facts = Facts(DecidedBy(fixed), graph)
+        self.sources: dict[Node, Sources] = {}
+        self.around: dict[Node, tuple[Node, int] | None] = {}
+        for node, holder in _ifs(graph, None):
+            (condition,) = heads(node)
+            self.sources[node] = facts.of(condition).elements
+            self.around[node] = holder
+
+
+def _ifs(
+    graph: Graph, holder: tuple[Node, int] | None
+) -> Iterator[tuple[Node, tuple[Node, int] | None]]:
+    """The Ifs of a graph, each with the nearest If around it and the index of its branch."""
+    for node in graph.nodes:
+        if node.op == "If":
+            yield node, holder
+        for index, body in enumerate(node.bodies):
+            yield from _ifs(body.graph, (node, index) if node.op == "If" else holder)
+
+
+def causes(
+    before: Deciders, graph: Graph, fixed: Collection[str], shaped: Collection[str]
+) -> list[str]:
+    """One line a cause: how many Ifs went for it when the graph was folded."""
+    left = {node for node in graph.walk() if node.op == "If"}
+    given = {Source(name) for name in fixed} | {Source(name, True) for name in shaped}
+    found: dict[str, list[bool]] = {}
+    for node in before.sources:
+        if node not in left:
+            cause, is_inside = _cause(node, before, given)
+            found.setdefault(cause, []).append(is_inside)
+    return [_line(cause, inside) for cause, inside in found.items()]
+
+
+def _line(cause: str, inside: Sequence[bool]) -> str:
+    count = sum(inside)
+    what = f" ({count} of them in branches that are never taken)" if count else ""
+    return f"{_count(len(inside))} went, since {cause}{what}"
+
+
+def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str, bool]:
+    """Why an If went, and whether it was in a branch that is never taken for that reason."""
+    holder = before.around[node]
+    while holder is not None:
+        outer, branch = holder
+        taken = integers(outer.inputs[0])
+        if taken is not None and bool(taken[0]) != (branch == 0):
+            return _since(outer, before, given), True
+        holder = before.around[outer]
+    if integers(node.inputs[0]) is None:
+        return "nothing that is left uses what they give", False
+    return _since(node, before, given), False
+
+
+def _since(node: Node, before: Deciders, given: Collection[Source]) -> str:
+    deciding = before.sources[node].intersection(given)
+    if not deciding:
+        return "the model itself decides their conditions"
+    return f"{_listed(deciding)} {'is' if len(deciding) == 1 else 'are'} fixed"
+
+
+def what_is_left(graph: Graph) -> list[str]:
+    """How many Ifs are left, and on what their conditions depend."""
+    found = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
+    if not found:
+        return ["no If is left"]
+    lines = []
+    for sources, number in found.items():
+        verb = ("depends", "is left") if number == 1 else ("depend", "are left")
+        lines.append(
+            f"{_count(number)} {verb[1]}, which {verb[0]} on {sources or 'nothing that is known'}"
+        )
+    return lines
+
+
+def _count(number: int) -> str:
+    return "1 If" if number == 1 else f"{number} Ifs"
+
+
+def _listed(sources: Iterable[Source]) -> str:
+    return " and ".join(sorted(map(str, sources)))

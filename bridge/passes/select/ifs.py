@@ -1,0 +1,162 @@
+"""The pass: an If becomes both its branches, and a Where for each output.
+
+That is the same where both branches can run on any data, and give outputs of one shape: a selection
+never broadcasts. Where picks, so that no NaN of the other branch gets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Body, Model, Node, Value
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.types import ANY, Shape, TensorType, format_shape
+from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
+from bridge.passes.select.cost import multiplications
+from bridge.passes.select.guards import Unsafe, guarded
+from bridge.passes.select.pick import pick
+from bridge.passes.select.sizes import NamedSizes, same_shape
+
+
+def select_branches(model: Model, context: Context) -> None:
+    """Replaces Ifs by selections, in place, innermost first. UnsupportedError with all that cannot
+    be; with the option "select-some" these stay, and are notes."""
+    with NamedSizes(model.graph) as sizes:
+        selection = _Selection(context, sizes)
+        Rewriter(model.graph).run(Pattern(selection.ask, frozenset({"If"}), context.target))
+    remove_dead_nodes(model.graph)
+    if selection.refused and context.options.get("ifs") == "select":
+        raise UnsupportedError(f"{context.target} without Ifs", selection.refused)
+    for kept in selection.refused:
+        context.report.notes.append(f"{kept.where} stays an If: {kept.why}")
+
+
+MOST_REASONS = 3
+"""Reasons for which one If stays that are told."""
+
+_NOTHING = Pattern(lambda b, node, rewriter: None, frozenset())
+
+
+class _Selection:
+    def __init__(self, context: Context, sizes: NamedSizes) -> None:
+        self.context = context
+        self.sizes = sizes
+        self.refused: list[Unsupported] = []
+
+    def ask(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        """Both branches and the selections; None where the If stays."""
+        where = rewriter.path(node)
+        condition = node.inputs[0]
+        assert condition is not None
+        counts = b.op("Reshape", condition, b.constant([])) if condition.rank != 0 else condition
+        found = list(self._unequal(node))
+        branches = []
+        others = (counts, b.op("Not", counts))
+        for (role, body), own in zip(node.roles(), others, strict=True):
+            safe, why = _made_safe(b, body, own)
+            found += [f"in its {role}, {each}" for each in why]
+            branches.append(safe)
+        if found:
+            rest = len(found) - MOST_REASONS
+            more = [f"and {rest} more"] if rest > 0 else []
+            self.refused.append(Unsupported("If", where, "; ".join([*found[:MOST_REASONS], *more])))
+            b.nodes.clear()
+            return None
+        self.context.report.selected.append(f"{where}: {_cost(node)}")
+        results = []
+        for body, safe in zip(node.bodies, branches, strict=True):
+            for inner, inputs in safe:
+                inner.inputs = inner.inputs if inputs is None else list(inputs)
+            body.graph.nodes = [inner for inner, _ in safe]
+            results.append(rewriter.inline(b, node, body, _NOTHING))
+        made = []
+        for output, *pair in zip(node.outputs, *results, strict=True):
+            one, other = (rewriter.of(value) for value in pair if value is not None)
+            made.append(self._selected(b, counts, one, other))
+            self.sizes.declare(made[-1], output)
+        return made
+
+    def _selected(self, b: Builder, counts: Value, one: Value, other: Value) -> Value:
+        """One value where the condition is true, else the other: both padded to the larger size of
+        each axis, and cut to the size that counts."""
+        if one is other:
+            return b.op("Identity", one)
+        if same_shape(one, other):
+            return pick(b, counts, one, other)
+        most = self.sizes.largest(one.shape, other.shape)
+        assert most is not None
+        sizes = [b.sizes(value, *most) for value in (one, other)]
+        padded = [_padded(b, *pair, most) for pair in zip((one, other), sizes, strict=True)]
+        ends = b.op("Where", counts, *sizes)
+        axes = b.constant(list(most))
+        return b.op(
+            "Slice", b.op("Where", counts, *padded), b.constant([0] * len(most)), ends, axes
+        )
+
+    def _unequal(self, node: Node) -> Iterator[str]:
+        """Why outputs cannot be selected."""
+        for index, output in enumerate(node.outputs):
+            one, other = (_given(body, index) for body in node.bodies)
+            name = output.name or f"output {index}"
+            if not all(isinstance(value.type, TensorType) for value in (one, other)):
+                yield f'its "{name}" is {output.type}, and only tensors can be selected'
+            elif one.element is not other.element or one.element is None:
+                yield f'its "{name}" is of another element type in each branch'
+            elif not same_shape(one, other) and not self.sizes.largest(one.shape, other.shape):
+                ranks = {one.rank, other.rank}
+                shapes = " and ".join(_shown(value.shape) for value in (one, other))
+                why = "sizes without bounds" if len(ranks) == 1 and None not in ranks else "ranks"
+                yield f'its "{name}" may have other {why} in each branch: {shapes}'
+
+
+def _padded(b: Builder, value: Value, sizes: Value, most: Mapping[int, int]) -> Value:
+    """A value with zeros at the ends of axes, up to these sizes."""
+    assert value.element is not None
+    if all(value.dims[axis] == size for axis, size in most.items()):
+        return value
+    more = b.op("Sub", b.constant(list(most.values())), sizes)
+    zero = b.constant([0] * len(value.dims))
+    pads = b.concat(
+        0, zero, b.op("ScatterElements", zero, b.constant(list(most)), more, b.constant(0))
+    )
+    return b.op("Pad", value, pads, b.like(0, value), mode="constant")
+
+
+def _shown(shape: Shape) -> str:
+    """A shape for people, to whom names of sizes that are not known say nothing."""
+    dims = (ANY if isinstance(dim, str) and dim.startswith("#") else dim for dim in shape or ())
+    return format_shape(None if shape is None else tuple(dims))
+
+
+Safe = list[tuple[Node, Sequence[Value | None] | None]]
+"""Nodes, each with the inputs that make it safe, or None for its own."""
+
+
+def _made_safe(b: Builder, body: Body, counts: Value) -> tuple[Safe, list[str]]:
+    """The nodes of a branch with what makes them safe, and why that cannot be."""
+    found: Safe = []
+    why: list[str] = []
+    for node in body.graph.nodes:
+        guards = Builder([], node.name, b.target)
+        try:
+            inputs = guarded(guards, node, counts)
+        except Unsafe as unsafe:
+            why.append(f"{node!r}: {unsafe}")
+            continue
+        found += [(guard, None) for guard in guards.nodes]
+        found.append((node, inputs))
+    return found, why
+
+
+def _given(body: Body, index: int) -> Value:
+    """What a branch gives for an output."""
+    return next(value for value, port in body.exits() if getattr(port, "output", None) == index)
+
+
+def _cost(node: Node) -> str:
+    """What both branches cost against the larger one."""
+    each = [multiplications(body.graph) for body in node.bodies]
+    return f"a selection, with {sum(each):,} multiplications instead of at most {max(each):,}"

@@ -1,0 +1,196 @@
+"""A name for each size that is not known, so that equal shapes are told by their names.
+
+What a file declares of computed values is not believed here: one name may stand for several sizes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference import infer, infer_graph
+from bridge.neutral.inference.control import enter, enter_bodies
+from bridge.neutral.inference.dims import KnownValue, content_of
+from bridge.neutral.ports import Carried
+from bridge.neutral.types import Dim, Interval, Shape, TensorType, Type
+from bridge.vocabulary import has_trait, operator
+
+
+class NamedSizes:
+    """Inside, every size of a graph that is not known has a name; it is inferred anew afterwards.
+    Equal names are equal sizes, wherever both values are computed at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._declared: dict[Value, Type] = {}
+        self._numbers = count()
+        self._most: dict[str, int] = {}
+        self._shaped: dict[tuple[object, ...], str] = {}
+
+    def declare(self, new: Value, old: Value) -> None:
+        """Has a value that takes the place of another be what the file declares of that."""
+        self._declared[new] = self._declared[old]
+
+    def __enter__(self) -> NamedSizes:
+        for value in _computed(self._graph):
+            self._declared[value] = value.declared
+            if isinstance(value.declared, TensorType):
+                value.declared = TensorType(value.declared.element)
+        for value in self._graph.inputs:
+            self._declared[value] = value.declared
+            self._name(value)
+        self._infer(self._graph)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for value, declared in self._declared.items():
+            value.declared = declared
+        for value in self._graph.inputs:
+            value.type = value.declared
+        infer_graph(self._graph)
+
+    def _infer(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            if node.op == "Constant":
+                continue
+            if node.op == "Loop":
+                enter_bodies(node)
+                infer(node)
+            for body in node.bodies:
+                for value, port in body.entries():
+                    if not isinstance(port, Carried):
+                        enter(node, value, port)
+                    self._name(value)
+                self._infer(body.graph)
+            if node.op != "Loop":
+                infer(node)
+            what = _what_shapes(node)
+            for index, value in enumerate(node.outputs):
+                self._name(value, None if what is None else (*what, index))
+
+    def _name(self, value: Value, what: tuple[object, ...] | None = None) -> None:
+        """Names the sizes of a value; those that the same shapes with like names."""
+        if value.shape is not None and any(isinstance(dim, Interval) for dim in value.shape):
+            dims = (self._named(dim, what, axis) for axis, dim in enumerate(value.shape))
+            value.type = TensorType(value.element, tuple(dims))
+
+    def _named(self, dim: Dim, what: tuple[object, ...] | None, axis: int) -> Dim:
+        if not isinstance(dim, Interval):
+            return dim
+        name = f"#{next(self._numbers)}"
+        if dim.high is not None:
+            self._most[name] = dim.high
+        return name if what is None else self._shaped.setdefault((*what, axis), name)
+
+    def largest(self, one: Shape, other: Shape) -> dict[int, int] | None:
+        """The larger size of each axis in which two shapes may differ; None where they differ in
+        rank, or a size has no bound."""
+        if one is None or other is None or len(one) != len(other):
+            return None
+        found = {}
+        for axis, dims in enumerate(zip(one, other, strict=True)):
+            most = [dim if isinstance(dim, int) else self._most.get(str(dim)) for dim in dims]
+            if dims[0] != dims[1] or not _is_known(dims[0]):
+                if None in most:
+                    return None
+                found[axis] = max(size for size in most if size is not None)
+        return found
+
+
+_BY_SHAPES = frozenset({"elementwise", "indexing", "matmul", "nn", "reduction", "shape"})
+"""Families of operators whose shapes follow from shapes, attributes, and inputs that shape."""
+
+
+def _what_shapes(node: Node) -> tuple[object, ...] | None:
+    """What decides the shapes of a node's outputs; None where data do, or it is not known."""
+    row = operator(node.op)
+    if row is None or row.family not in _BY_SHAPES:
+        return None
+    inputs: list[object] = []
+    for place, value in enumerate(node.inputs):
+        known = content_of(value)
+        if value is not None and (value.shape is None or (
+            place in row.shaped_by and (known is None or None in known)
+        )):  # fmt: skip
+            return None
+        inputs.append(None if value is None else (value.shape, known))
+    return node.op, repr(sorted(node.attributes.items())), tuple(inputs)
+
+
+def _computed(graph: Graph) -> Iterator[Value]:
+    """The values of a graph, and of those in it, that are no constants nor inputs of the graph."""
+    for node in graph.walk():
+        if node.op != "Constant":
+            yield from node.outputs
+        for body in node.bodies:
+            yield from body.graph.inputs
+
+
+def are_equal(one: Shape, other: Shape) -> bool:
+    """Whether two shapes are surely equal, by the names of sizes."""
+    return one is not None and other is not None and one == other and all(map(_is_known, one))
+
+
+def _is_known(dim: Dim) -> bool:
+    return isinstance(dim, int | str)
+
+
+def is_surely_filled(dims: Sequence[Dim]) -> bool:
+    """Whether no size is 0."""
+    return all(isinstance(dim, int) and dim > 0 for dim in dims)
+
+
+def go_together(shapes: Sequence[Shape]) -> bool:
+    """Whether shapes can surely be broadcast against each other."""
+    if None in shapes:
+        return False
+    most = max((len(shape) for shape in shapes if shape is not None), default=0)
+    for place in range(1, most + 1):
+        dims = {shape[-place] for shape in shapes if shape is not None and len(shape) >= place}
+        if len(dims - {1}) > 1 or not all(map(_is_known, dims)):
+            return False
+    return True
+
+
+def same_shape(one: Value, other: Value) -> bool:
+    """Whether two values surely have one shape: by their sizes, or since both are computed element
+    by element of one value, whatever its rank is."""
+    return are_equal(one.shape, other.shape) or _shaper(one) is _shaper(other)
+
+
+def _shaper(value: Value) -> Value:
+    """The value of the same shape that one is computed of, as far back as can be told."""
+    node: Node | None = value.producer
+    while node is not None and node.inputs and (first := node.inputs[0]) is not None:
+        if node.op != "Identity" and not has_trait(node.op, "by_element"):
+            if not has_trait(node.op, "broadcasts"):
+                break
+            shapers = {_shaper(each) for each in node.inputs if each is not None and each.rank != 0}
+            if len(shapers) != 1:
+                break
+            first = shapers.pop()
+        value, node = first, first.producer
+    return value
+
+
+def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:
+    """Whether what has a shape surely can be reshaped to a target, in which -1 infers a size, and
+    0, where it `copies`, is that of the same axis."""
+    wanted: list[Dim | None] = [
+        dims[place] if copies and dim == 0 and place < len(dims) else dim
+        for place, dim in enumerate(target)
+    ]
+    if None in wanted or not all(map(_is_known, dims)):
+        return False
+    have, want = 1, 1
+    for dim in dims:
+        have *= dim if isinstance(dim, int) else 1
+    for size in wanted:
+        want *= size if isinstance(size, int) and size != -1 else 1
+    names = Counter(dim for dim in dims if isinstance(dim, str))
+    asked = Counter(size for size in wanted if isinstance(size, str))
+    if -1 in wanted:
+        return not asked - names and want > 0 and have % want == 0
+    return names == asked and have == want

@@ -1,0 +1,100 @@
+"""Many models at once: what is printed, written and returned about each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import bridge as library
+from tests.support.command_line import bridge
+
+MODELS = Path(__file__).parents[2] / "roundtrip_models"
+GOOD = sorted(MODELS.glob("if_[bc]*.onnxtxt"))[:8]
+IF = MODELS / "if_before_growing_chain.onnxtxt"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten models: eight that are right, one that is broken, and one with another's conversion."""
+    made = tmp_path_factory.mktemp("models")
+    for path in GOOD:
+        shutil.copy(path, made)
+    (made / "broken.onnx").write_bytes(b"no model")
+    library.convert(IF, made / "wrong.onnx")
+    ir = made / "wrong.xml"
+    library.convert(IF, ir)
+    text = ir.read_text(encoding="utf-8")
+    assert 'type="Multiply"' in text
+    ir.write_text(text.replace('type="Multiply"', 'type="Add"'), encoding="utf-8")
+    (made / "other.xml").write_text("<html/>")
+    return made
+
+
+def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
+    """The second time, verdicts come from the cache: no process is started."""
+    junit, cache = tmp_path / "report.xml", tmp_path / "cache"
+    options = ("--jobs", "2", "--junit", junit, "--cache", cache, "--samples", "1")
+    first = bridge("check", folder, *options)
+    assert first.code == 1
+    rows = [line.split() for line in first.out.splitlines() if line.startswith(str(folder))]
+    verdicts = {Path(row[0]).name: row[1] for row in rows}
+    assert verdicts == dict.fromkeys([path.name for path in GOOD], "equal") | {
+        "broken.onnx": "nothing",
+        "wrong.onnx": "different",
+    }
+    assert "10 models: " in first.out and "8 equal" in first.out
+    assert "10 of 10: " in first.err and "is not an ONNX model" in first.err
+
+    suite = ElementTree.parse(junit).getroot()
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["10", "1", "1"]
+    (failure,), (error,) = suite.iter("failure"), suite.iter("error")
+    assert "first value that differs" in str(failure.text)
+    assert "broken.onnx" in str(error.get("message"))
+
+    again = bridge("check", folder, *options, "--json")
+    assert again.code == 1
+    data = json.loads(again.out)
+    assert data["counts"] == {"equal": 8, "different": 1, "nothing compared": 1}
+    assert all(model["cached"] for model in data["models"])
+    (wrong,) = (model for model in data["models"] if model["verdict"] == "different")
+    assert wrong["other"] == str(folder / "wrong.xml")
+    assert wrong["report"]["fault"]["who"] == "conversion"
+
+    weights = folder / "wrong.bin"
+    weights.write_bytes(weights.read_bytes() + b"more")
+    changed = json.loads(bridge("check", folder, *options, "--json").out)
+    assert [m["model"] for m in changed["models"] if not m["cached"]] == [wrong["model"]]
+
+
+def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
+    finished = bridge("convert", folder, "--output-dir", tmp_path, "--jobs", "2", "--json")
+    assert finished.code == 2 and "broken.onnx: is not an ONNX model" in finished.err
+    data = json.loads(finished.out)
+    # An IR and the ONNX model of its name would not be told apart if both went to one format.
+    assert data["counts"] == {"converted": 10, "failed": 1}
+    written = {Path(file["name"]).name for m in data["models"] if m["report"]
+               for file in m["report"]["files"]}  # fmt: skip
+    assert written == {path.name for path in tmp_path.iterdir()}
+    assert {"if_bool.xml", "if_bool.bin", "wrong.onnx"} <= written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "{empty}"], "holds no model; give a file, or a folder"),
+        (["check", "{empty}/*.onnx"], "holds no model"),
+        (["convert", "{bool}", "{empty}/if_bool.onnx", "--output-dir", "{empty}"], "would be both"),
+        (["convert", "{bool}", "--output-dir", "{empty}/no"], "no such directory"),
+        (["convert", "{bool}", "{bool}", "{bool}"], "many go to --output-dir"),
+        (["check", "{models}", "--report", "r.html"], "--report are for one model"),
+    ],
+)
+def test_what_cannot_be(arguments: list[str], says: str, tmp_path: Path) -> None:
+    names = {"empty": tmp_path, "bool": MODELS / "if_bool.onnxtxt", "models": MODELS}
+    finished = bridge(*(argument.format(**names) for argument in arguments))
+    assert (finished.code, finished.out) == (2, "")
+    assert says in finished.err and finished.err.count("Error:") == 1
