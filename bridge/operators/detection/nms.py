@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.inference import constraints as must, infers
-from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.ir_texts import parse_bool
 
@@ -124,12 +124,6 @@ def _before_next(value: Value) -> Value | None:
     factor, least = values_of(product.input(1)), values_of(largest.input(1))
     same = factor is not None and factor == 1 + _ULP and least is not None and least == _LEAST
     return product.inputs[0] if same else None
-
-
-@infers("NonMaxSuppression")
-def infer_non_max_suppression(node: Node) -> list[Type]:
-    """NonMaxSuppression: [selected, 3], i64."""
-    return [TensorType(I64, (ANY, 3))]
 
 
 def boxes_and_scores(node: Node) -> must.Constraints:

@@ -144,12 +144,6 @@ def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
     return content if content is not None and holds(to, content) else None
 
 
-@infers("CastLike")
-def infer_cast_like(node: Node) -> list[TensorType]:
-    """CastLike: the shape of input 0, of the type of input 1."""
-    return [TensorType(first(node, 1).element, first(node).shape)]
-
-
 @infers("ConvertPromoteTypes")
 def infer_convert_promote_types(node: Node) -> list[TensorType]:
     """ConvertPromoteTypes: both inputs, of the type that holds both."""

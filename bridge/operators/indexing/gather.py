@@ -22,7 +22,6 @@ from bridge.neutral.inference.dims import (
     known_integers,
     rank_sum,
     unknown,
-    with_dim,
 )
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import (
@@ -217,18 +216,6 @@ def infer_non_zero(node: Node) -> list[Type]:
     """NonZero: [rank, number found]."""
     rank = first(node).rank
     return [TensorType(node.attributes["output_type"], (ANY if rank is None else rank, ANY))]
-
-
-@infers("Compress")
-def infer_compress(node: Node) -> list[Type]:
-    """Compress: an open size along `axis`, or a vector."""
-    data = first(node)
-    axis = node.attributes.get("axis")
-    if axis is None:
-        return [TensorType(data.element, (ANY,))]
-    if data.shape is None:
-        return [data]
-    return [TensorType(data.element, with_dim(data.shape, place(axis, len(data.shape)), ANY))]
 
 
 def batches(node: Node) -> must.Constraints:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.types import BF16, F32, Dim, TensorType, broadcast
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import BF16, F32
 from bridge.operators import Builder, Node, Result, Value, legalizes
 
 
@@ -49,41 +49,6 @@ def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
         else b.unsqueeze(x, *range(starts[i], starts[i] + most - covered[i]))
         for i, x in enumerate(inputs)
     ]  # fmt: skip
-
-
-@infers("Einsum")
-def infer_einsum(node: Node) -> list[TensorType]:
-    """Einsum (12 to 28): dimensions by label; labels of size 1 broadcast, an ellipsis broadcasts
-    as numpy does."""
-    element = first(node).element
-    equation = node.attributes["equation"].replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    terms = left.split(",")
-    require(len(terms) == len(node.inputs))
-    sizes: dict[str, Dim] = {}
-    dots: tuple[Dim, ...] = ()
-    for index, term in enumerate(terms):
-        shape = first(node, index).shape
-        before, ellipsis, after = term.partition("...")
-        if shape is None:
-            return [TensorType(element)]
-        end = len(shape) - len(after)
-        require(len(before) <= end if ellipsis else len(shape) == len(before))
-        if ellipsis:
-            joined = broadcast(dots, shape[len(before) : end])
-            assert joined is not None
-            dots = joined
-        for label, dim in zip(before + after, (*shape[: len(before)], *shape[end:]), strict=True):
-            known = sizes.get(label, 1)
-            sizes[label] = dim if known == 1 or not isinstance(known, int) else known
-    if not arrow:
-        letters = left.replace(",", "").replace(".", "")
-        right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-        right = ("..." if "..." in left else "") + right
-    before, ellipsis, after = right.partition("...")
-    require(sizes.keys() >= {*before, *after})
-    middle = dots if ellipsis else ()
-    return [TensorType(element, (*(sizes[c] for c in before), *middle, *(sizes[c] for c in after)))]
 
 
 def terms(node: Node) -> must.Constraints:

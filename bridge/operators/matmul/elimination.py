@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import BF16, F16, F32, Element, TensorType
+from bridge.neutral.types import BF16, F16, F32, Element
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.loops import Values, along
 
@@ -110,10 +109,3 @@ def _divided(b: Builder, x: Value, pivot: Value) -> Value:
 def _outer(b: Builder, column: Value, row: Value) -> Value:
     """[..., n, m] products of [..., n] and [..., m]."""
     return b.op("Mul", b.unsqueeze(column, -1), b.unsqueeze(row, -2))
-
-
-@infers("Det")
-def infer_det(node: Node) -> list[TensorType]:
-    """Det: without the two axes of the matrices."""
-    x = first(node)
-    return [TensorType(x.element, None if x.shape is None else x.shape[:-2])]

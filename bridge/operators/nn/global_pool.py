@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import TensorType, Type
 from bridge.operators import Builder, Node, Result, legalizes, ranks, required
 from bridge.operators.nn.lp_pool import power_of, root_of
 
@@ -18,13 +16,3 @@ def global_pool_to_ir(b: Builder, node: Node) -> Result:
         p = node.attributes["p"]
         return root_of(b, b.op("ReduceSum", power_of(b, data, p), axes), p)
     return b.op("ReduceMean" if node.op == "GlobalAveragePool" else "ReduceMax", data, axes)
-
-
-@infers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-def infer_global_pool(node: Node) -> list[Type]:
-    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool: batch and channels, and 1 for each other
-    axis."""
-    data = first(node)
-    if data.shape is None:
-        return [data]
-    return [TensorType(data.element, (*data.shape[:2], *(1,) * (len(data.shape) - 2)))]

@@ -29,8 +29,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
-from bridge.operators.matmul.matmul import product
-from bridge.operators.nn.shapes import convolved, window
+from bridge.operators.nn.shapes import window
 
 NARROW = 8
 """Widest element that FakeQuantize makes: its f32 arithmetic is exact for no more levels."""
@@ -232,37 +231,12 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
 
 
-@infers("ConvInteger")
-def infer_conv_integer(node: Node) -> list[Type]:
-    """ConvInteger: like Conv, i32."""
-    return [TensorType(I32, convolved(node, first(node).shape, first(node, 1).shape, 1, 2))]
-
-
-@infers("QLinearConv")
-def infer_qlinear_conv(node: Node) -> list[Type]:
-    """QLinearConv: like Conv, of the type of the output's zero point."""
-    shape = convolved(node, first(node).shape, first(node, 3).shape, 1, 2)
-    return [TensorType(first(node, 7).element, shape)]
-
-
 @infers("QuantizeLinear")
 def infer_quantize_linear(node: Node) -> list[Type]:
     """QuantizeLinear: the data's shape, of `output_dtype` or the zero point's type (else u8)."""
     zero_point = node.input(2)
     element = U8 if zero_point is None else zero_point.element
     return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
-
-
-@infers("DynamicQuantizeLinear")
-def infer_dynamic_quantize_linear(node: Node) -> list[Type]:
-    """DynamicQuantizeLinear: u8 of the data's shape, an f32 scale, a u8 zero point."""
-    return [TensorType(U8, first(node).shape), TensorType(F32, ()), TensorType(U8, ())]
-
-
-@infers("QLinearMatMul")
-def infer_qlinear_matmul(node: Node) -> list[Type]:
-    """QLinearMatMul: like MatMul, of the type of the output's zero point."""
-    return [TensorType(first(node, 7).element, product(first(node).shape, first(node, 3).shape))]
 
 
 def scales(node: Node) -> must.Constraints:

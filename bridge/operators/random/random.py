@@ -11,8 +11,8 @@ import struct
 import numpy as np
 
 from bridge.neutral.builder import integers, values_of
-from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import ANY, F16, F32, F64, I32, I64, Element, TensorType
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import F16, F32, F64, I32, I64, Element
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -169,31 +169,6 @@ def multinomial_to_onnx(b: Builder, node: Node) -> Result:
 def _onnx_seed(node: Node) -> dict[str, float]:
     seeds = node.attributes["global_seed"], node.attributes["op_seed"]
     return {"seed": float((seeds[0] * 31 + seeds[1]) % (1 << 24))} if any(seeds) else {}
-
-
-@infers("RandomNormal", "RandomUniform")
-def infer_of_shape(node: Node) -> list[TensorType]:
-    """RandomNormal, RandomUniform: the attributes' shape and type."""
-    return [TensorType(node.attributes["dtype"], tuple(node.attributes["shape"]))]
-
-
-@infers("RandomNormalLike", "RandomUniformLike", "Bernoulli")
-def infer_like(node: Node) -> list[TensorType]:
-    """RandomNormalLike, RandomUniformLike, Bernoulli: the input's shape, of `dtype` or its own
-    type."""
-    x = first(node)
-    return [TensorType(node.attributes.get("dtype") or x.element, x.shape)]
-
-
-@infers("Multinomial", "ir::Multinomial")
-def infer_multinomial(node: Node) -> list[TensorType]:
-    """Multinomial, ir::Multinomial: [batch, number of samples], which is input 1 in IR."""
-    shape, attributes = first(node).shape, node.attributes
-    batch = ANY if shape is None else shape[0]
-    if node.op == "Multinomial":
-        return [TensorType(attributes["dtype"], (batch, attributes["sample_size"]))]
-    count = integers(node.input(1))
-    return [TensorType(attributes["convert_type"], (batch, count[0] if count else ANY))]
 
 
 def interval(node: Node) -> must.Constraints:

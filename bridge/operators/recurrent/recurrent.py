@@ -391,27 +391,6 @@ def dim_of(node: Node, index: int, axis: int) -> Dim:
     return ANY if shape is None else shape[axis]
 
 
-def _hidden(node: Node) -> Dim:
-    return node.attributes.get("hidden_size") or dim_of(node, 2, 2)
-
-
-@infers("LSTM", "GRU", "RNN")
-def infer_onnx_layer(node: Node) -> list[TensorType]:
-    """GRU (1 to 22), LSTM (1 to 22) and RNN (1 to 22): Y [seq, directions, batch, hidden] and
-    the states [directions, batch, hidden]; with `layout` 1 the batch comes first."""
-    element = first(node).element
-    ways = 2 if node.attributes["direction"] == "bidirectional" else 1
-    hidden = _hidden(node)
-    outer, inner = dim_of(node, 0, 0), dim_of(node, 0, 1)
-    if node.attributes.get("layout", 0) == 1:
-        y = TensorType(element, (outer, inner, ways, hidden))
-        state = TensorType(element, (outer, ways, hidden))
-    else:
-        y = TensorType(element, (outer, ways, inner, hidden))
-        state = TensorType(element, (ways, inner, hidden))
-    return [y, state, state]
-
-
 @infers("LSTMSequence", "GRUSequence", "RNNSequence")
 def infer_ir_sequence(node: Node) -> list[TensorType]:
     """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: Y [batch, directions, seq, hidden] and

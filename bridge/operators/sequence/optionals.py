@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import infers
-from bridge.neutral.types import BOOL, OptionalType, TensorType, Type
+from bridge.neutral.types import OptionalType, Type
 from bridge.operators import Builder, Node, Value, legalizes
 from bridge.operators.sequence.sequences import held
 
@@ -35,12 +35,6 @@ def infer_optional(node: Node) -> list[Type]:
     value = node.input(0)
     type = node.attributes.get("type") if value is None else value.type
     return [] if type is None else [OptionalType(type)]
-
-
-@infers("OptionalHasElement")
-def infer_optional_has_element(node: Node) -> list[Type]:
-    """OptionalHasElement: a bool scalar."""
-    return [TensorType(BOOL, ())]
 
 
 @infers("OptionalGetElement")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.inference.dims import content_of, shape_in
 from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, required
@@ -69,13 +69,6 @@ def infer_eye(node: Node) -> list[Type]:
     sides = tuple(content_of(value) for value in node.inputs[:2])
     dims = tuple(ANY if s is None or s[0] is None else s[0] for s in sides)
     return [TensorType(node.attributes["output_type"], (*batch, *dims))]
-
-
-@infers("EyeLike")
-def infer_eye_like(node: Node) -> list[Type]:
-    """EyeLike: the shape of the input, of `dtype` or its own element type."""
-    data = first(node)
-    return [TensorType(node.attributes.get("dtype") or data.element, data.shape)]
 
 
 must.hold("EyeLike", must.has_rank(2, 2))

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bridge.neutral.builder import integers, values_of
-from bridge.neutral.inference import constraints as must, infers_shape, require
+from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import (
     KnownValue,
     content_of,
     dim_sum,
     known_axes,
     length_of,
-    shape_in,
     unknown,
     with_dim,
 )
@@ -156,18 +155,6 @@ def _mirrored(b: Builder, places: Value, count: Value) -> Value:
     places = b.op("Mod", places, period)
     back = b.op("Sub", b.op("Sub", period, b.constant(1)), places)
     return b.op("Min", places, back)
-
-
-@infers_shape("CenterCropPad")
-def shape_of_crop(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """CenterCropPad: `axes` have the sizes that input 1 holds."""
-    rank = len(dims)
-    axes = node.attributes.get("axes") or tuple(range(rank))
-    wanted = shape_in(node.inputs[1]) or (ANY,) * len(axes)
-    require(len(wanted) == len(axes))
-    for axis, dim in zip(axes, wanted, strict=True):
-        dims = with_dim(dims, axis % rank, dim)
-    return dims
 
 
 def padded(

@@ -7,9 +7,9 @@ transforms several, its real signals have no such axis, and its axes count witho
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, first, infers, infers_shape, place
-from bridge.neutral.inference.dims import known_integers, unknown
-from bridge.neutral.types import ANY, Dim, Shape, TensorType
+from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.types import ANY, Dim, TensorType
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -187,24 +187,6 @@ def half_of(dim: Dim) -> Dim:
 
 def _double(dim: Dim) -> Dim:
     return 2 * (dim - 1) if isinstance(dim, int) else ANY
-
-
-@infers_shape("DFT")
-def shape_of_dft(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """DFT (17 to 20): [..., signal, ..., 1 or 2] along one axis."""
-    axis = -2 if node.input(2) is None else size_in(node, 2)
-    if not isinstance(axis, int):
-        return unknown(len(dims))
-    shape = list(dims)
-    axis = place(axis, len(shape))
-    inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
-    if node.input(1) is not None:
-        size = size_in(node, 1)
-    else:
-        size = _double(shape[axis]) if inverse and onesided else shape[axis]
-    shape[axis] = half_of(size) if onesided and not inverse else size
-    shape[-1] = 1 if inverse and onesided else 2
-    return tuple(shape)
 
 
 def _transformed(node: Node, complex: bool) -> list[Dim] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
-from bridge.neutral.types import ANY, Dim, Shape, TensorType
+from bridge.neutral.inference import constraints as must, infers_shape
+from bridge.neutral.types import ANY, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.signal.fourier import half_of, size_in
 
@@ -138,21 +138,6 @@ def _frame_count(signal: Dim, size: Dim, step: Dim) -> Dim:
     if not (isinstance(signal, int) and isinstance(size, int) and isinstance(step, int)):
         return ANY
     return (signal - size) // step + 1
-
-
-@infers("STFT")
-def infer_onnx_stft(node: Node) -> list[TensorType]:
-    """STFT-17: [batch, frames, bins, 2]."""
-    x = first(node)
-    size = size_in(node, 3)
-    if size is ANY and node.input(2) is not None:
-        shape = first(node, 2).shape
-        require(shape is None or len(shape) == 1)
-        size = shape[0] if shape is not None and isinstance(shape[0], int) else ANY
-    require(x.shape is None or len(x.shape) > 1)
-    batch, signal = (ANY, ANY) if x.shape is None else x.shape[:2]
-    bins = half_of(size) if node.attributes["onesided"] else size
-    return [TensorType(x.element, (batch, _frame_count(signal, size, size_in(node, 1)), bins, 2))]
 
 
 @infers_shape("ir::STFT")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.dims import length_of, shape_in
-from bridge.neutral.types import ANY, TensorType, Type
+from bridge.neutral.inference.dims import length_of
+from bridge.neutral.types import TensorType
 from bridge.operators import Builder, Node, Refused, Value, legalizes, required
 
 
@@ -55,15 +54,3 @@ def _space(theta: Value | TensorType) -> int | None:
     """How many dimensions there are, by the rows of the maps; None where that is not known."""
     rows = theta.shape[1] if theta.shape is not None and len(theta.shape) == 3 else None
     return rows if isinstance(rows, int) and 2 <= rows <= 3 else None
-
-
-@infers("AffineGrid")
-def infer_affine_grid(node: Node) -> list[Type]:
-    """AffineGrid: [batch, space…, dimensions of the space]."""
-    theta, size = first(node), shape_in(node.inputs[1])
-    if size is None:
-        space = _space(theta)
-        if space is None:
-            return [TensorType(theta.element)]
-        size = (ANY,) * (space + 2)
-    return [TensorType(theta.element, (size[0], *size[2:], len(size) - 2))]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.inference.dims import known_integers, length_of, shape_in
-from bridge.neutral.types import ANY, Dim, TensorType, Type
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.dims import length_of
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, required
 
 
@@ -113,23 +110,6 @@ def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]
     dims: list[int | Value] = [1] * (2 * count)
     dims[axis], dims[axis + count] = b.sizes(line, 0), b.sizes(line, 1)
     return dims
-
-
-@infers("Col2Im")
-def infer_col2im(node: Node) -> list[Type]:
-    """Col2Im: [batch, channels] and the image's shape, which input 1 holds."""
-    data = first(node)
-    image, block = shape_in(node.inputs[1]), known_integers(node.inputs[2])
-    count = length_of(node.inputs[1]) or length_of(node.inputs[2])
-    if count is None:
-        return [TensorType(data.element)]
-    require(data.shape is None or len(data.shape) > 1)
-    rows = data.shape[-2] if data.shape is not None else ANY
-    batch = data.shape[:-2] if data.shape is not None else (ANY,)
-    channels: Dim = ANY
-    if isinstance(rows, int) and block is not None:
-        channels = rows // math.prod(block)
-    return [TensorType(data.element, (*batch, channels, *(image or (ANY,) * count)))]
 
 
 def image_and_block(node: Node) -> must.Constraints:

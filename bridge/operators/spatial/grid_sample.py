@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, required
 
 
@@ -113,18 +113,6 @@ def _pixels(
     if weight is None:
         return found
     return b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))
-
-
-@infers("GridSample")
-def infer_grid_sample(node: Node) -> list[Type]:
-    """GridSample: the data's batch and channels, the grid's space."""
-    data, grid = first(node), first(node, 1)
-    rank = data.rank if data.rank is not None else grid.rank
-    if rank is None:
-        return [TensorType(data.element)]
-    leading = data.shape[:2] if data.shape is not None else (ANY, ANY)
-    spatial = grid.shape[1:-1] if grid.shape is not None else (ANY,) * (rank - 2)
-    return [TensorType(data.element, (*leading, *spatial))]
 
 
 def points(node: Node) -> must.Constraints:

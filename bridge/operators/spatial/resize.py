@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers_shape, require
-from bridge.neutral.inference.dims import content_of, length_of, shape_in, unknown, with_dim
+from bridge.neutral.inference.dims import content_of, length_of, shape_in, with_dim
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
 from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads, required
 from bridge.operators.spatial.resample import Axis, Method, resample
@@ -305,15 +305,6 @@ def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     for index, axis in enumerate(axes):
         dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)
     return dims
-
-
-@infers_shape("Upsample")
-def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Upsample: each dimension times its scale, rounded down."""
-    scales = values_of(node.inputs[1])
-    if scales is None:
-        return unknown(len(dims))
-    return tuple(scaled(d, float(s)) for d, s in zip(dims, scales, strict=True))
 
 
 # What the inputs must be ------------------------------------------------------------------------
