@@ -97,6 +97,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     Reading:
 
     - `weights`: the `.bin` of an IR source, where it is not beside it.
+    - `outputs`: values that the model shall give instead of its outputs, by name: it is cut there.
+    - `rename`: other names for inputs and outputs. All further options take the new ones.
     - `input_shapes`: other shapes for inputs, by name. A dimension is a size, a symbol (str), a
       range (`bridge.Interval(1, 8)`), or None for any size.
     - `values`: inputs that become constants, by name: a number, a list or an array. What follows
@@ -344,6 +346,12 @@ def _context(
     from bridge.passes.boundary import override_shapes
     from bridge.passes.context import Context
 
+    if options.get("outputs") is not None or options.get("rename"):
+        from bridge.passes.edit import cut_at, rename
+
+        if (outputs := options.get("outputs")) is not None:
+            cut_at(model, outputs)
+        rename(model, options.get("rename") or {})
     shapes = options.get("input_shapes")
     if shapes is not None:
         override_shapes(model, shapes)

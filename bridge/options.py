@@ -46,6 +46,8 @@ class CommonOptions(TypedDict, total=False):
     """What is for writing either."""
 
     weights: PathLike | None
+    outputs: Sequence[str] | None
+    rename: Mapping[str, str] | None
     input_shapes: InputShapes | None
     values: Values | None
     ifs: str

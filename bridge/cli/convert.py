@@ -20,6 +20,7 @@ from bridge.cli.options import (
     given_limits,
     given_values,
     input_shapes,
+    new_names,
     output_ranks,
     states,
 )
@@ -63,6 +64,20 @@ def convert(
             min=1,
             help="ONNX operator set to write (default: the source's own if it is or was ONNX, "
             "else 21).",
+        ),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Cut the model at these values, which become its outputs; may be repeated.",
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OLD=NEW",
+            help="Rename an input or output; may be repeated. Other options take the new name.",
         ),
     ] = None,
     input_shape: Annotated[
@@ -187,6 +202,7 @@ def convert(
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
+      bridge convert model.onnx head.onnx --outputs features --rename x=image
       bridge convert model.onnx model.xml --check
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
@@ -195,6 +211,8 @@ def convert(
     """
     options: dict[str, Any] = dict(
         opset=opset,
+        outputs=[name for text in outputs for name in text.split(",")] if outputs else None,
+        rename=new_names(rename),
         input_shapes=input_shapes(input_shape or ()),
         values=given_values(value),
         compress_to_fp16=compress_to_fp16,
@@ -242,6 +260,8 @@ def _convert(
     if streamed:
         options["external_data"] = False
     if check:
+        if options["outputs"] or options["rename"]:
+            raise UsageError("--check compares whole models: leave out --outputs and --rename")
         from bridge.cli.check import require_engines
 
         require_engines(source, destination)

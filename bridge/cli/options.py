@@ -113,6 +113,17 @@ def _value(given: str, option: str) -> Any:
         ) from None
 
 
+def new_names(texts: Sequence[str] | None) -> dict[str, str]:
+    """New names by old ones, from texts like `x=image`. Raises UsageError for other texts."""
+    names: dict[str, str] = {}
+    for text in texts or ():
+        old, _, new = text.partition("=")
+        if not old or not new or old in names:
+            raise UsageError(f"--rename {text}: is not OLD=NEW, once; write for example x=image")
+        names[old] = new
+    return names
+
+
 def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
     """Ranks by output name, from texts like `y=2`. Raises UsageError for other texts."""
     ranks: dict[str, int] = {}
