@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridge.cli.options import AsJson, Debug, Limit, Weights, given_limits
-from bridge.cli.output import echo, require_file, size_of, write_text
+from bridge.cli.output import echo, require_file, size_of, table, write_text
 from bridge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ def inspect(
     as_json: AsJson = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
+    ] = False,
+    cost: Annotated[
+        bool,
+        typer.Option(
+            "--cost",
+            help="Tell multiplications, weights and activations, of each branch too: an If costs "
+            "what its larger branch does, an open dimension counts as 1.",
+        ),
     ] = False,
     weights: Weights = None,
     limit: Limit = None,
@@ -56,6 +64,7 @@ def inspect(
       bridge inspect model.onnx
       bridge inspect model.xml --json
       bridge inspect model.xml --graph
+      bridge inspect model.onnx --cost
       bridge inspect model.onnx --svg tree.svg --html tree.html
       bridge check model.onnx --json > check.json
       bridge inspect model.onnx --html tree.html --coverage check.json
@@ -77,11 +86,12 @@ def inspect(
             check = None if coverage is None else _read(coverage)
             _draw(model, file, html, svg, check, quiet=as_json)
         if as_json or graph or (html is None and svg is None):
-            _print(model, file, graph, as_json)
+            _print(model, file, graph, as_json, cost)
 
 
-def _print(model: Model, file: Path, graph: bool, as_json: bool) -> None:
-    """Prints every node of the model, or its description."""
+def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> None:
+    """Prints every node of the model, or its description, or what it costs."""
+    from bridge.show import cost as costing
     from bridge.show.description import describe
     from bridge.show.text import as_text
 
@@ -90,7 +100,13 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool) -> None:
 
         echo(show(model.graph))
         return
+    if cost and not as_json:
+        head = ("", "multiplications", "weights", "activations")
+        table(head, list(costing.lines(costing.costs(model.graph))))
+        return
     description = describe(model, str(file))
+    if cost:
+        description["cost"] = costing.as_json(costing.costs(model.graph))
     if as_json:
         import json
 

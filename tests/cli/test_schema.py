@@ -19,6 +19,7 @@ CASES = {
     "check of another model": ["check", IF, MODELS / "if_bool.onnxtxt", "--samples", "1"],
     "convert": ["convert", IF, "out.onnx"],
     "inspect": ["inspect", MODELS / "loop_in_if.onnxtxt"],
+    "inspect cost": ["inspect", MODELS / "loop_in_if.onnxtxt", "--cost"],
     "inspect sequences": ["inspect", MODELS / "sequence_empty_at_times.onnxtxt"],
     "many": ["check", IF, "--jobs", "1", "--samples", "1"],
     "many conversions": ["convert", IF, "--output-dir", "."],
@@ -40,6 +41,6 @@ def test_json(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     data = json.loads(bridge(*CASES[name], "--json").out)
     valid(name).validate(data)
-    del data[sorted(data.keys() - {"opset", "domains"})[0]]
+    del data[sorted(data.keys() - {"cost", "opset", "domains"})[0]]
     with pytest.raises(ValidationError):
         valid(name).validate(data)
