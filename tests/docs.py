@@ -19,6 +19,7 @@ from bridge.limits import DEFAULT, MEANINGS
 from bridge.quirks import FOR_IR, FOR_ONNX
 from bridge.show.coverage import MISSING, Line, coverage
 from tests.conformance import ledger
+from tests.readers import table as readers
 from tests.releases import table
 
 PROJECT = Path(__file__).parents[1]
@@ -174,6 +175,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "releases.md": {"releases": releases},
     "quirks.md": {"quirks": quirks},
     "limits.md": {"limits": limits},
+    "ifs.md": {"readers": readers.table},
 }
 """The pages that have generated parts, and what makes each part."""
 
