@@ -109,6 +109,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
+    _at("openvino_cpu.group_normalization_before_selection", "GroupNormalization"),
     _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit", undo="Max Or"),
     _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", old=True),
     _at(

@@ -432,6 +432,14 @@ CANARIES: dict[str, Canary] = {
           else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
     ),
+    "openvino_cpu.group_normalization_before_selection": Canary(
+        """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
+        u = GroupNormalization <num_groups = 2> (x, scale, bias)
+        v = Exp (x)
+        y = Where (c, u, v) }""",
+        {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
+        ends=True,
+    ),
     "openvino_cpu.loop_of_constants": Canary(
         """() => (float[1,1] last, bool[n] y) {
         count = Constant <value_int = 1> ()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import BF16, BOOL, F32, I16, I32, U16
+from bridge.neutral.types import BOOL, F16, F32, I8, I32, U8, Element
 
-RUNS_IN = {I16: I32, U16: I32, BF16: F32}
-"""Element types that onnxruntime has no Where for, and wider ones that it has."""
+NARROW = 16
+"""Bits up to which numbers are picked in a type of 32 bits: engines lack Where for most."""
+
+AS_THEY_ARE = (F16, I8, U8)
+"""Those for which engines have it."""
 
 
 def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
@@ -17,7 +20,12 @@ def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
     if element is BOOL:
         kept = b.op("And", condition, one)
         return b.op("Or", kept, b.op("And", b.op("Not", condition), other))
-    wide = RUNS_IN.get(element) if element is not None and b.opset else None
-    if wide is not None:
-        one, other = b.cast(one, wide), b.cast(other, wide)
-    return b.cast(b.op("Where", condition, one, other), element)
+    wide = _wider(element)
+    return b.cast(b.op("Where", condition, b.cast(one, wide), b.cast(other, wide)), element)
+
+
+def _wider(element: Element | None) -> Element | None:
+    """The type in which values of a type are picked, which holds all of them."""
+    if element is None or element.bits > NARROW or element in AS_THEY_ARE:
+        return element
+    return I32 if element.is_integer else F32 if element.kind == "float" else element

@@ -10,9 +10,14 @@ from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
 def taken_apart(b: Builder, node: Node, place: Place) -> Result:
+    """Its parts, in a body."""
+    return None if place.body is None else in_parts(b, node)
+
+
+def in_parts(b: Builder, node: Node) -> Result:
     """An MVN over each group, a scale and a bias."""
     data, scale, bias = node.inputs
-    if place.body is None or data is None or data.rank is None:
+    if data is None or data.rank is None:
         return None
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
