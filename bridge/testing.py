@@ -21,6 +21,9 @@ from bridge.errors import BridgeError
 if TYPE_CHECKING:
     from bridge.check import CheckReport
 
+_LEFT = (("failing", "unknown", "different"), ("unknown", "different"))
+"""The states in which nothing was shown, of an If and of a Loop."""
+
 AssertRoundTrip = Callable[..., "CheckReport"]
 
 
@@ -48,10 +51,10 @@ def assert_round_trip(
 
     report = check(source, against, **options)
     left = [
-        f"{report.sites[index].where} / {'then' if branch else 'else'}: "
-        f"{report.state((index, branch)).text}"
-        for index, branch in report.branches
-        if report.state((index, branch)).state in ("failing", "unknown", "different")
+        f"{site.where} / {site.role(outcome)}: {report.state((site.index, outcome)).text}"
+        for site in report.sites
+        for outcome in site.outcomes
+        if report.state((site.index, outcome)).state in _LEFT[site.loop]
     ]
     if report.ok and not (every_branch and left):
         return report

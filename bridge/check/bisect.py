@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import Session
+from bridge.check.engines import EndlessError, Session
 from bridge.check.lines import shortened
 from bridge.check.taps import (
     COUNT,
@@ -278,6 +278,8 @@ class _Search:
         """How values compare. Those with which the models do not load or run are left out."""
         try:
             return self._view(twin, pairs)(lasts).differences
+        except EndlessError:
+            raise
         except BridgeError:
             if len(pairs) == 1:
                 return {}

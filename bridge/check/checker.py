@@ -15,6 +15,7 @@ import numpy as np
 import bridge
 from bridge.api import Source
 from bridge.atomic_write import scratch_folder
+from bridge.check.aside import why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
@@ -23,11 +24,12 @@ from bridge.check.engines import EngineError, LacksOperatorError, Session, run_e
 from bridge.check.explore import SECONDS, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
-from bridge.check.force import force, to_switch
+from bridge.check.force import force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import Branch, IfSite, if_sites, instrument
+from bridge.check.instrument import TAKEN, Branch, Site, instrument, sites_of
 from bridge.check.lines import shortened
-from bridge.check.loading import load
+from bridge.check.loading import TIMEOUT, load, time_limit
+from bridge.check.matching import matched_sites, shared_sizes, with_sizes
 from bridge.check.memory import as_file, name_of
 from bridge.check.neighbourhood import neighbourhood
 from bridge.check.outputs import Comparison, Results
@@ -40,7 +42,7 @@ from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
 from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Model, Node
 from bridge.neutral.types import Interval
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import dimension
@@ -62,6 +64,7 @@ def check(
     sizes: Mapping[str, int | Interval] | None = None,
     fills: Mapping[str, float] | None = None,
     budget: int = 1500,
+    timeout: float = TIMEOUT,
     **options: Unpack[ConvertOptions],
 ) -> CheckReport:
     """Show that a model and its conversion compute the same, every branch of every If included.
@@ -69,7 +72,8 @@ def check(
     Without `against`, `source` is converted to the other format and back, and all three are
     compared; with it, the two models are, each a source as for `bridge.convert`. `sizes` fixes or
     bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
-    runs that look for inputs by chance. `options` are those of `bridge.convert`; `weights` is the
+    runs that look for inputs by chance, `timeout` is the time that one run may take, in seconds.
+    `options` are those of `bridge.convert`; `weights` is the
     `.bin` of the first of the two that is an IR, and `progress` is called with what is being done.
     Types coarser than `rtol` get two units in the last place. Where one file has weights of f32
     stored as f16, the other runs with its own rounded alike.
@@ -82,7 +86,7 @@ def check(
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
     limits = read_limits(options.pop("limits", None))
-    with usually(limits), little_collection(), scratch_folder() as scratch:
+    with usually(limits), little_collection(), time_limit(timeout), scratch_folder() as scratch:
         report = CheckReport(name_of(source), rtol, atol)
         pair = Pair(
             as_file(source, scratch / "source"),
@@ -136,17 +140,16 @@ class _Checker:
                 "no input was found that the model takes; give it sizes that fit"
             )
             return
-        self._compare(sessions, report.feeds)
+        self._compare(sessions, report.feeds, frozenset(base.fills))
         gone = self.fixed.never_taken(pair.load(pair.source)) if self.fixed else set()
         never = {branch: NEVER_TAKEN for branch in gone - report.reached.keys()}
         missing = [
-            (site.index, branch)
-            for site in report.sites
-            for branch in (True, False)
-            if (site.index, branch) not in report.reached.keys() | never.keys()
+            branch
+            for branch in report.branches
+            if (branch not in report.reached and branch not in never) or branch in report.doubtful
         ]
         if missing:
-            self._force(missing, report.feeds)
+            self._force(missing)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned) | never
         mismatch = self._mismatch()
@@ -221,8 +224,12 @@ class _Checker:
         layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
         report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(model))
+        if pair.against is not None:
+            twin = pair.load(pair.against)
+            take_pairs(twin)
+            base = replace(base, sizes=shared_sizes(model, twin) | dict(base.sizes))
         watched = pair.load(pair.source)
-        sites = list(if_sites(watched).values())
+        sites = list(sites_of(watched).values())
         session, watched_file = original, pair.source
         if sites:
             try:
@@ -233,7 +240,7 @@ class _Checker:
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites, watched_file = [], pair.source
-        probes = _probes(model, pair.scratch)
+        probes = _probes(with_sizes(model, base.sizes), pair.scratch)
 
         survive = partial(self._survive, watched_file, model)
         exploration = explore(
@@ -274,30 +281,33 @@ class _Checker:
             self.report.notes.append(text)
 
     def _compare(
-        self, sessions: Sequence[tuple[str, Session]], feeds: Sequence[dict[str, Any]]
+        self,
+        sessions: Sequence[tuple[str, Session]],
+        feeds: Sequence[dict[str, Any]],
+        given: frozenset[str],
     ) -> None:
+        """Compares the outputs for all inputs. `given` are the inputs whose numbers a user chose.
+
+        What differs with an empty or extreme input alone is a note; its branches are forced."""
         report = self.report
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
         wanted = [original.run(feed) for feed in feeds]
-        aside = not all(map(_is_empty, feeds))
+        aside = [why_aside(feed, given) for feed in feeds]
+        if all(aside):
+            aside = [""] * len(feeds)
         for label, session in others:
             self.tell(f"comparing {label}")
             found = run_each(session, [self.comparison.renamed(feed, session) for feed in feeds])
             for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
                 if isinstance(actual, EngineError):
-                    why = shortened(str(actual), 500)
-                    report.failures.append(f"{label}, input {sample}: {why}")
+                    self._failed(label, sample, aside[sample], actual)
                     continue
-                feed = feeds[sample]
-                judged = self.comparison.judged(original, session, feed, expected, actual)
+                judged = self.comparison.judged(original, session, feeds[sample], expected, actual)
                 for output, difference in judged:
-                    if not difference.ok and aside and _is_empty(feed):
-                        self._note(
-                            f"with {report.recipes[sample]}, which is an input without elements, "
-                            f"{label} differs in '{output}' ({difference}); that counts only where "
-                            "there are no other inputs"
-                        )
+                    if aside[sample] and not difference.ok:
+                        what = f"differs in '{output}' ({difference})"
+                        self._set_aside(label, sample, aside[sample], what)
                         continue
                     result = Result(label, output, difference, sample)
                     if not difference.ok:
@@ -306,8 +316,87 @@ class _Checker:
                     if known is None or _badness(difference) > _badness(known.worst):
                         worst[label, output] = result
         report.results = list(worst.values())
+        self._doubt(aside)
 
-    def _force(self, missing: list[Branch], feeds: Sequence[dict[str, Any]]) -> None:
+    def _failed(self, label: str, sample: int, kind: str, error: EngineError) -> None:
+        why = shortened(str(error), 500)
+        if kind:
+            self._set_aside(label, sample, kind, f"fails ({why})")
+        else:
+            self.report.failures.append(f"{label}, input {sample}: {why}")
+
+    def _set_aside(self, label: str, sample: int, kind: str, what: str) -> None:
+        self.report.aside.add(sample)
+        self._note(
+            f"with input {sample} ({self.report.recipes[sample]}), which is {kind}, {label} "
+            f"{what}; that counts only where there are no other inputs"
+        )
+
+    def _doubt(self, aside: Sequence[str]) -> None:
+        """What only empty or extreme inputs take is forced with others; where they differ, it is
+        as if it was not reached."""
+        report = self.report
+        for branch in list(report.reached):
+            takers = {place for place, taken in enumerate(report.taken) if branch in taken}
+            if takers and all(aside[place] for place in takers):
+                report.doubtful.add(branch)
+            if takers and takers <= report.aside:
+                number = report.reached.pop(branch)
+                report.unreachable[branch] = (
+                    f"input {number} alone takes it, which is {aside[number]} and differs"
+                )
+
+    def _force(self, missing: list[Branch]) -> None:
+        """Forces the branches that no input takes, those of Ifs alone."""
+        sites = self.report.sites
+        missing = [branch for branch in missing if not sites[branch[0]].loop]
+        there = missing
+        if self.pair.against is not None:
+            twins = matched_sites(*map(self.pair.loaded, (self.pair.source, self.pair.against)))
+            shared = {site.index for site in twins.values()}
+            there = [branch for branch in missing if branch[0] in shared]
+            gone = [branch for branch in missing if branch[0] not in shared]
+            if gone:
+                self._account(gone)
+        if there:
+            self._force_both(there)
+
+    def _account(self, gone: list[Branch]) -> None:
+        """Says of the branches of Ifs that the other file does not have why it need not have them:
+        what a conversion into its format prunes, and what the model itself cannot run."""
+        report, pair = self.report, self.pair
+        assert pair.against is not None
+        report.gone = {branch: pair.against.name for branch in gone}
+        try:
+            pair.convert_alike()
+            switched = to_switch(report.sites, gone)
+            model = pair.load(pair.source)
+            instrument(model, switched, self._steered_nodes(model, switched))
+            first, _ = load(pair.rewritten(pair.source, model, "alone"))
+        except BridgeError as error:
+            report.notes.append(f"branches could not be forced: {shortened(str(error))}")
+            return
+        some = self._whole()
+        alone = force(
+            report.sites, gone, first, [], [report.feeds[place] for place in some],
+            [report.taken[place] for place in some], lambda *_: "", self.tell,
+        )  # fmt: skip
+        report.forced |= {result.branch: result for result in alone if result.problem}
+
+    def _whole(self) -> list[int]:
+        """The inputs that branches are forced with: one without elements, in a branch that it does
+        not take, might end the process, and what differs by itself shows nothing."""
+        feeds = self.report.feeds
+        whole = [place for place, feed in enumerate(feeds) if not _is_empty(feed)]
+        return [place for place in whole if place not in self.report.aside] or whole
+
+    def _steered_nodes(self, model: Model, switched: Sequence[int]) -> dict[Node, Site]:
+        """The nodes of the first model that are watched where these sites are forced."""
+        watched = set(steered_sites(self.report.sites, switched))
+        return {node: site for node, site in sites_of(model).items() if site in watched}
+
+    def _force_both(self, missing: list[Branch]) -> None:
+        """Forces branches in both models alike."""
         report = self.report
         switched = to_switch(report.sites, missing)
         try:
@@ -321,27 +410,30 @@ class _Checker:
 
         def different(session: Session, feed: Results, expected: Results, actual: Results) -> str:
             found = self.comparison.judged(first, session, feed, expected, actual)
-            return "; ".join(f"'{name}': {d}" for name, d in found if not d.ok)
+            # The other model may lack some of the Ifs.
+            told = (pair for pair in found if pair[0] != TAKEN or its is None)
+            return "; ".join(f"'{name}': {d}" for name, d in told if not d.ok)
 
-        # An input without elements, in a branch that it does not take, might end the process.
-        some = [place for place, feed in enumerate(feeds) if not _is_empty(feed)]
+        some = self._whole()
         found = force(
-            report.sites, missing, first, others, [feeds[place] for place in some],
+            report.sites, missing, first, others, [report.feeds[place] for place in some],
             [report.taken[place] for place in some], different, self.tell,
         )  # fmt: skip
-        report.forced = {result.branch: result for result in found}
+        report.forced |= {result.branch: result for result in found}
 
     def _steered(self, switched: Sequence[int]) -> tuple[Model, Model | None]:
         """Both models with switches at these Ifs; the second is None where it is converted from
         the first."""
         pair = self.pair
-        paths = [pair.source] if pair.against is None else [pair.source, pair.against]
-        models = [pair.load(path) for path in paths]
-        for path, model in zip(paths, models, strict=True) if switched else ():
-            if len(if_sites(model)) != len(self.report.sites):
-                raise UsageError(f"{path.name} has another number of Ifs than {pair.source.name}")
-            instrument(model, switched)
-        return models[0], models[1] if len(models) > 1 else None
+        mine = pair.load(pair.source)
+        its = None if pair.against is None else pair.load(pair.against)
+        if switched:
+            nodes = self._steered_nodes(mine, switched)
+            if its is not None:
+                twins = matched_sites(mine, its)
+                instrument(its, switched, {n: s for n, s in twins.items() if s in nodes.values()})
+            instrument(mine, switched, nodes)
+        return mine, its
 
     def _mismatch(self) -> _Mismatch | None:
         """The first difference: that of an output, or else of a branch that was forced."""
@@ -425,7 +517,7 @@ def _probes(model: Model, scratch: Path) -> Probes:
     found = ways(model)
     left = _PROBED
 
-    def probed(site: IfSite) -> tuple[Probe, Session] | None:
+    def probed(site: Site) -> tuple[Probe, Session] | None:
         nonlocal left
         cut = probe(model, found[site.index], min(_PROBE, left))
         left -= _PROBE if cut is None else len(cut.model.graph.nodes)
@@ -441,10 +533,10 @@ def _probes(model: Model, scratch: Path) -> Probes:
     return probed
 
 
-def _pruned(sites: Sequence[IfSite], lines: Sequence[str]) -> dict[Branch, str]:
+def _pruned(sites: Sequence[Site], lines: Sequence[str]) -> dict[Branch, str]:
     """The branches that the conversion's report says it pruned, and why."""
     found: dict[Branch, str] = {}
-    for site in sites:
+    for site in (site for site in sites if not site.loop):
         where = re.sub(r" / (then|else)_branch(?= / )", "", site.where)
         for line in lines:
             match = re.fullmatch(re.escape(where) + r": its (then|else)_branch (.*)", line)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.instrument import Site
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
 from bridge.release import release
@@ -60,21 +61,8 @@ def as_json(report: CheckReport) -> Json:
                 }
                 for result in report.results
             ],
-            "ifs": [
-                {
-                    "where": site.where,
-                    "parents": [[index, _role(branch)] for index, branch in site.parents],
-                    **{
-                        _role(branch): {
-                            "state": report.state((site.index, branch)).state,
-                            "text": report.state((site.index, branch)).text,
-                            "input": report.state((site.index, branch)).input,
-                        }
-                        for branch in (True, False)
-                    },
-                }
-                for site in report.sites
-            ],
+            "ifs": [_site(report, site) for site in report.sites if not site.loop],
+            "loops": [_site(report, site) for site in report.sites if site.loop],
             "inputs": [
                 {
                     "recipe": str(recipe),
@@ -91,6 +79,16 @@ def as_json(report: CheckReport) -> Json:
         }
     )
     return data
+
+
+def _site(report: CheckReport, site: Site) -> Json:
+    """What is known of each outcome of an If or a Loop."""
+    states = {site.role(outcome): report.state((site.index, outcome)) for outcome in site.outcomes}
+    return {
+        "where": site.where,
+        "parents": [[index, _role(branch)] for index, branch in site.parents],
+        **{role: asdict(state) for role, state in states.items()},
+    }
 
 
 def _verdict(report: CheckReport) -> str:

@@ -1,4 +1,4 @@
-"""Seeks inputs that take each branch of every If.
+"""Seeks inputs that take each branch of every If, and run each Loop never, once and several times.
 
 Inputs for a branch are sought backwards from the conditions on the way to it (`probe`, `solve`).
 What is not reached so is left to chance, guided by what it finds, as a fuzzer is: inputs that
@@ -15,19 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.aside import why_aside
 from bridge.check.demands import demanded
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
-from bridge.check.instrument import Branch, IfSite, all_taken
+from bridge.check.instrument import Branch, Site, all_taken, branches_of
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
 from bridge.errors import UsageError
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType, innermost, low
 from bridge.vocabulary import operator
 
-Probes = Callable[[IfSite], tuple[Probe, Session] | None]
-"""Gives the probe of an If, loaded; None where there is none, or no engine takes it."""
+Probes = Callable[[Site], tuple[Probe, Session] | None]
+"""Gives the probe of a site, loaded; None where there is none, or no engine takes it."""
 
 Survive = Callable[
     [Sequence[Recipe], Sequence[dict[str, Any]], Sequence[dict[str, Any]]], Sequence[int]
@@ -39,6 +40,8 @@ SECONDS = 30.0
 """For the search, so that a large model is checked in a time that one waits."""
 
 _PATIENCE = 200  # runs without anything new after which chance is given up
+_TAKERS = 3  # inputs that a branch is compared with, if they are found
+_FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # of inputs that lead to a branch
 _ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
@@ -70,7 +73,7 @@ class Exploration:
 def explore(
     model: Model,
     session: Session,
-    sites: Sequence[IfSite],
+    sites: Sequence[Site],
     base: Recipe,
     samples: int,
     budget: int,
@@ -89,6 +92,7 @@ def explore(
     search.aim(probes)
     search.empty(survive)
     search.wander()
+    search.deepen()
     search.conclude()
     return search.result
 
@@ -99,7 +103,7 @@ class _Search:
 
     model: Model
     session: Session
-    sites: Sequence[IfSite]
+    sites: Sequence[Site]
     base: Recipe
     samples: int
     budget: int
@@ -114,7 +118,8 @@ class _Search:
         self.start = replace(self.base, sizes=demanded(self.model) | dict(self.base.sizes))
         self.numbers = _Numbers.of(self.model)
         self.end = time.monotonic() + SECONDS
-        self.wanted = {(site.index, branch) for site in self.sites for branch in (True, False)}
+        self.wanted = set(branches_of(self.sites))
+        self.count = len(self.wanted)
 
     def draw(self) -> None:
         """The first inputs: small ones, or such as networks are made for, where small ones do not
@@ -153,9 +158,16 @@ class _Search:
             except UsageError:  # too large
                 continue
         for recipe in self.result.recipes[:1]:
-            for more in range(1, self.samples):
-                again = replace(recipe, seed=recipe.seed + more)
-                self._run(again, self._feeds(again))
+            self._more_like(recipe)
+
+    def _more_like(self, recipe: Recipe) -> None:
+        """As many inputs as are wanted, by other seeds, unless the inputs are extreme."""
+        for more in range(1, self.samples):
+            again = replace(recipe, seed=recipe.seed + more)
+            if len(self.result.feeds) < self.samples and not self._over():
+                feeds = self._feeds(again)
+                if not why_aside(feeds, frozenset(self.base.fills)):
+                    self._run(again, feeds)
 
     def aim(self, probes: Probes) -> None:
         """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
@@ -164,36 +176,37 @@ class _Search:
         to do with the branch. A later search may then reach the branch."""
         hopeless: set[Branch] = set()
         for site in self.sites:
-            open = [b for b in (True, False) if (site.index, b) in self.wanted]
+            open = [outcome for outcome in site.outcomes if (site.index, outcome) in self.wanted]
             if not open or self._over() or not hopeless.isdisjoint(site.parents):
                 continue
             found = probes(site)
             if found is None:
                 continue
-            for branch in open:
-                if (site.index, branch) in self.wanted:  # still
-                    solved, why = self._aim(site, branch, *found)
+            for outcome in open:
+                if (site.index, outcome) in self.wanted:  # still
+                    solved, why = self._aim(site, outcome, *found)
                     if why:
-                        self.failing[site.index, branch] = why
+                        self.failing[site.index, outcome] = why
                     if not solved or (why and self._entered(site)):
-                        hopeless.add((site.index, branch))
+                        hopeless.add((site.index, outcome))
 
-    def _entered(self, site: IfSite) -> bool:
+    def _entered(self, site: Site) -> bool:
         """Whether an input that the model takes leads to the If."""
         reached = self.result.reached
         return site.parents[-1] in reached if site.parents else bool(self.result.feeds)
 
     # One search whose steps share what was tried: apart, each would need all of it.
     def _aim(  # noqa: C901
-        self, site: IfSite, branch: bool, probe: Probe, session: Session
+        self, site: Site, outcome: int, probe: Probe, session: Session
     ) -> tuple[bool, str]:
-        """Seeks an input for one branch: whether any leads there, and why the model refuses those
+        """Seeks an input for one outcome: whether any leads there, and why the model refuses those
         that do."""
         if probe.never:
             return False, ""
-        if probe.always not in (None, branch):
-            what = "true" if probe.always else "false"
-            self._settle((site.index, branch), f"the condition is always {what}")
+        if outcome in probe.settled:
+            self._settle((site.index, outcome), probe.settled[outcome])
+            return False, ""
+        if outcome not in probe.own:
             return False, ""
 
         def distances(recipe: Recipe) -> tuple[float, ...]:
@@ -204,17 +217,21 @@ class _Search:
             }
             try:
                 feeds = self._feeds(recipe)
-                return probe.distances(branch, session.run({**feeds, **numbers}))
+                return probe.distances(outcome, session.run({**feeds, **numbers}))
             except (EngineError, UsageError):
                 return ()
 
         result = self.result
-        known = [*site.parents[-1:], (site.index, not branch)]
+        known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
         near = [result.recipes[result.reached[b]] for b in known if b in result.reached]
         starts = [*near, *(replace(self.start, seed=self.start.seed + k) for k in range(3))]
-        wanted = [variables(asked, self.base) for asked in probe.asked()]
+        *way, own = probe.asked(outcome)
+        wanted = [variables(asked, self.base) for asked in (*way, own)]
         recipe = solve(starts, wanted, self.numbers.near_compared, distances)
         if recipe is None:
+            if not own and any(distances(self.start)[-1:]):
+                what = "the Loop runs as often" if site.loop else "the condition is the same"
+                self._settle((site.index, outcome), f"{what} with all inputs")
             return False, ""
         refusals = Counter[str]()
         asked = {own.key for some in wanted for own in some if isinstance(own, Size)}
@@ -271,6 +288,8 @@ class _Search:
         # What is tried here is not tried in a process of its own.
         whole = [recipe for recipe in self.result.recipes if 0 not in recipe.sizes.values()]
         found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
+        for recipe in list(self.result.recipes):
+            self._more_like(recipe)
         idle = 0
         while not self._over() and self.result.runs < self.budget:
             missing = len(self.result.feeds) < self.samples
@@ -288,6 +307,25 @@ class _Search:
                 found.append(recipe)
                 idle = 0
 
+    def deepen(self) -> None:
+        """Further inputs for branches that few take: one alone may hide a difference."""
+        result = self.result
+        takers = Counter(branch for taken in result.taken for branch in taken)
+        for branch in sorted(result.reached):
+            recipe = result.recipes[result.reached[branch]]
+            if 0 in recipe.sizes.values():
+                continue
+            for again in _varied(recipe, self.inputs.values):
+                if takers[branch] >= _TAKERS or len(result.feeds) >= _FEEDS or self._over():
+                    break
+                feeds = self._feeds(again)
+                if why_aside(feeds, frozenset(self.base.fills)):
+                    continue
+                count = len(result.feeds)
+                self._run(again, feeds, wanted=branch)
+                if len(result.feeds) > count:
+                    takers.update(result.taken[-1])
+
     def conclude(self) -> None:
         """What chance did not reach either counts as what fails."""
         for place, why in self.failing.items():
@@ -298,25 +336,31 @@ class _Search:
         """The inputs of a recipe; UsageError where they are larger than what is worth a try."""
         return self.inputs.make(recipe, self.largest)
 
-    def _run(self, recipe: Recipe, feeds: dict[str, Any], keep: bool = False) -> str | None:
-        """Runs the model, and keeps an input that shows something new, or any that it takes; why
-        the model refuses it."""
+    def _run(
+        self,
+        recipe: Recipe,
+        feeds: dict[str, Any],
+        keep: bool = False,
+        wanted: Branch | None = None,
+    ) -> str | None:
+        """Runs the model, and keeps an input that shows something new, or takes a branch that is
+        wanted, or any that the model takes; why the model refuses it."""
         result = self.result
         result.runs += 1
         self.tell(
             f"{result.runs} inputs tried"
-            + (f", {len(result.reached)} of {2 * len(self.sites)} branches" if self.sites else "")
+            + (f", {len(result.reached)} of {self.count} branches" if self.sites else "")
         )
         try:
             outputs = self.session.run(feeds)
         except EngineError as error:
             result.refused[str(error)] += 1
             return str(error)
-        taken = all_taken(outputs) if self.sites else frozenset[Branch]()
+        taken = all_taken(outputs, self.sites) if self.sites else frozenset[Branch]()
         # Branches among them for which inputs are not sought any more: those that were tried in
         # vain were refused for something else.
         new = taken - result.reached.keys()
-        if keep or new or len(result.feeds) < self.samples:
+        if keep or new or wanted in taken or len(result.feeds) < self.samples:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
@@ -330,6 +374,18 @@ class _Search:
         if time.monotonic() > self.end:
             self.result.cut_short = True
         return self.result.cut_short
+
+
+def _varied(recipe: Recipe, inputs: Sequence[Value]) -> Iterator[Recipe]:
+    """The recipe with numbers of the other sign, with larger ones, and with other seeds."""
+    floats = [
+        value.name
+        for value in inputs
+        if value.element is not None and value.element.is_float and value.name not in recipe.fills
+    ]
+    for more, factor in ((0, -1.0), (0, -30.0), (6, 1.0), (7, 300.0), (8, 1.0)):
+        scales = {} if factor == 1.0 else dict.fromkeys(floats, factor)
+        yield replace(recipe, seed=recipe.seed + more, scales={**recipe.scales, **scales})
 
 
 def _slides(op: str) -> bool:
@@ -372,7 +428,8 @@ class _Numbers:
     @property
     def near_compared(self) -> list[float]:
         """The numbers that the model compares with, and their neighbours."""
-        return sorted({number + step for number in self.compared for step in (0.0, -1.0, 1.0)})
+        near = {number + step for number in self.compared for step in (0.0, -1.0, 1.0)}
+        return sorted(near, key=lambda number: (abs(number), number))
 
     def draw(self, rng: np.random.Generator) -> float:
         """One of the numbers, or a neighbour of it; half the time one that is compared with."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bridge.check.engines import EngineError, Session, run_each
-from bridge.check.instrument import OWN, Branch, IfSite, took
+from bridge.check.instrument import OWN, Branch, Site, all_taken
 from bridge.check.outputs import Results
 
 
@@ -25,7 +25,7 @@ class Forced:
     given: Results | None = None
 
 
-def settings(sites: Sequence[IfSite], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
+def settings(sites: Sequence[Site], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
     """The switches of `instrument` that lead into `branch` through the Ifs around it."""
     index, wanted = branch
     chosen = {site: OWN for site in switched}
@@ -34,7 +34,7 @@ def settings(sites: Sequence[IfSite], switched: Sequence[int], branch: Branch) -
     return {sites[site].switch: np.array(value, np.int32) for site, value in chosen.items()}
 
 
-def to_switch(sites: Sequence[IfSite], branches: Sequence[Branch]) -> list[int]:
+def to_switch(sites: Sequence[Site], branches: Sequence[Branch]) -> list[int]:
     """The sites that need a switch to force these branches: their Ifs and those around them."""
     needed = {index for index, _ in branches}
     for index, _ in branches:
@@ -42,8 +42,13 @@ def to_switch(sites: Sequence[IfSite], branches: Sequence[Branch]) -> list[int]:
     return sorted(needed)
 
 
+def steered_sites(sites: Sequence[Site], switched: Collection[int]) -> list[Site]:
+    """The sites that are watched where these are forced: all Ifs, and the Loops among them."""
+    return [site for site in sites if not site.loop or site.index in switched]
+
+
 def force(
-    sites: Sequence[IfSite],
+    sites: Sequence[Site],
     branches: Sequence[Branch],
     first: Session,
     others: Sequence[tuple[str, Session]],
@@ -58,6 +63,7 @@ def force(
     `tell` is called with how far it is.
     """
     switched = to_switch(sites, branches)
+    watched = steered_sites(sites, switched)
     results: list[Forced] = []
     waiting: list[tuple[Branch, Results, Results]] = []
     size = 0
@@ -76,7 +82,7 @@ def force(
             except EngineError as error:
                 problem = problem or f"the model itself fails there: {error}"
                 continue
-            if took(outputs, branch):
+            if branch in all_taken(outputs, watched):
                 waiting.append((branch, given, outputs))
                 size += sum(getattr(value, "nbytes", 0) for value in outputs.values())
                 break

@@ -89,6 +89,9 @@ _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position",
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
 
+OWN_NAMES = "bridge."
+"""What the names begin with of the inputs that a check adds."""
+
 _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 
 
@@ -111,7 +114,11 @@ class Recipe:
         """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
         parts = [f"seed {self.seed}"]
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
-        parts += [f"{name} filled with {number:g}" for name, number in self.fills.items()]
+        parts += [
+            f"{name} filled with {number:g}"
+            for name, number in self.fills.items()
+            if not name.startswith(OWN_NAMES)
+        ]
         parts += [f"{name} times {factor:g}" for name, factor in self.scales.items()]
         return ", ".join(parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,70 +14,95 @@ from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, BOOL, I32, TensorType
 
-OWN = -1  # a switch at this value leaves an If to its own condition; 0 forces else, 1 then
+OWN = -1
+"""A switch at this value leaves a site to itself; other values are the outcome that is forced."""
 
 
 @dataclass(frozen=True)
-class IfSite:
-    """One If of a model. `where` is its path from the top graph down; `parents` are the sites
+class Site:
+    """One If or Loop of a model. `where` is its path from the top graph down; `parents` are the Ifs
     around it, outermost first, each with the branch that must run to get here."""
 
     index: int
     where: str
     parents: tuple[tuple[int, bool], ...]
+    loop: bool = False
+
+    @property
+    def outcomes(self) -> tuple[int, ...]:
+        """What can come of it: of an If True and False, of a Loop 0, 1 and 2 (or more)
+        iterations."""
+        return (0, 1, 2) if self.loop else (True, False)
 
     @property
     def switch(self) -> str:
-        """The name of the input that forces this If."""
+        """The name of the input that forces this site."""
         return f"bridge.switch.{self.index}"
 
+    def role(self, outcome: int) -> str:
+        """What an outcome is called."""
+        return LOOP_ROLES[outcome] if self.loop else "then" if outcome else "else"
 
-Branch = tuple[int, bool]
-"""The index of an IfSite, and whether its then (or its else) branch is meant."""
+
+LOOP_ROLES = ("none", "one", "several")
+"""The outcomes of a Loop: how many iterations it runs."""
+
+Branch = tuple[int, int]
+"""The index of a Site, and one of its outcomes."""
 
 TAKEN = "bridge.taken"
 """The name of the output that says which branches ran at least once. It is one for all of them:
 engines take long to load a model of thousands of outputs."""
 
 
-def took(outputs: Mapping[str, Any], branch: Branch) -> bool:
-    """Whether a branch ran at least once, by the outputs of an instrumented model."""
-    index, then = branch
-    return bool(outputs[TAKEN][2 * index + (not then)])
+def branches_of(sites: Iterable[Site]) -> list[Branch]:
+    """All branches of sites, in the order of the output `TAKEN`."""
+    return [(site.index, outcome) for site in sites for outcome in site.outcomes]
 
 
-def all_taken(outputs: Mapping[str, Any]) -> frozenset[Branch]:
+def all_taken(outputs: Mapping[str, Any], sites: Iterable[Site]) -> frozenset[Branch]:
     """Every branch that ran at least once, by the outputs of an instrumented model."""
-    places = np.flatnonzero(outputs[TAKEN]).tolist()
-    return frozenset((place // 2, place % 2 == 0) for place in places)
+    branches = branches_of(sites)
+    return frozenset(branches[place] for place in np.flatnonzero(outputs[TAKEN]).tolist())
 
 
-def if_sites(model: Model) -> dict[Node, IfSite]:
-    """Every If of the model with its place, outer before inner, in the order of the graph."""
-    sites: dict[Node, IfSite] = {}
-    _find(model.graph, "graph", (), sites)
-    return sites
+_Around = tuple[tuple[Node, bool], ...]
+
+
+def sites_of(model: Model) -> dict[Node, Site]:
+    """Every If and Loop of the model with its place: the Ifs first, then the Loops, outer before
+    inner, in the order of the graph."""
+    found: list[tuple[Node, str, _Around]] = []
+    _find(model.graph, "graph", (), found)
+    found.sort(key=lambda one: one[0].op != "If")
+    number = {node: index for index, (node, _, _) in enumerate(found)}
+    return {
+        node: Site(number[node], here, tuple((number[n], b) for n, b in around), node.op != "If")
+        for node, here, around in found
+    }
 
 
 def _find(
-    graph: Graph, where: str, parents: tuple[tuple[int, bool], ...], sites: dict[Node, IfSite]
+    graph: Graph, where: str, around: _Around, found: list[tuple[Node, str, _Around]]
 ) -> None:
     for node in graph.nodes:
-        here = f'{where} / {node.op} "{node.name or node.outputs[0].name}"'
-        if node.op == "If":
-            sites[node] = IfSite(len(sites), here, parents)
-            for branch, body in zip((True, False), node.bodies, strict=True):
-                inside = f"{here} / {'then' if branch else 'else'}_branch"
-                _find(body.graph, inside, (*parents, (sites[node].index, branch)), sites)
-        else:
-            for body in node.bodies:
-                _find(body.graph, f"{here} / body", parents, sites)
+        here = f"{where} / {node!r}"
+        if node.bodies:
+            found.append((node, here, around))
+        for index, (role, body) in enumerate(node.roles() if node.bodies else ()):
+            inside = (*around, (node, not index)) if node.op == "If" else around
+            _find(body.graph, f"{here} / {role}", inside, found)
 
 
-def instrument(model: Model, switched: Collection[int] = ()) -> list[IfSite]:
-    """Gives the model an output that says which branches ran (see `took`). Each site whose index is
-    in `switched` gets an i32 scalar input that forces it (`IfSite.switch`). Changes `model`."""
-    sites = if_sites(model)
+def instrument(
+    model: Model, switched: Collection[int] = (), sites: Mapping[Node, Site] | None = None
+) -> list[Site]:
+    """Gives the model an output that says which branches ran (see `all_taken`). Each site whose
+    index is in `switched` gets an i32 scalar input that forces it (`Site.switch`). Changes `model`.
+
+    `sites` are the nodes that count, if not all, with the sites of another model that they stand
+    for."""
+    sites = sites_of(model) if sites is None else sites
     graph = model.graph
     switches: dict[int, Value] = {}
     for site in sites.values():
@@ -102,12 +127,12 @@ def add_output(graph: Graph, value: Value, name: str) -> None:
     graph.output_names.append(name)
 
 
-Flags = dict[int, tuple[Value, Value]]
-"""For every If of a graph, nested ones included: whether its then and its else branch ran."""
+Flags = dict[int, tuple[Value, ...]]
+"""For every site of a graph, nested ones included: whether each of its outcomes came about."""
 
 
 class _Instrumenter:
-    def __init__(self, sites: Mapping[Node, IfSite]) -> None:
+    def __init__(self, sites: Mapping[Node, Site]) -> None:
         self.sites = sites
 
     def graph(self, graph: Graph, switches: Mapping[int, Value]) -> Flags:
@@ -123,36 +148,51 @@ class _Instrumenter:
         return flags
 
     def _if(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
-        index = self.sites[node].index
         condition = builder.op("Reshape", _required(node.inputs[0]), builder.constant([]))
+        site = self.sites.get(node)
+        index = -1 if site is None else site.index
         if index in switches:
             own = builder.op("Equal", switches[index], builder.constant(OWN, I32))
             then = builder.op("Equal", switches[index], builder.constant(1, I32))
             condition = builder.op("Or", builder.op("And", condition, own), then)
             node.inputs[0] = condition
-        flags: Flags = {index: (condition, builder.op("Not", condition))}
+        flags: Flags = {}
+        if site is not None:
+            flags[index] = (condition, builder.op("Not", condition))
         inner = [self._body(node, body, switches) for body in node.bodies]
         builder.nodes.append(node)
         for branch, found in enumerate(inner):
-            for site, pair in found.items():
-                flags[site] = tuple(  # type: ignore[assignment]
-                    yielded(node, branch, flag, np.array(False)) for flag in pair
-                )
+            for inside, some in found.items():
+                flags[inside] = tuple(yielded(node, branch, f, np.array(False)) for f in some)
         return flags
 
     def _loop(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
-        flags: Flags = {}
         (body,) = node.bodies
-        for site, pair in self._body(node, body, switches).items():
-            flags[site] = tuple(  # type: ignore[assignment]
-                self._accumulate(builder, node, body, flag) for flag in pair
-            )
+        flags: Flags = {
+            inside: tuple(self._accumulate(builder, node, body, flag) for flag in own)
+            for inside, own in self._body(node, body, switches).items()
+        }
+        site = self.sites.get(node)
+        count = None if site is None else self._counted(builder, node, body)
         builder.nodes.append(node)
+        if site is not None and count is not None:
+            zero, one = builder.constant(0), builder.constant(1)
+            flags[site.index] = (
+                builder.op("Equal", count, zero),
+                builder.op("Equal", count, one),
+                builder.op("Greater", count, one),
+            )
         return flags
+
+    def _counted(self, builder: Builder, node: Node, body: Body) -> Value:
+        """How many iterations a Loop ran."""
+        before = _new_input(node, body, builder.constant(0))
+        inside = Builder(body.graph.nodes)
+        return _carried(node, body, inside.op("Add", before, inside.constant(1)))
 
     def _body(self, node: Node, body: Body, switches: Mapping[int, Value]) -> Flags:
         """Instrument a body; the switches that it needs come in through invariant ports."""
-        inside = {self.sites[n].index for n in body.graph.walk() if n.op == "If"}
+        inside = {self.sites[n].index for n in body.graph.walk() if n in self.sites}
         inner = {
             site: invariant(node, body, value) for site, value in switches.items() if site in inside
         }
@@ -161,11 +201,16 @@ class _Instrumenter:
     def _accumulate(self, builder: Builder, node: Node, body: Body, flag: Value) -> Value:
         """Whether a flag of a Loop's body was ever true."""
         before = _new_input(node, body, builder.constant(False, BOOL))
-        body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
-        body.graph.outputs.append(Builder(body.graph.nodes).op("Or", before, flag))
-        output = new_output(node, TensorType(BOOL, ()))
-        body.outputs.append(Yield(len(node.outputs) - 1))
-        return output
+        return _carried(node, body, Builder(body.graph.nodes).op("Or", before, flag))
+
+
+def _carried(node: Node, body: Body, value: Value) -> Value:
+    """A body's value as the next of the input that was added last, and as an output of the Loop."""
+    body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
+    body.graph.outputs.append(value)
+    output = new_output(node, TensorType(value.element, ()))
+    body.outputs.append(Yield(len(node.outputs) - 1))
+    return output
 
 
 def yielded(node: Node, branch: int, value: Value, otherwise: np.ndarray) -> Value:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import Engine, EngineError, Session, Source, ValueInfo
-from bridge.check.isolation import LostProcessError, Worker
+from bridge.check.engines import EndlessError, Engine, EngineError, Session, Source, ValueInfo
+from bridge.check.isolation import LostProcessError, TooLongError, Worker
 
 PATIENCE = 5.0
 """Seconds that a run may take, however short those before it were."""
@@ -47,6 +47,8 @@ class IsolatedEngine:
         """As `Worker.call`; a lost process is an EngineError."""
         try:
             return self.worker.call(*call, seconds=seconds)
+        except TooLongError as error:
+            raise EndlessError(f"{self.name}: {error} (--timeout)") from error
         except LostProcessError as error:
             raise EngineError(f"{self.name}: {error}") from error
 
@@ -92,7 +94,7 @@ class IsolatedSession:
         engine = self._engine
         if self._process is not engine.worker.process:
             self._load()
-        seconds = engine.seconds
+        seconds = engine.seconds and (engine.worker.seconds or engine.seconds)
         if seconds is not None and self._longest is not None:
             seconds = min(seconds, max(PATIENCE, engine.times * self._longest))
         began = time.monotonic()

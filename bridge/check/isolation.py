@@ -28,6 +28,10 @@ class LostProcessError(BridgeError):
     """The process that was to answer ended, or was ended because it took too long."""
 
 
+class TooLongError(LostProcessError):
+    """The process was ended because it took too long."""
+
+
 class Worker:
     """Calls functions in another process, one at a time.
 
@@ -40,6 +44,8 @@ class Worker:
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
+        self.seconds: float | None = None
+        """What takes the place of the limit of a call that has one."""
         self._owner = 0  # the process that started ours: one that is forked starts another
 
     @property
@@ -52,7 +58,8 @@ class Worker:
     ) -> Any:
         """What `function`, which must be importable, returns; raises what it raises.
 
-        Raises LostProcessError where the process ends, or does not answer within `seconds`."""
+        Raises LostProcessError where the process ends, TooLongError where it does not answer within
+        `seconds`."""
         if multiprocessing.current_process().daemon:
             return function(*arguments)  # Such a process may start no other.
         with self._lock:
@@ -60,7 +67,7 @@ class Worker:
             try:
                 connection.send((function, arguments))
                 if not connection.poll(seconds):
-                    raise LostProcessError(f"it did not end within {seconds:.0f} s")
+                    raise TooLongError(f"it did not end within {seconds:.3g} s")
                 worked, result = connection.recv()
             except (EOFError, OSError):
                 raise LostProcessError(f"it ended the process ({self._ending()})") from None

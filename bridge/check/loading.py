@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -29,7 +30,9 @@ from bridge.check.stateful import PairsSession
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import STATEFUL
 
-_SECONDS = 60.0  # for one run in onnxruntime, so that a Loop that never ends ends
+TIMEOUT = 60.0
+"""Seconds that one run may take, so that a Loop that never ends ends."""
+
 _TIMES = 100.0  # as long as the longest run before it
 
 Engines = Callable[[type[Engine]], Engine]
@@ -41,7 +44,17 @@ _worker = Worker()
 @functools.cache
 def engine(kind: type[Engine]) -> Engine:
     """An engine in the process that all checks share; the reference evaluator needs none."""
-    return engine_in(_worker, kind, _SECONDS if kind is OnnxRuntime else None, _TIMES)
+    return engine_in(_worker, kind, TIMEOUT, _TIMES)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Runs of the engines in the process that all checks share end after so many seconds."""
+    before, _worker.seconds = _worker.seconds, seconds
+    try:
+        yield
+    finally:
+        _worker.seconds = before
 
 
 def engine_in(

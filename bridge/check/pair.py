@@ -156,6 +156,22 @@ class Pair:
         self.pruned.extend(bridge.convert(again, back).pruned)
         yield f"{here} → {other} → {here}", back
 
+    def convert_alike(self) -> None:
+        """Converts the source with the input shapes of what it is held to, for what that prunes."""
+        assert self.against is not None
+        shapes = {
+            value.name: value.shape
+            for value in self.loaded(self.against).graph.inputs
+            if value.name and value.shape is not None
+        }
+        known = {name for value in self.loaded(self.source).graph.inputs for name in value.names}
+        options = cast(
+            ConvertOptions,
+            {"input_shapes": {n: s for n, s in shapes.items() if n in known}, **self.options},
+        )
+        path = self.scratch / f"alike{self.against.suffix.lower()}"
+        self.pruned.extend(bridge.convert(self.loaded(self.source), path, **options).pruned)
+
     def stand_in(self) -> Path:
         """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
         place of the source, of which `converted` was asked before."""

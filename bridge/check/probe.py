@@ -1,4 +1,4 @@
-"""Cuts out of a model what the way to one If depends on, as a small model of its own.
+"""Cuts out of a model what the way to one If or Loop depends on, as a small model of its own.
 
 The Ifs around it go the wanted way without being asked. One iteration of each Loop around it is
 computed; its number is an input. So the conditions on the way are computed quickly for many inputs,
@@ -7,18 +7,28 @@ even for inputs that the model as a whole does not take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from bridge.check.conditions import Comparison, Truth, distance, operands, truth_of
+from bridge.check.conditions import (
+    Comparison,
+    Junction,
+    Negation,
+    Truth,
+    distance,
+    operands,
+    truth_of,
+)
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.inference import infer
-from bridge.neutral.ports import Carried, InputPort, Invariant, Iteration, Sliced
+from bridge.neutral.ports import Carried, Condition, InputPort, Invariant, Iteration, Sliced
 from bridge.neutral.types import I64, TensorType
+from bridge.operators.control.loop_builder import trips_of_slices
 
 ITERATION = "bridge.iteration."
 """What the names of the inputs begin with that say which iteration of a Loop is computed."""
@@ -35,19 +45,19 @@ class Entry:
 
 
 Way = tuple[tuple[Entry, ...], Node]
-"""The steps that lead to an If, and the If."""
+"""The steps that lead to an If or Loop, and the node."""
 
 
 def ways(model: Model) -> list[Way]:
-    """The way to every If of the model, in the order of `if_sites`."""
+    """The way to every If and Loop of the model, in the order of `sites_of`."""
     found: list[Way] = []
     _find(model.graph, (), found)
-    return found
+    return sorted(found, key=lambda way: way[1].op != "If")
 
 
 def _find(graph: Graph, steps: tuple[Entry, ...], found: list[Way]) -> None:
     for node in graph.nodes:
-        if node.op == "If":
+        if node.bodies:
             found.append((steps, node))
         for body in node.bodies:
             _find(body.graph, (*steps, Entry(node, body)), found)
@@ -63,18 +73,18 @@ class Demand:
 
 @dataclass
 class Probe:
-    """A model whose outputs are what the conditions on the way to an If compare.
+    """A model whose outputs are what the conditions on the way to an If or Loop compare.
 
-    `way` are the conditions around it, `own` is its own; `outputs` has the name of each operand's
-    output. `always` is set where `own` is known for all inputs that get there, and `never` where
-    none does.
+    `way` are the conditions around it, `own` has what each of its outcomes asks for; `outputs` has
+    the name of each operand's output. `settled` says why an outcome cannot come about, for all
+    inputs that get there; `never` is set where none does.
     """
 
     model: Model
     way: tuple[Demand, ...]
-    own: Truth
+    own: Mapping[int, Demand]
     outputs: dict[Value, str]
-    always: bool | None = None
+    settled: Mapping[int, str]
     never: bool = False
 
     @property
@@ -83,21 +93,21 @@ class Probe:
         names = [value.name for value in self.model.graph.inputs]
         return [name for name in names if name.startswith(ITERATION)]
 
-    def distances(self, branch: bool, results: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-        """How far an input is from what is wanted of each condition, the outermost first, the If's
-        own last: from 0 to 1, so that none drowns the others."""
+    def distances(self, outcome: int, results: Mapping[str, np.ndarray]) -> tuple[float, ...]:
+        """How far an input is from what is wanted of each condition, the outermost first, that of
+        the outcome last: from 0 to 1, so that none drowns the others."""
         values = {value: results[name] for value, name in self.outputs.items()}
-        demands = (*self.way, Demand(self.own, branch))
+        demands = (*self.way, self.own[outcome])
         found = (distance(demand.truth, demand.wanted, values) for demand in demands)
         return tuple(1.0 if np.isinf(d) else d / (d + 1) for d in found)
 
-    def asked(self) -> list[dict[Value, bool]]:
+    def asked(self, outcome: int) -> list[dict[Value, bool]]:
         """The inputs that each condition depends on, in the order of `distances`, and whether it
         asks for more of them than their shapes."""
         outputs = dict(zip(self.outputs.values(), self.model.graph.outputs, strict=True))
         return [
             _asked(self.model.graph, [outputs[self.outputs[v]] for v in operands(truth)])
-            for truth in (*(demand.truth for demand in self.way), self.own)
+            for truth in (demand.truth for demand in (*self.way, self.own[outcome]))
         ]
 
 
@@ -123,18 +133,15 @@ def _asked(graph: Graph, outputs: list[Value]) -> dict[Value, bool]:
 
 
 def probe(model: Model, way: Way, most: int) -> Probe | None:
-    """The probe of an If; None where it would have more than `most` nodes, or as many weights as
-    are no more quickly computed than the model."""
+    """The probe of an If or Loop; None where it would have more than `most` nodes, or as many
+    weights as are no more quickly computed than the model."""
     steps, node = way
     cut = _Cut(model, most)
     demands: list[Demand] = []
     try:
         for step in steps:
             demands += cut.enter(step)
-        condition = node.inputs[0]
-        assert condition is not None
-        own = cut.wanted(condition)
-        known = integers(cut.value(condition))
+        own, settled = cut.outcomes_of_if(node) if node.op == "If" else cut.outcomes_of_loop(node)
         known_way = [(integers(cut.value(value)), wanted) for value, wanted in cut.conditions]
     except _TooLargeError:
         return None
@@ -143,12 +150,34 @@ def probe(model: Model, way: Way, most: int) -> Probe | None:
         tuple(demands),
         own,
         cut.name_outputs(),
-        bool(known[0]) if known is not None and len(known) == 1 else None,
+        settled,
         any(
             known is not None and len(known) == 1 and bool(known[0]) != wanted
             for known, wanted in known_way
         ),
     )
+
+
+_MANY = 1 << 62  # iterations: as many as the condition has it
+
+
+def _outcomes(enters: Sequence[Truth], goes_on: Sequence[Truth]) -> dict[int, Demand]:
+    """The outcomes of a Loop that runs if all of `enters` hold, and twice if all of `goes_on` do
+    too."""
+
+    def joined(truths: Sequence[Truth]) -> Truth | None:
+        return reduce(lambda left, right: Junction("And", left, right), truths) if truths else None
+
+    entered, twice, both = joined(enters), joined(goes_on), joined([*enters, *goes_on])
+    found = {}
+    if entered is not None:
+        found[0] = Demand(entered, False)
+    if twice is not None:
+        ended: Truth = Negation(twice)
+        found[1] = Demand(ended if entered is None else Junction("And", entered, ended), True)
+    if both is not None:
+        found[2] = Demand(both, True)
+    return found
 
 
 class _TooLargeError(Exception):
@@ -163,6 +192,7 @@ class _Cut:
         self.conditions: list[tuple[Value, bool]] = []
         self._model = model
         self._builder = Builder(self.graph.nodes)
+        self._scratch = Builder([])  # what is asked of the model, beside its own nodes
         self._most = most
         self._bytes = 0
         self._copies: dict[Value, Value] = {}
@@ -181,18 +211,82 @@ class _Cut:
             self.conditions.append((condition, wanted))
             return [Demand(self.wanted(condition), wanted)]
         demands = []
-        trips, going = node.input(0), node.input(1)
+        trips, going = self._trips(node), node.input(1)
         if trips is not None:
-            runs = Comparison("Greater", self._resolve(trips), self._iteration(node))
-            self._operands |= dict.fromkeys(operands(runs))
-            demands.append(Demand(runs, True))
+            runs = Comparison("Greater", trips, self._iteration(node))
+            demands.append(Demand(self._asked(runs), True))
         if going is not None:
             demands.append(Demand(self.wanted(going), True))
         return demands
 
+    def outcomes_of_if(self, node: Node) -> tuple[dict[int, Demand], dict[int, str]]:
+        """What each branch of an If asks for, and why one cannot run."""
+        condition = node.inputs[0]
+        assert condition is not None
+        own = self.wanted(condition)
+        known = integers(self.value(condition))
+        settled = {}
+        if known is not None and len(known) == 1:
+            always = bool(known[0])
+            settled[int(not always)] = f"the condition is always {str(always).lower()}"
+        return {True: Demand(own, True), False: Demand(own, False)}, settled
+
+    def outcomes_of_loop(self, node: Node) -> tuple[dict[int, Demand], dict[int, str]]:
+        """What no iteration of a Loop, one, and several ask for, and why some cannot be."""
+        trips, going = self._trips(node), node.input(1)
+        enters: list[Truth] = [] if going is None else [self.wanted(going)]
+        goes_on: list[Truth] = []
+        first = self._scratch.constant(0)
+        self._iterations[id(node)] = first
+        if trips is not None:
+            enters.append(self._asked(Comparison("Greater", trips, first)))
+            goes_on.append(self._asked(Comparison("Greater", trips, self._scratch.constant(1))))
+        for value, port in zip(node.body.graph.inputs, node.body.inputs, strict=True):
+            self._entered[value] = (node, node.body, port)
+        further = next((v for v, port in node.body.exits() if isinstance(port, Condition)), None)
+        if further is not None:
+            goes_on.append(self.wanted(further))
+        return _outcomes(enters, goes_on), self._settled_counts(node, trips, going, further)
+
+    def _settled_counts(
+        self, node: Node, trips: Value | None, *conditions: Value | None
+    ) -> dict[int, str]:
+        """Why some numbers of iterations cannot be, from what is known for all inputs."""
+        most = _MANY if trips is None else self._number(trips)
+        starts, goes_on = (1 if value is None else self._number(value) for value in conditions)
+        if (most is not None and most <= 0) or starts == 0:
+            return dict.fromkeys((1, 2), "the Loop never runs")
+        settled = {}
+        if node.trip_count is None and trips is not None:
+            # Inputs without slices are tried apart.
+            settled[0] = "the Loop runs for each slice"
+        if most is not None and starts:
+            settled[0] = "the Loop always runs"
+        if most == 1 or goes_on == 0:
+            settled[2] = "the Loop never runs twice"
+        if (most is not None and most > 1) and goes_on:
+            settled[1] = "the Loop never ends after one iteration"
+        return settled
+
+    def _number(self, value: Value) -> int | None:
+        """The one number that a value is for all inputs; None if that is open."""
+        known = integers(self.value(value))
+        return known[0] if known is not None and len(known) == 1 else None
+
+    def _trips(self, node: Node) -> Value | None:
+        """How often a Loop runs unless its condition ends it, around the bodies that were entered:
+        its trip count, or else the number of its slices; None where neither is given."""
+        if node.trip_count is not None:
+            return self._resolve(node.trip_count)
+        if not any(isinstance(port, Sliced) for port in node.body.inputs):
+            return None
+        return trips_of_slices(self._scratch, node.inputs, node.body)
+
     def wanted(self, condition: Value) -> Truth:
         """What a condition says; its operands become outputs."""
-        truth = truth_of(condition, self._resolve)
+        return self._asked(truth_of(condition, self._resolve))
+
+    def _asked(self, truth: Truth) -> Truth:
         self._operands |= dict.fromkeys(operands(truth))
         return truth
 
@@ -273,7 +367,7 @@ class _Cut:
 
     def _input_of_body(self, node: Node, body: Body, port: InputPort) -> Value:
         if isinstance(port, Iteration):
-            return self._copies[self._iteration(node)]
+            return self.value(self._iteration(node))
         if port.input is None:
             return self._builder.constant(np.array(True))
         outer = node.inputs[port.input]
@@ -294,7 +388,7 @@ class _Cut:
 
     def _slice(self, node: Node, port: Sliced, value: Value) -> Value:
         """The slice of the iteration, counted from the end that the slices begin at."""
-        number = self._copies[self._iteration(node)]
+        number = self.value(self._iteration(node))
         if port.stride < 0:
             number = self._builder.op("Sub", self._builder.constant(-1), number)
         axis = self._builder.constant(port.axis)

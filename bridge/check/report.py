@@ -12,7 +12,7 @@ from bridge.check.fault import Fault
 from bridge.check.files import FileFacts
 from bridge.check.force import Forced
 from bridge.check.inputs import Recipe
-from bridge.check.instrument import Branch, IfSite
+from bridge.check.instrument import Branch, Site, branches_of
 from bridge.check.lines import shortened
 from bridge.check.neighbourhood import Neighbour
 
@@ -59,7 +59,9 @@ class CheckReport:
     `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
     `reached` has the first input that took each branch, `forced` what came of forcing the others.
     `pruned` are the branches that the conversion removed, and why. `unreachable` are those that no
-    input can take, and why.
+    input can take, and why. `gone` are those of Ifs that another file does not have. `aside` are
+    the inputs whose differences do not count, of empty and extreme ones; `doubtful` are the
+    branches that such inputs alone take.
 
     `around` is what stands around the first value that differs, by version. `fault` says who is at
     fault for that. `outline` is what a page shows of the first version.
@@ -76,13 +78,16 @@ class CheckReport:
     results: list[Result] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    sites: list[IfSite] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
     taken: list[frozenset[Branch]] = field(default_factory=list)
     wrong: set[int] = field(default_factory=set)
+    aside: set[int] = field(default_factory=set)
+    doubtful: set[Branch] = field(default_factory=set)
     reached: dict[Branch, int] = field(default_factory=dict)
     forced: dict[Branch, Forced] = field(default_factory=dict)
     pruned: dict[Branch, str] = field(default_factory=dict)
     unreachable: dict[Branch, str] = field(default_factory=dict)
+    gone: dict[Branch, str] = field(default_factory=dict)
     first: FirstDifference | str | None = None
     fault: Fault | None = None
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
@@ -108,8 +113,8 @@ class CheckReport:
 
     @property
     def branches(self) -> list[Branch]:
-        """All branches, those of outer Ifs before those of inner ones."""
-        return [(site.index, branch) for site in self.sites for branch in (True, False)]
+        """All branches, those of Ifs before those of Loops, outer before inner ones."""
+        return branches_of(self.sites)
 
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
@@ -120,7 +125,7 @@ class CheckReport:
         """What is known of one branch."""
         forced = self.forced.get(branch)
         outcome = shortened(forced.problem) if forced is not None else ""
-        if branch in self.reached:
+        if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}
             if takers and takers <= self.wrong:
@@ -133,15 +138,25 @@ class CheckReport:
             return BranchState("pruned", why + tried)
         why = self.unreachable.get(branch, "")
         if forced is None:
-            return BranchState(
-                "unknown", f"no input reached it ({why or 'none was found'}), nor was it forced"
-            )
+            return self._not_forced(branch, why or "none was found")
         if forced.wrong:
             return BranchState("different", f"forced, DIFFERENT: {outcome}")
         if outcome:
             return BranchState("failing", f"no input reached it; forced, {outcome}")
-        always = why.startswith("the condition")
-        return BranchState("forced", "forced, equal" + (f" ({why})" if always else ""))
+        told = bool(why) and not why.startswith("the model")
+        return BranchState("forced", "forced, equal" + (f" ({why})" if told else ""))
+
+    def _not_forced(self, branch: Branch, why: str) -> BranchState:
+        """What is known of a branch that neither an input took nor the check forced."""
+        site = self.sites[branch[0]]
+        if site.loop and why.startswith("the Loop"):
+            return BranchState("failing", f"cannot be: {why}")
+        around = self.state(site.parents[-1]) if site.parents else None
+        if around is not None and around.state in ("pruned", "failing"):
+            return BranchState(around.state, f"in a branch of which is known: {around.text}")
+        if branch in self.gone and why.startswith(("the condition", "the model fails")):
+            return BranchState("pruned", f"not in {self.gone[branch]}: {why}")
+        return BranchState("unknown", f"no input reached it ({why}), nor was it forced")
 
     def summary(self) -> str:
         """The verdict first, then what it rests on, in a few lines."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.instrument import Branch, if_sites
+from bridge.check.instrument import Branch, branches_of, sites_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
 from bridge.neutral.specialized_record import SPECIALIZED, SpecializedRecord
@@ -63,14 +63,14 @@ class Fixed:
             override_shapes(model, self.shapes)
 
     def never_taken(self, model: Model) -> set[Branch]:
-        """The branches of Ifs of a model, which is changed, that specialization folds away."""
-        sites = if_sites(model)
+        """The branches of Ifs and Loops of a model, which is changed, that specialization folds
+        away."""
+        sites = sites_of(model)
         self.shape(model)
         fix_values(model, self.values)
         settle(model.graph)
-        left = {node for node in model.graph.walk() if node.op == "If"}
-        gone = (site.index for node, site in sites.items() if node not in left)
-        return {(index, branch) for index in gone for branch in (True, False)}
+        left = {node for node in model.graph.walk() if node.bodies}
+        return set(branches_of(site for node, site in sites.items() if node not in left))
 
 
 def is_form_of(one: Model, other: Model) -> bool:

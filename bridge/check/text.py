@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from bridge.check.instrument import Branch
 from bridge.check.lines import shortened
-from bridge.check.report import CheckReport, Result
+from bridge.check.report import BranchState, CheckReport, Result
 from bridge.show.states import STATES
 
 _SHOWN = 3  # kinds of input that the model refuses
@@ -16,18 +17,19 @@ _SHOWN = 3  # kinds of input that the model refuses
 def summary(report: CheckReport) -> list[str]:
     """The verdict, and in a few lines what it rests on; of outputs and branches those alone that
     differ."""
-    lines = [f"{verdict(report)}: {report.source}", *_explained(report)]
+    lines = [f"{verdict(report)}: {report.source}{_doubt(report)}", *_explained(report)]
     lines += [f"  {version.label}: {version.engine}" for version in report.versions]
     lines += [f"  failed: {failure}" for failure in report.failures]
     lines += [f"  note: {note}" for note in report.notes]
     lines += _outputs(report)
-    if report.sites:
-        lines.append(f"branches: {_counts(report)}")
-        for site in report.sites:
-            for branch in (True, False):
-                state = report.state((site.index, branch))
-                if state.state == "different":
-                    lines.append(f"  {site.where} / {_role(branch)}: {state.text}")
+    states = {branch: report.state(branch) for branch in report.branches}
+    for loops, label in ((False, "branches"), (True, "iterations")):
+        own = {b: state for b, state in states.items() if report.sites[b[0]].loop == loops}
+        lines += [f"{label}: {_counts(report, own)}"] if own else []
+        for (index, outcome), state in own.items():
+            if state.state == "different":
+                site = report.sites[index]
+                lines.append(f"  {site.where} / {site.role(outcome)}: {state.text}")
     return lines
 
 
@@ -83,15 +85,35 @@ def _worst(results: Sequence[Result]) -> str:
     )
 
 
-def _counts(report: CheckReport) -> str:
-    states = {branch: report.state(branch).state for branch in report.branches}
+def _doubt(report: CheckReport) -> str:
+    """What the verdict does not rest on: with which input it differs, or what was not shown."""
+    wrong = [result for result in report.results if not result.worst.ok]
+    if wrong:
+        return f", with input {wrong[0].sample} ({report.recipes[wrong[0].sample]})"
+    unknown = [b for b in report.branches if report.state(b).state == "unknown"]
+    if not report.compared or not unknown:
+        return ""
+    counts = []
+    for loops, what in ((False, "branches"), (True, "numbers of iterations")):
+        every = [index for index, _ in report.branches if report.sites[index].loop == loops]
+        some = [index for index, _ in unknown if report.sites[index].loop == loops]
+        counts += [f"{len(some)} of {len(every)} {what}"] if some else []
+    return f", but {' and '.join(counts)} not shown"
+
+
+def _counts(report: CheckReport, known: Mapping[Branch, BranchState]) -> str:
+    states = {branch: state.state for branch, state in known.items()}
     counts = Counter(states.values())
     parts = {state: f"{counts[state]} {text}" for state, text in STATES.items() if counts[state]}
     failing = sum(report.fails(branch) for branch, state in states.items() if state == "pruned")
     if failing:
         parts["pruned"] += f" ({failing} of them fail in the model itself)"
-    ifs = f"{len(report.sites)} If{'s' if len(report.sites) != 1 else ''}"
-    return f"{len(states)} in {ifs}: {', '.join(parts.values())}"
+    some = {index for index, _ in states}
+    kind = "Loop" if report.sites[min(some)].loop else "If"
+    total = f"{len(some)} {kind}{'s' if len(some) != 1 else ''}"
+    if kind == "Loop":
+        return f"none, one, several in {total}: {', '.join(parts.values())}"
+    return f"{len(states)} in {total}: {', '.join(parts.values())}"
 
 
 def details(report: CheckReport) -> list[str]:
@@ -104,9 +126,11 @@ def details(report: CheckReport) -> list[str]:
     for site in report.sites:
         indent = "  " * (len(site.parents) + 1)
         inside = f"{_role(site.parents[-1][1])} / " if site.parents else ""
-        lines.append(f"{indent}{inside}If {site.where.rpartition(' / If ')[2]}")
-        for branch in (True, False):
-            lines.append(f"{indent}  {_role(branch)}: {report.state((site.index, branch)).text}")
+        kind = "Loop" if site.loop else "If"
+        lines.append(f"{indent}{inside}{kind} {site.where.rpartition(f' / {kind} ')[2]}")
+        for outcome in site.outcomes:
+            text = report.state((site.index, outcome)).text
+            lines.append(f"{indent}  {site.role(outcome)}: {text}")
     if report.recipes:
         lines.append("every input:")
         lines += [f"  {number}: {recipe}" for number, recipe in enumerate(report.recipes)]
@@ -120,7 +144,7 @@ def _result(result: Result) -> str:
     return f"  {result.version}, '{result.output}': {mark} ({result.worst})"
 
 
-def _role(branch: bool) -> str:
+def _role(branch: int) -> str:
     return "then" if branch else "else"
 
 

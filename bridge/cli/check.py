@@ -61,6 +61,15 @@ def check(
         ),
     ] = None,
     value: Values = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="End a run that takes longer, as a Loop does whose condition stays true: for "
+            "example --timeout 5.",
+        ),
+    ] = 60.0,
     weights: Weights = None,
     limit: Limit = None,
     verbose: Annotated[
@@ -82,8 +91,8 @@ def check(
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
 
-    Inputs are sought that take each branch of each If.
-    Branches that no input reaches are forced, in both models alike.
+    Inputs are sought that take each branch of each If, and run each Loop never, once and several
+    times. Branches that no input reaches are forced, in both models alike.
     Of many models each is checked by itself; an IR beside the ONNX model of its name with that.
     Exits with 1 when something differs. Needs the extra "check".
 
@@ -99,7 +108,7 @@ def check(
     sizes = dict(map(_size, size or ()))
     options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
-        limits=given_limits(limit), values=given_values(value),
+        limits=given_limits(limit), values=given_values(value), timeout=timeout,
     )  # fmt: skip
     given = [model, *(other or ())]
     if jobs or junit or cache or is_many(given):

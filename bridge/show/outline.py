@@ -26,8 +26,9 @@ def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) ->
     """The outline of a model. `layers` are those of an IR (see `layers_with_bodies`).
 
     `nodes` holds the Ifs and Loops, outer ones before inner ones; `top` those of the graph itself,
-    by their place in `nodes`, as `nodes` in each body does. Of an If, `site` is its number among
-    the Ifs, which is that of `ifs` in a check's JSON; `layer` is the layer of the IR. Ports are
+    by their place in `nodes`, as `nodes` in each body does. `site` is the number of an If among the
+    Ifs, of a Loop among the Loops, which is that of `ifs` and `loops` in a check's JSON; `layer` is
+    the layer of the IR. Ports are
     lists: a name, a type, where it comes from or goes to in words (`#` stands for a name), and what
     makes that, in full and in short.
     """
@@ -49,7 +50,7 @@ class _Outline:
         self.names: dict[str, int] = {}
         self.nodes: list[Json] = []
         self.inputs = set(model.graph.inputs)
-        self.sites = 0
+        self.sites = Counter[str]()
         self.captured: dict[Value, Value] = {}
         self.place: dict[Value, str] = {}
         self.labels = {"graph": "graph"}
@@ -100,9 +101,8 @@ class _Outline:
         here = f'{where} / {node.op} "{name}"'
         made: Json = {"op": node.op, "name": self._text(name), "where": here}
         self.nodes.append(made)
-        if node.op == "If":
-            made["site"] = self.sites
-            self.sites += 1
+        made["site"] = self.sites[node.op]
+        self.sites[node.op] += 1
         made["says"] = self._says(node)
         made["outputs"] = [
             [self._name(v), short_type(v.type), [self._text(name) for name in v.names[1:]]]

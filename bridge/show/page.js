@@ -32,6 +32,14 @@
       Math.abs(value) < 1e-3 || Math.abs(value) >= 1e7 ? value.toExponential(2).replace(/\.?0+(?=e)/, "") :
       Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
 
+  /** What is known of all numbers of iterations of a Loop: the worst state, and what is said of each. */
+  function ran(loop) {
+    if (!loop) return null;
+    const roles = ["none", "one", "several"];
+    const state = ["different", "unknown", "forced", "reached", "failing"].find((state) => roles.some((role) => loop[role].state === state));
+    return { state: state || loop.one.state, text: roles.map((role) => `${role}: ${loop[role].text}`).join("; "), input: loop.several.input ?? loop.one.input };
+  }
+
   // ---- items of the tree: Ifs, Loops, and their branches or bodies
 
   const items = [];
@@ -43,7 +51,7 @@
       item.kids = node.bodies.map((body) => {
         const own = { id: items.length, node, body, parent: item, level: item.level + 1, kids: [] };
         items.push(own);
-        own.state = check && node.op === "If" ? check.ifs[node.site][body.role] : null;
+        own.state = !check ? null : node.op === "If" ? check.ifs[node.site]?.[body.role] : ran(check.loops?.[node.site]);
         own.kids = add(body.nodes, own);
         return own;
       });

@@ -173,7 +173,8 @@ def test_every_branch_is_aimed_at(name: str, suffix: str, tmp_path: Path) -> Non
     bridge.convert(parsed(CONDITIONS[name]), tmp_path / f"m{suffix}")
     report = check(tmp_path / f"m{suffix}", budget=4)
     assert report.ok, str(report)
-    assert len(report.reached) == 2 * len(report.sites), str(report)
+    ifs = {branch for branch in report.branches if not report.sites[branch[0]].loop}
+    assert ifs <= report.reached.keys(), str(report)
 
 
 def test_what_no_input_can_reach_is_not_sought(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_a_probe_holds_what_the_condition_needs_alone() -> None:
         "ReduceMean",
         "Shape",
     }
-    assert [sorted(value.name for value in asked) for asked in cut.asked()] == [
+    assert [sorted(value.name for value in asked) for asked in cut.asked(True)] == [
         ["mode"],
         ["x"],
         ["x"],
@@ -283,7 +284,7 @@ g (float[N,M] x) => (float[2] y) <float[7,2] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,
 }""")
     )
     assert report.ok
-    assert set(report.reached) == {(0, True), (0, False)}
+    assert {branch for branch in report.reached if branch[0] == 0} == {(0, True), (0, False)}
 
 
 DEMANDS = {

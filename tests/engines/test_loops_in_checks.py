@@ -1,0 +1,135 @@
+"""Loops count as branches do in a check, and what was not shown is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import bridge
+from bridge.check import CheckReport, check
+from tests.engines.planted import changes
+from tests.support.model_files import FOLDER
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
+
+WHILE = """g (float[N] x, float lim) => (float[N] y) {
+  most = ReduceMax<keepdims = 0>(x)
+  starts = Less(most, lim)
+  y = Loop ("", starts, x) <body = b (int64 i, bool c, float[N] v) => (bool more, float[N] w) {
+    w = Exp(v)
+    m = ReduceMax<keepdims = 0>(w)
+    more = Less(m, lim)
+  }>
+}"""
+SCAN = """g (float[1,2] s, float[N,1,2] xs) => (float[1,2] y) {
+  y = Scan<num_scan_inputs = 1, body = b (float[1,2] a, float[1,2] x) => (float[1,2] t) {
+    t = Add(a, x)
+  }>(s, xs)
+}"""
+FOUR_TIMES = """g (float[2] x) => (float[2] y) <int64 n = {4}> {
+  y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] v) => (bool c1, float[2] w) {
+    c1 = Identity(c)
+    w = Exp(v)
+  }>
+}"""
+CASES = {
+    "a condition": (WHILE, {"none": "reached", "one": "reached", "several": "reached"}),
+    "slices": (SCAN, {"one": "reached", "several": "reached"}),
+    "a constant": (FOUR_TIMES, {"none": "failing", "one": "failing", "several": "reached"}),
+}
+
+
+def states(report: CheckReport) -> dict[str, str]:
+    (loop,) = report.as_json()["loops"]
+    return {role: loop[role]["state"] for role in ("none", "one", "several")}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_inputs_are_sought_for_numbers_of_iterations(
+    name: str, suffix: str, tmp_path: Path
+) -> None:
+    text, wanted = CASES[name]
+    bridge.convert(onnx.parser.parse_model(HEAD + text), tmp_path / f"m{suffix}")
+    report = check(tmp_path / f"m{suffix}", budget=8)
+    assert report.ok, str(report)
+    assert states(report).items() >= wanted.items(), str(report)
+    unknown = "unknown" in states(report).values()
+    assert ("numbers of iterations not shown" in report.summary().splitlines()[0]) == unknown
+
+
+PLANTED = [
+    ("loop_condition_rank_2.onnxtxt", "Less → GreaterEqual"),
+    ("loop_fibonacci.onnxtxt", "Add → Subtract"),
+    ("if_captures_condition.onnxtxt", "Subtract → Add"),
+    ("loop_while.xml", "Less → GreaterEqual"),
+]
+
+
+@pytest.mark.parametrize(("model", "layer"), PLANTED)
+def test_a_change_in_a_body_is_found(model: str, layer: str, tmp_path: Path) -> None:
+    """`python -m tests.engines.planted` does this with all models and layers."""
+    bridge.convert(FOLDER / model, tmp_path / "m.xml")
+    found = [
+        change
+        for change in changes((tmp_path / "m.xml").read_text(encoding="utf-8"))
+        if change.layer.startswith(layer)
+    ]
+    (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
+    report = check(FOLDER / model, tmp_path / "m.xml")
+    assert not report.ok, str(report)
+    assert report.summary().startswith("NOT OK")
+
+
+EXTREME = """g (float[N] x) => (float[N] y) {
+  s = ReduceSum<keepdims = 0>(x)
+  big = Constant<value = float {1e8}>()
+  c = Greater(s, big)
+  y = If (c) <
+    then_branch = a () => (float[N] t) { t = THEN(x) },
+    else_branch = b () => (float[N] u) { u = Neg(x) }>
+}"""
+
+
+@pytest.mark.parametrize(("then", "ok"), [("Round", True), ("Sin", True), ("Abs", False)])
+def test_an_extreme_input_alone_is_no_verdict(then: str, ok: bool, tmp_path: Path) -> None:
+    """Sin of large numbers differs among libraries, and so may any rounding. A branch that only
+    such an input takes is forced with others."""
+    for name, operator in (("m.onnx", then), ("other.xml", then if ok else "Relu")):
+        text = HEAD + EXTREME.replace("THEN", operator)
+        bridge.convert(onnx.parser.parse_model(text), tmp_path / name)
+    report = check(tmp_path / "m.onnx", tmp_path / "other.xml", budget=20)
+    assert report.ok == ok, str(report)
+    assert {report.state((0, b)).state for b in (True, False)} <= {"reached", "forced", "different"}
+
+
+def test_a_model_of_fixed_sizes_is_held_to_one_of_open_sizes(tmp_path: Path) -> None:
+    source = onnx.parser.parse_model(HEAD + WHILE)
+    bridge.convert(source, tmp_path / "open.onnx")
+    bridge.convert(source, tmp_path / "fixed.xml", input_shapes={"x": [3]})
+    for pair in (("open.onnx", "fixed.xml"), ("fixed.xml", "open.onnx")):
+        report = check(*(tmp_path / name for name in pair))
+        assert report.ok, str(report)
+        assert all(np.shape(feeds["x"]) == (3,) for feeds in report.feeds)
+
+
+def test_branches_that_the_other_file_lacks_are_accounted_for(tmp_path: Path) -> None:
+    """With fixed sizes the condition is known, and the If is not in the file."""
+    text = """g (float[N,M] x) => (float[N,M] y) {
+  size = Shape<start = 1, end = 2>(x)
+  four = Constant<value = int64[1] {4}>()
+  c = Equal(size, four)
+  y = If (c) <
+    then_branch = a () => (float[N,M] t) { t = Abs(x) },
+    else_branch = b () => (float[N,M] u) { u = Neg(x) }>
+}"""
+    source = onnx.parser.parse_model(HEAD + text)
+    bridge.convert(source, tmp_path / "m.onnx")
+    bridge.convert(source, tmp_path / "m.xml", input_shapes={"x": [2, 4]})
+    report = check(tmp_path / "m.onnx", tmp_path / "m.xml")
+    assert report.ok and "not shown" not in report.summary(), str(report)
+    assert report.state((0, True)).state == "reached"
+    assert report.state((0, False)).state == "pruned", str(report)
