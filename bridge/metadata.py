@@ -56,7 +56,7 @@ class Misfit(ValueError):
         return f"{where}{shown} {self.why}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Fits:
     """A condition on the values of a type, for `Annotated`; `name` is what it is for a message."""
 
@@ -68,7 +68,7 @@ Size = Annotated[int, Fits(lambda number: number >= 0, "size")]
 """The size of a dimension."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Entry(Generic[T]):
     """The place of a record in `Model.metadata`: its key, its type, and what a message calls it.
 

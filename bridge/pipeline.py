@@ -16,7 +16,7 @@ from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
 
 Run = Callable[[Model, Context], bool | None]
-"""A pass; it may say whether it changed the model."""
+"""A pass; it says whether it changed the model, or None where it does not know."""
 
 
 def _from_other(model: Model, context: Context) -> bool:
@@ -71,6 +71,16 @@ def _compresses(model: Model, context: Context) -> bool:
     return bool(context.options.get("compress_to_fp16"))
 
 
+def _has_records(model: Model, context: Context) -> bool:
+    """Whether the model comes from the other format with metadata, which may be Bridge's own."""
+    return bool(model.metadata) and _from_other(model, context)
+
+
+def _has_defaults(model: Model, context: Context) -> bool:
+    """Whether an input has a default value."""
+    return bool(model.defaults)
+
+
 def _is_stateful(model: Model, context: Context) -> bool:
     """Whether inputs and outputs become variables."""
     return bool(context.options.get("stateful"))
@@ -100,12 +110,14 @@ def _has_strings(model: Model, context: Context) -> bool:
     return _from_other(model, context) and any(value.element is STRING for value in values)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pass:
-    """A function in `bridge/`, by the path of its module and its name, and when it is asked."""
+    """A function in `bridge/`, by the path of its module and its name, and when it is asked. Of a
+    model that `like`, another pass, leaves alone, it finds nothing to change either."""
 
     path: str
     when: Callable[[Model, Context], bool] = _from_other
+    like: str = ""
 
     @property
     def name(self) -> str:
@@ -125,9 +137,9 @@ TO_IR = (
     Pass("passes.specialize.specialize", _loses_ifs),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
-    Pass("passes.state.variables.restore_state"),
+    Pass("passes.state.variables.restore_state", _has_records),
     Pass("passes.state.pairs.make_stateful", _is_stateful),
-    Pass("passes.boundary.defaults_to_constants", _always),
+    Pass("passes.boundary.defaults_to_constants", _has_defaults),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
     Pass("passes.maps.lower_maps"),
@@ -144,7 +156,7 @@ TO_IR = (
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
-    Pass("passes.dead.remove_dead_code"),
+    Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),
     Pass("quirks.limits.check_limits"),
@@ -182,13 +194,19 @@ def prepare(
 ) -> Model:
     """Rewrites a model, in place, until the target can write every node of it.
 
+    A pass that found nothing to change is not asked again before another has changed something.
+
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
     each step when it is done; with the option `debug` the graph is verified before that.
     """
     _done("reading", model, context, done)
+    idle: set[str] = set()
     for step in TO_IR if context.target.format == "ir" else TO_ONNX:
-        if step.when(model, context):
-            step.run(model, context)
+        if idle.isdisjoint((step.path, step.like)) and step.when(model, context):
+            if step.run(model, context) is False:
+                idle.add(step.path)
+            else:
+                idle.clear()
             _done(step.name, model, context, done)
     return model
 

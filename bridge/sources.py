@@ -31,7 +31,7 @@ KINDS = (
 Kind = Literal["file", "onnx", "pair", "openvino", "model"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Given:
     """A source, classified. `held` is, by its `kind`:
 

@@ -81,7 +81,7 @@ TRAITS = {
 """The traits that a row may have, and what they say of its operator."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Attribute:
     """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
     that it may be (() for any, and for other types)."""
@@ -92,7 +92,7 @@ class Attribute:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class SpelledAttribute:
     """How a format spells one attribute. `names` has two where a list is written in halves;
     `values` maps neutral strings (or bools) to the format's."""
@@ -110,10 +110,11 @@ class SpelledAttribute:
         return spelled
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
-    `places` has the index of each of `inputs` by its bare name."""
+    `places` has the index of each of `inputs` by its bare name. One that is `plain` writes all
+    inputs and attribute values as they are."""
 
     type: str
     version: int | str
@@ -127,9 +128,10 @@ class Spelling:
     absent: tuple[str, ...] = ()
     fixed: dict[str, Any] = field(default_factory=dict)
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    plain: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Operator:
     """A word of the vocabulary: signature and spellings, newest first. `places` has the index of
     each of `inputs` by its bare name."""
@@ -258,6 +260,9 @@ def _spelling(
         absent=absent,
         fixed=row.get("fixed", {}),
         elements={k: tuple(v) for k, v in row.get("elements", {}).items()},
+        plain=own == inputs
+        and not (as_attributes or absent or row.get("elements"))
+        and all(attribute.values is None for attribute in spelled.values()),
     )
 
 

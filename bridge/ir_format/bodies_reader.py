@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bridge.ir_format.frontend import Reader
 
 
-@dataclass
+@dataclass(eq=False)
 class _Entry:
     """An `<input>` or `<output>` of a port map: the outer port, the body's layer, and the rest."""
 
@@ -49,7 +49,7 @@ class _Entry:
         return "axis" in self.xml.attributes
 
 
-@dataclass
+@dataclass(eq=False)
 class _Maps:
     """The port maps of one body: entries by body layer, back edges from Parameter to Result."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from bridge.errors import Unsupported
@@ -24,14 +25,14 @@ from bridge.vocabulary import ir_opset
 TARGET = Target("ir")
 
 
-@dataclass
+@dataclass(eq=False)
 class File:
     """What all graphs of a file share: the weights, and what cannot be written. Where a value of
     unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
     written, in order; `numbered` says how far layers of one name are numbered, and `named` are
     those that were given a name as if it had been made; `given` are the names of all nodes;
     `formers` says which nodes of ONNX layers stand for, by the number of the body, 0 for the graph
-    itself, and by name."""
+    itself, and by name. `ports` are texts of ports by indent and type."""
 
     weights: WeightsWriter
     dynamic_types: bool
@@ -41,10 +42,10 @@ class File:
     numbered: dict[str, int] = field(default_factory=dict)
     formers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     findings: list[Unsupported] = field(default_factory=list)
-    ports: dict[tuple[Type, str], tuple[str, str]] = field(default_factory=dict)
+    ports: dict[str, dict[Type, tuple[str, str]]] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Spelled:
     """A node in IR's words."""
 
@@ -75,6 +76,8 @@ class GraphWriter:
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
         self._next_id = 0
+        self._port_indent = indent + "\t\t\t"
+        self._types = file.ports.setdefault(indent, {})
         self._names = UniqueNames(file.given, file.numbered)
         self._names_of: dict[Node, str] = {}
 
@@ -259,11 +262,10 @@ class GraphWriter:
         if "provenance" in extras:
             self._record(name, extras["provenance"])
         tab = self.indent + "\t\t"
-        lines: list[str] = []
-        lines.append(
-            f'{self.indent}\t<layer id="{id}" name={attribute(name)} type={attribute(type)} '
-            f"version={attribute(version)}{further}>\n"
-        )
+        lines = [
+            f'{self.indent}\t<layer id="{id}" name={attribute(name)} {_kind(type, version)}'
+            f"{further}>\n"
+        ]
         if data:
             texts = " ".join(f"{key}={attribute(text)}" for key, text in data.items())
             lines.append(f"{tab}<data {texts} />\n")
@@ -278,7 +280,7 @@ class GraphWriter:
             for index, value in enumerate(inputs):
                 self._edge(value, id, index)
                 own = info.get(("input", index)) if info else None
-                lines.append(self._port(index, value, "", own))
+                lines.append(self._port(index, value.type, "", own))
             lines.append(f"{tab}</input>\n")
         if outputs:
             lines.append(f"{tab}<output>\n")
@@ -289,7 +291,7 @@ class GraphWriter:
                 names = self.tensor_names.get(value)
                 text = f" names={attribute(join_names(names))}" if names else ""
                 own = info.get(("output", port - len(inputs))) if info else None
-                lines.append(self._port(port, value, text, own))
+                lines.append(self._port(port, value.type, text, own))
             lines.append(f"{tab}</output>\n")
         if after:
             self._layers += ("".join(lines), after)
@@ -326,6 +328,8 @@ class GraphWriter:
     def _check(self, value: Value, node: Node | None) -> None:
         """Notes an output without a type that OpenVINO knows, where anybody uses it."""
         type = value.type
+        if isinstance(type, TensorType) and type.element and type.element.precision:
+            return
         if value not in self._used:
             return
         if not isinstance(type, TensorType):
@@ -336,9 +340,9 @@ class GraphWriter:
         elif type.element.precision is None:
             self.refuse(node, f"OpenVINO has no element type {type.element}", value)
 
-    def _port(self, id: int, value: Value, names: str, rt_info: str | None) -> str:
-        precision, dims = self._type_text(value.type)
-        tab = self.indent + "\t\t\t"
+    def _port(self, id: int, type: Type, names: str, rt_info: str | None) -> str:
+        precision, dims = self._types.get(type) or self._type_text(type)
+        tab = self._port_indent
         if rt_info:
             dims += f"{tab}\t<rt_info>{rt_info}</rt_info>\n"
         start = f'{tab}<port id="{id}" precision="{precision}"{names}'
@@ -347,17 +351,20 @@ class GraphWriter:
     def _type_text(self, type: Type) -> tuple[str, str]:
         """The precision of a port and its dimensions, which are but a hint: symbols and intervals
         become -1."""
-        known = self.file.ports.get((type, self.indent))
-        if known is not None:
-            return known
         precision, dims = "dynamic", ""
         if isinstance(type, TensorType):
             precision = (type.element and type.element.precision) or precision
-            tab = self.indent + "\t\t\t\t"
             for dim in type.shape or ():
-                dims += f"{tab}<dim>{dim if isinstance(dim, int) else -1}</dim>\n"
-        self.file.ports[type, self.indent] = precision, dims
+                size = dim if isinstance(dim, int) else -1
+                dims += f"{self._port_indent}\t<dim>{size}</dim>\n"
+        self._types[type] = precision, dims
         return precision, dims
+
+
+@lru_cache
+def _kind(type: str, version: str) -> str:
+    """The attributes of a layer that say which operator it is."""
+    return f"type={attribute(type)} version={attribute(version)}"
 
 
 def _present(inputs: Sequence[Value | None]) -> list[Value]:

@@ -22,7 +22,7 @@ Edge = tuple[int, int, int, int]
 """The layer and the port that an edge comes from, and those that it leads to."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Port:
     """A port of a layer: what the file says of the tensor and of its names."""
 
@@ -32,7 +32,7 @@ class Port:
     rt_info: str
 
 
-@dataclass
+@dataclass(eq=False)
 class Layer:
     """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
     name that somebody gave it, "" where it has one only because every layer has. `parts` are the

@@ -26,7 +26,7 @@ NEWEST = 1 << 16
 OperatorSet = Annotated[int, Fits(lambda number: 1 <= number <= NEWEST, "operator set")]
 
 
-@dataclass
+@dataclass(eq=False)
 class Origin:
     """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
     are the names of bodies in the order of the file, outer before inner, "" for BODY; `formers` are

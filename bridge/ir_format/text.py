@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from bridge.ir_format.document import Element
 from bridge.ir_format.names import clean
+
+if TYPE_CHECKING:
+    from bridge.ir_format.document import Element
 
 Text: TypeAlias = "list[str | Text]"
 """Pieces of text, in lists as deep as the bodies: to join those of each body, or to copy them into

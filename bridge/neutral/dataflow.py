@@ -112,6 +112,15 @@ class Forward(Analysis[Fact]):
         return now(value)
 
 
+class _Table(dict[Value, Fact]):
+    """Facts by value; that of a value that nothing has reached is the bottom."""
+
+    bottom: Fact
+
+    def __missing__(self, value: Value) -> Fact:
+        return self.bottom
+
+
 class Facts(Generic[Fact]):
     """The facts of the values of a graph and of all graphs nested in it, found when the first is
     asked for.
@@ -126,7 +135,9 @@ class Facts(Generic[Fact]):
         self._analysis = analysis
         self._graph = graph
         self._most = most
-        self._table: dict[Value, Fact] = {}
+        self._table: _Table[Fact] = _Table()
+        self._table.bottom = analysis.bottom
+        self._now = self._table.__getitem__
         self._steps: list[tuple[Visit[Fact], Node, bool]] = []
         """Transfer functions with their nodes, and whether each enters the bodies of its node."""
         self._around: dict[Value, list[int]] = {}
@@ -199,8 +210,11 @@ class Facts(Generic[Fact]):
     def _sweep(self, steps: range) -> None:
         """Visits steps in order once, and those again around what changed behind them."""
         late: set[Value] = set()
+        rounds = self._rounds
         for step in reversed(steps) if self._analysis.backward else steps:
-            late.update(self._rounds.intersection(self._visit(step)))
+            changed = self._visit(step)
+            if rounds:
+                late.update(rounds.intersection(changed))
         self._settle(late)
 
     def _settle(self, changed: Collection[Value]) -> None:
@@ -228,7 +242,7 @@ class Facts(Generic[Fact]):
             around = [value for value in node.inputs if value is not None]
             for body in node.bodies:
                 around += body.graph.inputs + body.graph.outputs
-            if not enters:
+            if not enters or self._analysis.backward:
                 around += node.outputs
             for value in dict.fromkeys(around):
                 self._around.setdefault(value, []).append(step)
@@ -252,6 +266,3 @@ class Facts(Generic[Fact]):
                 return False
         table[value] = fact
         return True
-
-    def _now(self, value: Value) -> Fact:
-        return self._table.get(value, self._analysis.bottom)

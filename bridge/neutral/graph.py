@@ -226,7 +226,7 @@ def names_of_outputs(graph: Graph) -> list[str]:
     return [name or value.name for name, value in zip(names, graph.outputs, strict=True)]
 
 
-@dataclass
+@dataclass(eq=False)
 class Body:
     """A nested graph and its ports: `inputs[i]` says where `graph.inputs[i]` comes from,
     `outputs[i]` where `graph.outputs[i]` goes. Both are edited together, by the methods here."""
@@ -298,7 +298,7 @@ class Body:
         return Body(same, list(self.inputs), list(self.outputs))
 
 
-@dataclass
+@dataclass(eq=False)
 class Model:
     """A graph and what the file says beside it.
 

@@ -91,6 +91,7 @@ class Uses:
     def __init__(self, graph: Graph, substitution: Substitution | None = None) -> None:
         self._counts = Counter(graph.outputs)
         self._nodes: dict[Node, None] = {}
+        self._moved: dict[Value, Value] = {}
         self._users: dict[Value, dict[Node, None]] | None = None
         self._of = (Substitution() if substitution is None else substitution).of
         self.add(graph.nodes)
@@ -107,12 +108,14 @@ class Uses:
                         self._users.setdefault(value, {})[node] = None
 
     def remove(self, nodes: Iterable[Node]) -> None:
-        """Takes back what `add` counted of nodes."""
+        """Takes back what `add` counted of nodes, of the values that stand for what they take."""
         counts = self._counts
         for node in nodes:
             del self._nodes[node]
             for value in node.inputs:
                 if value is not None:
+                    while not counts[value]:
+                        value = self._moved[value]
                     counts[value] -= 1
                     if self._users is not None:
                         self._users.get(self._of(value), {}).pop(node, None)
@@ -121,14 +124,14 @@ class Uses:
         """What uses `old` uses `new` from now on, but for so many uses that are `left`."""
         self._counts[new] += self._counts[old] - left
         self._counts[old] = left
+        self._moved[old] = new
         self._users = None if left else self._users
         if self._users is not None:
             self._users.setdefault(new, {}).update(self._users.pop(old, {}))
 
     def count(self, value: Value) -> int:
         """How often a value is an input of a node or an output of the graph."""
-        # What goes later may have taken a value that was handed over before.
-        return max(self._counts[value], 0)
+        return self._counts[value]
 
     def users(self, value: Value) -> list[Node]:
         """The nodes that take a value."""
@@ -141,7 +144,7 @@ class Uses:
         return list(self._users.get(value, ()))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pattern:
     """What a pass asks about nodes.
 
@@ -159,6 +162,15 @@ class Pattern:
     bodies: bool = True
     backwards: bool = False
     uses: bool = False
+
+    def concerns(self, graph: Graph) -> bool:
+        """Whether a graph has nodes that the pattern is asked about, or that nobody uses."""
+        if self.ops is None or self.backwards:
+            return True
+        for node in graph.nodes:  # noqa: SIM110 (a generator takes twice as long)
+            if node.op in self.ops or node.bodies:
+                return True
+        return False
 
 
 class Rewriter:
@@ -216,7 +228,7 @@ class Rewriter:
     def descend(self, node: Node, pattern: Pattern) -> None:
         """Rewrites the bodies of a node of this graph."""
         for body in node.bodies:
-            if self.inside(node, body).run(pattern):
+            if pattern.concerns(body.graph) and self.inside(node, body).run(pattern):
                 self.changed = True
 
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:

@@ -293,6 +293,8 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 def broadcast(*shapes: Shape) -> Shape:
     """Numpy-style broadcasting; None as soon as one rank is unknown."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
     result: tuple[Dim, ...] = ()
     for shape in shapes:
         if shape is None:

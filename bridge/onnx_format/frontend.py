@@ -167,11 +167,12 @@ class Reader:
         for name, tensor in constants.items():
             if model is not None or not self._is_repeated(name, tensor, scope):
                 scope.define(name, scope.builder.tensor(tensor, [name]))
-        for info in (*proto.value_info, *proto.output):
+        outputs = proto.output[:]
+        for info in (*proto.value_info[:], *outputs):
             if info.HasField("type"):
                 scope.declared[info.name] = self.declared(info.type)
-        self.nodes(proto.node, scope)
-        for info in proto.output:
+        self.nodes(proto.node[:], scope)
+        for info in outputs:
             graph.outputs.append(scope.resolve(info.name, "output"))
             if model is not None:
                 graph.output_names.append(info.name)

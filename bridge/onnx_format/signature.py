@@ -13,7 +13,7 @@ from bridge.onnx_format.given import Given
 from bridge.operators.schemas import schema_of
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Signature:
     """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
     types of attributes (by the number that `AttributeProto.type` has) with those that must be

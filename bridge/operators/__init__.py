@@ -34,7 +34,7 @@ from bridge.vocabulary import families, families_of_type, family_of
 Rule = Callable[[Builder, Node], Result]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Reader:
     """A rule that reads, and the versions of the format in which it holds."""
 

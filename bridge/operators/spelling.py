@@ -69,6 +69,8 @@ def _obstacle(node: Node, row: Operator, spelling: Spelling, is_ir: bool) -> str
     """Why a spelling cannot express a node; "" where it can."""
     if is_ir and (why := _absent_input(node, row, spelling)):
         return why
+    if spelling.plain:
+        return ""
     for name in spelling.absent:
         if node.attributes.get(name) != row.defaults.get(name):
             return f"{spelling.type} has no attribute {name}, here {node.attributes.get(name)}"
@@ -123,6 +125,8 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
 
 def _inputs(node: Node, row: Operator, spelling: Spelling) -> list[Value | None]:
     """The node's inputs in the order of the spelling."""
+    if spelling.plain and len(node.inputs) <= len(row.inputs):
+        return list(node.inputs)
     inputs: list[Value | None] = []
     for declared, name in zip(spelling.inputs, spelling.places, strict=True):
         index = row.places[name]
@@ -174,6 +178,19 @@ def unspell(
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
             neutral[key] = value
+    if not spelling.plain or len(inputs) != len(row.inputs) or None in inputs:
+        inputs = _unspelled_inputs(builder, row, spelling, inputs, attributes)
+    return builder.node(row.name, inputs, outputs, neutral, (), name, extras)
+
+
+def _unspelled_inputs(
+    builder: Builder,
+    row: Operator,
+    spelling: Spelling,
+    inputs: Sequence[Value | None],
+    attributes: dict[str, Any],
+) -> list[Value | None]:
+    """The neutral node's inputs, in the order of the row."""
     own: list[Value | None] = []
     for declared, key in zip(row.inputs, row.places, strict=True):
         if key in spelling.as_attributes:
@@ -195,7 +212,7 @@ def unspell(
                 own.append(value)
         else:
             own.append(None)
-    return builder.node(row.name, own, outputs, neutral, (), name, extras)
+    return own
 
 
 def _choice(row: Operator, name: str, value: Any) -> Any:

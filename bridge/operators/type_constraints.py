@@ -12,7 +12,7 @@ from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, T
 from bridge.operators.schemas import schema_of
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class TypeSignature:
     """The type variables of an operator's inputs and outputs, in order, the last again and again
     where `variadic`, with types of their own if `mixed`; and what types each variable may stand

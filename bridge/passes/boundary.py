@@ -31,11 +31,11 @@ from bridge.neutral.types import (
 from bridge.passes.context import Context
 
 
-def defaults_to_constants(model: Model, context: Context) -> None:
+def defaults_to_constants(model: Model, context: Context) -> bool:
     """IR has no inputs with defaults: they become the constants that they are by default, and the
-    metadata says which; but those that the user named stay inputs."""
+    metadata says which; but those that the user named stay inputs. Whether there were any."""
     if not model.defaults:
-        return
+        return False
     nodes = []
     named = set(context.options.get("input_shapes") or ())
     kept = {value for value in model.defaults if named.intersection(value.names)}
@@ -59,6 +59,7 @@ def defaults_to_constants(model: Model, context: Context) -> None:
     if gone:
         CONSTANTS.write(model.metadata, [value.name for value in gone])
     infer_graph(model.graph)
+    return True
 
 
 def require_declared_types(model: Model, context: Context) -> None:

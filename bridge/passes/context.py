@@ -12,7 +12,7 @@ from bridge.options import ConvertOptions
 from bridge.report import Report
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Context:
     """What a model is rewritten for, and how.
 

@@ -113,5 +113,7 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
 
 def _is_of_known(node: Node) -> bool:
     """Whether all inputs are known, which they may have become since the node was made."""
-    known = (value is not None and value.known_value is not None for value in node.inputs)
-    return bool(node.inputs) and all(known)
+    for value in node.inputs:
+        if value is None or value.known_value is None:
+            return False
+    return bool(node.inputs)

@@ -37,12 +37,13 @@ def prune_impossible(model: Model, context: Context) -> bool:
     return changed
 
 
-def refuse_impossible(model: Model, context: Context) -> None:
+def refuse_impossible(model: Model, context: Context) -> bool:
     """Raises UnsupportedError with the nodes that fail, in branches that are to be kept too:
-    OpenVINO would not open the model."""
+    OpenVINO would not open the model. What does not fail stays as it is."""
     findings = list(_failing(model.graph, "graph", ""))
     if findings:
         raise UnsupportedError(str(context.target), findings)
+    return False
 
 
 def _failing(graph: Graph, where: str, advice: str) -> Iterator[Unsupported]:

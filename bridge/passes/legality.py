@@ -3,7 +3,7 @@ format is worse than a refusal. What an engine refuses beyond that is in `bridge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -25,41 +25,54 @@ def check_legality(model: Model, context: Context) -> None:
     if model.format == context.target.format:
         return
     to_onnx = context.target.format == "onnx"
-    findings = [
-        Unsupported(node.op, where, why)
-        for node, where in located(model.graph, into_ifs=not to_onnx)
-        if (why := (_negative_padding(node) if to_onnx else "") or _fault(node))
-    ]
+    findings = list(found(model.graph, _onnx_faults if to_onnx else _faults, not to_onnx))
     if to_onnx:
-        findings += _foreign("Parameter", model.graph.inputs, "graph")
-        for node, where in located(model.graph):
-            findings += _foreign(node.op, node.outputs, where)
+        inputs = (why for value in model.graph.inputs for why in _foreign(value))
+        findings += (Unsupported("Parameter", "graph", why) for why in inputs)
+        findings += found(
+            model.graph, lambda node: (why for value in node.outputs for why in _foreign(value))
+        )
     if findings:
         raise UnsupportedError(str(context.target), findings)
 
 
-def located(
-    graph: Graph, where: str = "graph", into_ifs: bool = True
-) -> Iterator[tuple[Node, str]]:
+def found(
+    graph: Graph, faults: Callable[[Node], Iterable[str]], into_ifs: bool = True
+) -> Iterator[Unsupported]:
+    """What is wrong with the nodes of a graph and of the bodies in it. The paths to the nodes are
+    put together only where there is a fault."""
+    if any(True for node in graph.walk() for _ in faults(node)):
+        for node, where in _located(graph, "graph", into_ifs):
+            for why in faults(node):
+                yield Unsupported(node.op, where, why)
+
+
+def _located(graph: Graph, where: str, into_ifs: bool) -> Iterator[tuple[Node, str]]:
     """The nodes of a graph, and of the bodies in it, with the paths to them."""
     for node in graph.nodes:
         here = f"{where} / {node!r}"
         yield node, here
         if node.bodies and (into_ifs or node.op != "If"):
             for role, body in node.roles():
-                yield from located(body.graph, f"{here} / {role}", into_ifs)
+                yield from _located(body.graph, f"{here} / {role}", into_ifs)
 
 
-def _foreign(op: str, values: Sequence[Value], where: str) -> Iterator[Unsupported]:
-    """The values of types that ONNX lacks."""
-    for value in values:
-        if value.element is not None and value.element.onnx is None:
-            yield Unsupported(op, where, f"ONNX has no element type {value.element}")
+def _foreign(value: Value) -> Iterator[str]:
+    """The type of a value, where ONNX lacks it."""
+    if value.element is not None and value.element.onnx is None:
+        yield f"ONNX has no element type {value.element}"
 
 
-def _fault(node: Node) -> str:
-    """What is wrong with a node by the standard; "" where nothing is."""
-    return impropriety(node) or contradiction(node) or _changing_state(node)
+def _faults(node: Node) -> tuple[str, ...]:
+    """What is wrong with a node by both formats, first of all."""
+    why = impropriety(node) or contradiction(node) or _changing_state(node)
+    return (why,) if why else ()
+
+
+def _onnx_faults(node: Node) -> tuple[str, ...]:
+    """What is wrong with a node by the ONNX standard, first of all."""
+    why = _negative_padding(node)
+    return (why,) if why else _faults(node)
 
 
 def _negative_padding(node: Node) -> str:

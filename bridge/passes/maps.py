@@ -17,9 +17,9 @@ LOWERED = (ZIP_MAP,)
 """The operators on maps that become something else."""
 
 
-def lower_maps(model: Model, context: Context) -> None:
-    """Makes tensors, in place, of the maps that are outputs of the model, and records their keys.
-    ZipMaps that stay are for `expand` to refuse."""
+def lower_maps(model: Model, context: Context) -> bool:
+    """Makes tensors, in place, of the maps that are outputs of the model, and records their keys;
+    whether there were any. ZipMaps that stay are for `legalize` to refuse."""
     graph = model.graph
     record = LabelRecord({}, {})
     names = names_of_outputs(graph)
@@ -38,6 +38,7 @@ def lower_maps(model: Model, context: Context) -> None:
         graph.outputs[index].names = [name]
     if record:
         MAP_KEYS.write(model.metadata, record)
+    return bool(record)
 
 
 def restore_maps(model: Model, context: Context) -> None:

@@ -38,8 +38,9 @@ class _Impossible(Exception):
     """A value has no rank left."""
 
 
-def settle_ranks(model: Model, context: Context) -> None:
-    """Prunes, in place, branches that no consumer could take; notes each in the report.
+def settle_ranks(model: Model, context: Context) -> bool:
+    """Prunes, in place, branches that no consumer could take; notes each in the report. Whether
+    there was any value of several ranks.
 
     Ranks that the file declares decide only where the operators leave a choice and the condition
     depends on shapes alone; those that data decide are forgotten (`Context.disbelieved`). Raises
@@ -52,7 +53,7 @@ def settle_ranks(model: Model, context: Context) -> None:
             known = ", ".join(sorted(names))
             raise UsageError(f'there is no output "{name}"; the outputs are {known}')
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
-        return
+        return False
     remove_dead_nodes(graph)
     infer_and_fold(graph)
     if settle_dummies(graph):
@@ -66,6 +67,7 @@ def settle_ranks(model: Model, context: Context) -> None:
     for value, name, shape in zip(graph.outputs, names, declared, strict=True):
         if shape is not None and value.rank is None:
             context.disbelieved[name] = shape
+    return True
 
 
 def has_open_rank(graph: Graph) -> bool:
@@ -91,8 +93,8 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
     return shape is not None and shape.rank == 1 and length_of(shape) is None
 
 
-def note_open_ranks(model: Model, context: Context) -> None:
-    """Notes what is left of values whose rank is not known.
+def note_open_ranks(model: Model, context: Context) -> bool:
+    """Notes what is left of values whose rank is not known. The model stays as it is.
 
     Raises UsageError for `output_ranks` other than those of the outputs.
     """
@@ -113,6 +115,7 @@ def note_open_ranks(model: Model, context: Context) -> None:
                 f'the rank of the output "{name}" depends on {made!r}: '
                 "OpenVINO's CPU plugin does not run such a model"
             )
+    return False
 
 
 def _changes_rank(loop: Node) -> bool:

@@ -22,7 +22,7 @@ from bridge.quirks.known import UNFOLDED
 from bridge.quirks.quirk import RECURRENT, Quirk, Undo
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class At:
     """Where a quirk is, `engine.fault`, the operators without which it finds nothing, and those
     without which it has nothing to undo. `old` is one whose fault is mended in the newest releases;
@@ -142,15 +142,17 @@ FOR_ONNX: tuple[At, ...] = ()
 """Quirks for ONNX, in their order."""
 
 
-def work_round(model: Model, context: Context) -> None:
-    """Applies, in place, the quirks of the target whose operators the model has."""
-    ops, made = _ops(model), budget()
+def work_round(model: Model, context: Context) -> bool:
+    """Applies, in place, the quirks of the target whose operators the model has; whether any found
+    its fault."""
+    ops, made, changed = _ops(model), budget(), False
     for at in _wanted(context):
-        if at.ops & ops:
-            before = made.nodes
-            at.quirk.run(model.graph, context)
-            if made.nodes != before:
-                ops = _ops(model)
+        if not at.ops & ops:
+            continue
+        before = made.nodes
+        if at.quirk.run(model.graph, context) is not False or made.nodes != before:
+            ops, changed = _ops(model), True
+    return changed
 
 
 def undo_quirks(model: Model, context: Context) -> bool:

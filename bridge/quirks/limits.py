@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from bridge.errors import Unsupported, UnsupportedError
+from bridge.errors import UnsupportedError
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.types import STRING, is_static, size_of
 from bridge.passes.context import Context
-from bridge.passes.legality import located
+from bridge.passes.legality import found
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Limits:
     """What an engine takes. `on_strings` are the operators that it runs on strings. `fixed_weights`
     are those whose second input must have fixed sizes. `largest` is the bytes that a result of
@@ -44,11 +45,7 @@ them end the process."""
 
 def check_limits(model: Model, context: Context) -> None:
     """Raises UnsupportedError with the nodes that the target's engine would refuse."""
-    findings = [
-        Unsupported(node.op, where, why)
-        for node, where in located(model.graph)
-        for why in _refusals(node, OPENVINO_CPU)
-    ]
+    findings = list(found(model.graph, partial(_refusals, limits=OPENVINO_CPU)))
     if findings:
         raise UnsupportedError(str(context.target), findings)
 

@@ -18,25 +18,29 @@ from bridge.passes.legalize import Legalizer, remember
 if TYPE_CHECKING:
     from bridge.passes.fuse.uses import Uses
 
+Run = Callable[[Graph, Context], bool | None]
+"""Changes a graph and all that is nested in it, in place; whether it did, None where it may have
+done so."""
+
 Undo = Callable[[Builder, Node, "Uses"], Value | None]
 """What a node gave before a quirk wrote it, or None where the quirk did not write it."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Quirk:
     """A fault of an engine and the pass that works round it.
 
     `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
     does, `cost` what the workaround adds to the file. `issue` is upstream's, where there is one.
-    `run` changes a graph and all that is nested in it, in place. `undo` gives back what it found,
-    on the way to ONNX, by the operator that is the last of what it writes.
+    `run` writes a graph and all that is nested in it otherwise. `undo` gives back what it found, on
+    the way to ONNX, by the operator that is the last of what it writes.
     """
 
     engine: str
     releases: str
     symptom: str
     cost: str
-    run: Callable[[Graph, Context], None]
+    run: Run
     issue: str = ""
     undo: Mapping[str, Undo] = field(default_factory=dict)
 
@@ -87,11 +91,11 @@ Rewrite = Callable[[Builder, Node, Place], Result]
 """What takes the place of a node's outputs, or None where the fault does not show."""
 
 
-def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Callable[[Graph, Context], None]:
+def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
     """A pass that asks `by` about each node of these operators, innermost bodies first, and expands
     what it makes. `uses` says that it asks who uses a value."""
 
-    def run(graph: Graph, context: Context) -> None:
+    def run(graph: Graph, context: Context) -> bool:
         legalizer = Legalizer(context.target, "neutral")
 
         def rewritten(b: Builder, node: Node, place: Place) -> Result:
@@ -107,7 +111,8 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Callable[[Graph, Co
             remember(node, place.of(results[0] or node.outputs[0]), b.nodes)
             return results
 
-        Place(graph).run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
+        changed = Place(graph).run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
+        return changed
 
     return run

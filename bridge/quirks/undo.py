@@ -14,14 +14,14 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.passes.context import Context
 from bridge.passes.fuse.replay import becomes
 from bridge.passes.fuse.uses import Uses
-from bridge.quirks.quirk import Undo
+from bridge.quirks.quirk import Run, Undo
 from bridge.report import Report
 
 Guess = Callable[[Builder, Node], Iterable[Value]]
 """What may have been there, made with the builder."""
 
 
-def rewritten(run: Callable[[Graph, Context], None], guess: Guess) -> Undo:
+def rewritten(run: Run, guess: Guess) -> Undo:
     """An undo that believes the first guess of which `run` makes the nodes that are there."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:

@@ -101,7 +101,7 @@ class Broadcast(Reasoned):
         super().__init__(holds, "{} cannot be broadcast together", (Shapes(values),))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Shapes:
     """The shapes of the values that are there, for a reason; put together when it is given."""
 

@@ -20,7 +20,7 @@ Finish = Callable[[Builder, Value], Value]
 """What is done to an output behind the Loop."""
 
 
-@dataclass
+@dataclass(eq=False)
 class LoopBuilder:
     """The inputs and the body of a Loop to be, both free to be changed, and what is to be done to
     its outputs behind it."""

@@ -16,11 +16,13 @@ def without_loop(b: Builder, node: Node, place: Place) -> Result:
     return what_went_in(b, node) if never_runs(node.inputs[:2]) else None
 
 
-def without_loops(graph: Graph, context: Context) -> None:
+def without_loops(graph: Graph, context: Context) -> bool:
     """Takes all such Loops away, in place. What behind them has no elements becomes constant."""
-    if any(node.op == "Loop" and never_runs(node.inputs[:2]) for node in graph.walk()):
-        rewriting("Loop", by=without_loop)(graph, context)
-        infer_and_fold(graph)
+    if not any(node.op == "Loop" and never_runs(node.inputs[:2]) for node in graph.walk()):
+        return False
+    rewriting("Loop", by=without_loop)(graph, context)
+    infer_and_fold(graph)
+    return True
 
 
 QUIRK = Quirk(

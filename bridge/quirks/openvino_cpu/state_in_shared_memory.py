@@ -25,28 +25,31 @@ OWN_MEMORY = {
 """Operators that never write where their inputs are."""
 
 
-def separate_inputs(graph: Graph, context: Context) -> None:
+def separate_inputs(graph: Graph, context: Context) -> bool:
     """Copies, in place, every input of a Loop's body in whose memory another value may come to
-    lie."""
+    lie; whether there is any."""
+    changed = False
     for node in graph.nodes:
         for body in node.bodies:
-            separate_inputs(body.graph, context)
+            changed |= separate_inputs(body.graph, context)
             if node.op == "Loop":
-                _separate(body, Builder([], node.name, context.target))
+                changed |= _separate(body, Builder([], node.name, context.target))
+    return changed
 
 
-def _separate(body: Body, b: Builder) -> None:
+def _separate(body: Body, b: Builder) -> bool:
     graph = body.graph
     copied: dict[Value, Value] = {}
     for value in _endangered(body):
         if value.element is not None and _is_computed_in(value.element):
             copied[value] = opaque(b, value, "memory")
     if not copied:
-        return
+        return False
     for node in graph.nodes:
         node.inputs = [None if v is None else copied.get(v, v) for v in node.inputs]
     graph.outputs = [copied.get(v, v) for v in graph.outputs]
     graph.prepend(b.nodes)
+    return True
 
 
 def _is_computed_in(element: Element) -> bool:
