@@ -253,7 +253,8 @@ class Facts(Generic[Fact]):
         """Does one step; the values of which the fact is another now."""
         self.visits += 1
         visit, node, _ = self._steps[step]
-        return [value for value, fact in visit(node, self._now) if self._join(value, fact)]
+        join = self._join
+        return [value for value, fact in visit(node, self._now) if join(value, fact)]
 
     def _join(self, value: Value, fact: Fact) -> bool:
         """Joins a fact with what is known of a value; whether that is another now."""

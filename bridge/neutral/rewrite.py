@@ -7,7 +7,7 @@ pattern rewriter are the models.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -89,7 +89,9 @@ class Uses:
     has no uses."""
 
     def __init__(self, graph: Graph, substitution: Substitution | None = None) -> None:
-        self._counts = Counter(graph.outputs)
+        self._counts: defaultdict[Value, int] = defaultdict(int)
+        for value in graph.outputs:
+            self._counts[value] += 1
         self._nodes: dict[Node, None] = {}
         self._moved: dict[Value, Value] = {}
         self._users: dict[Value, dict[Node, None]] | None = None
@@ -131,7 +133,7 @@ class Uses:
 
     def count(self, value: Value) -> int:
         """How often a value is an input of a node or an output of the graph."""
-        return self._counts[value]
+        return self._counts.get(value, 0)
 
     def users(self, value: Value) -> list[Node]:
         """The nodes that take a value."""

@@ -246,7 +246,8 @@ def meet(a: Type, b: Type) -> Type:
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         if a.element and b.element and a.element is not b.element:
             return a
-        return TensorType(a.element or b.element, meet_shape(a.shape, b.shape))
+        element, shape = a.element or b.element, meet_shape(a.shape, b.shape)
+        return a if element is a.element and shape == a.shape else TensorType(element, shape)
     if a == UNKNOWN:
         return b
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):

@@ -60,10 +60,14 @@ def settle_ranks(model: Model, context: Context) -> bool:
         infer_and_fold(graph)
     declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
+    constraints: Constraints = {}
     for trust in () if context.options.get("keep_branches") else (False, True):
         # What is declared decides between the ranks that a value may have.
-        while (not trust or has_open_rank(graph)) and _prune_once(graph, context, trust):
+        while (not trust or has_open_rank(graph)) and _prune_once(
+            graph, context, trust, constraints
+        ):
             infer_and_fold(graph)
+            constraints.clear()
     for value, name, shape in zip(graph.outputs, names, declared, strict=True):
         if shape is not None and value.rank is None:
             context.disbelieved[name] = shape
@@ -139,10 +143,14 @@ def _differs(node: Node) -> bool:
     return False
 
 
-def _prune_once(graph: Graph, context: Context, trust: bool) -> bool:
+Constraints = dict[Node, tuple[list[Relation], list[Demand]]]
+"""How ranks go together at each node, as found so far."""
+
+
+def _prune_once(graph: Graph, context: Context, trust: bool, constraints: Constraints) -> bool:
     named = zip(graph.outputs, names_of_outputs(graph), strict=True)
     wanted = {v: context.output_ranks[name] for v, name in named if name in context.output_ranks}
-    solver = _Solver(wanted, _declared(graph) if trust else set())
+    solver = _Solver(wanted, _declared(graph) if trust else set(), constraints)
     try:
         solver.solve(graph)
     except _Impossible:
@@ -188,7 +196,9 @@ class _Solver:
     """Narrows the sets of possible ranks until nothing changes. No entry means any rank. `wanted`
     are ranks that a user gives, `believed` the outputs of Ifs whose declared rank is believed."""
 
-    def __init__(self, wanted: dict[Value, int], believed: set[Value]) -> None:
+    def __init__(
+        self, wanted: dict[Value, int], believed: set[Value], constraints: Constraints
+    ) -> None:
         self.wanted = wanted
         self.believed = believed
         self.sets: dict[Value, frozenset[int]] = {}
@@ -196,7 +206,7 @@ class _Solver:
         self.changed = False
         # Nodes all of whose ranks are known and go together: nothing can change there.
         self._settled: set[Node] = set()
-        self._constraints: dict[Node, tuple[list[Relation], list[Demand]]] = {}
+        self._constraints = constraints
 
     def solve(self, graph: Graph) -> None:
         for _ in range(MOST_SWEEPS):

@@ -17,7 +17,7 @@ from bridge.quirks.quirk import Place
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
 """Operators whose results are not known before a model runs."""
 
-UNFOLDED = (
+UNFOLDED = frozenset((
     "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "BinaryConvolution", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "Bucketize", "CTCGreedyDecoder",
     "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "Conv", "ConvolutionBackpropData",
@@ -31,7 +31,7 @@ UNFOLDED = (
     "ROIAlign", "ROIAlignRotated", "ROIPooling", "RegionYolo", "ReorgYolo", "ReverseSequence",
     "Roll", "SearchSorted", "SegmentMax", "Selu", "SliceScatter", "Softsign", "Unique", "ir::DFT",
     "ir::Mod", "ir::NonMaxSuppression", "ir::STFT",
-)  # fmt: skip
+))  # fmt: skip
 """Operators that OpenVINO does not fold, or that nobody saw it fold."""
 
 
@@ -68,7 +68,10 @@ class WhenKnown(Forward[Known]):
 
     def transfer(self, node: Node, facts: Sequence[Known | None]) -> list[Known]:
         """What follows from known values is known, if the operator is not one of chance."""
-        known = max((fact for fact in facts if fact is not None), default=Known.FOLDED)
+        known = Known.FOLDED
+        for fact in facts:
+            if fact is not None and fact > known:
+                known = fact
         if node.op in UNFORESEEN:
             known = Known.UNKNOWN
         elif node.op in UNFOLDED:

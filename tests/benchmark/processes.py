@@ -8,8 +8,8 @@ compared with a process that imports onnx and lxml.etree and runs a Typer app wi
 and options that do nothing (`idle_app.py`).
 
 Below the table: what a conversion takes in a process that has imported onnx, the first one and the
-next ones, shortest times; and what an If takes in a model of many, which should not depend on how
-many there are.
+next ones, shortest processor times, which other work on the machine disturbs least; and what an If
+takes in a model of many, which should not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ IDLE = "import sys; sys.path.insert(0, sys.argv.pop(1)); import idle_app"
 TIMED = """
 import sys, time, onnx
 def timed():
-    start = time.perf_counter()
+    start = time.process_time()
     import bridge
     bridge.convert(*sys.argv[1:])
-    return time.perf_counter() - start
+    return time.process_time() - start
 print(timed(), min(timed() for _ in range(4)))
 """
 MANY = (500, 2_000, 8_000)
@@ -243,7 +243,7 @@ def many(folder: Path, count: int) -> Path:
 
 
 def in_process(source: Path, folder: Path) -> tuple[float, float]:
-    """Seconds of the first conversion, and of the next ones, where onnx is imported."""
+    """Processor seconds of the first conversion, and of the next ones, where onnx is imported."""
     command = python(TIMED, source, folder / "timed.xml")
     finished = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=True
@@ -282,6 +282,7 @@ def main(n: int, weights: bool, given: Sequence[Path]) -> None:
             times = [in_process(path, Path(folder)) for _ in range(n)]
             first, later = (min(each) for each in zip(*times, strict=True))
             print(f"{path.name}: first bridge.convert {first:.3f} s, next {later:.3f} s")
-        for count in MANY:
-            _, later = in_process(many(Path(folder), count), Path(folder))
-            print(f"{count:,} Ifs without constants: {later / count * 1e6:.0f} µs an If")
+        each = [in_process(many(Path(folder), ifs), Path(folder))[1] / ifs for ifs in MANY]
+        for count, seconds in zip(MANY, each, strict=True):
+            print(f"{count:,} Ifs without constants: {seconds * 1e6:.0f} µs an If")
+        print(f"an If takes {max(each) / min(each):.2f} times as long at most as at least")

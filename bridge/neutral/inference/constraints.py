@@ -91,9 +91,9 @@ class Broadcast(Reasoned):
     """Values are broadcast against each other (ONNX, Multidirectional Broadcasting)."""
 
     def __init__(self, values: Sequence[Value | None]) -> None:
-        self.shapes = [value.shape for value in values if value is not None and value.shape]
+        self.shapes = [shape for value in values if value is not None and (shape := value.shape)]
         sizes: dict[int, int] = {}
-        holds = len(set(self.shapes)) == 1 or all(
+        holds = self.shapes[1:] == self.shapes[:-1] or all(
             not isinstance(dim, int) or dim == 1 or sizes.setdefault(place, dim) == dim
             for shape in self.shapes
             for place, dim in enumerate(reversed(shape))
