@@ -10,7 +10,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -211,6 +210,8 @@ def _run(
             del known["cached"]
             answers.keep(known, outcome.digests, *models)
         return outcome
+
+    from concurrent.futures import ThreadPoolExecutor, as_completed
 
     with ExitStack() as stack, progress(f"0 of {len(jobs)} models", quiet) as doing:
         for _ in range(min(workers, len(jobs))):
