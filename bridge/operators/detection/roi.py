@@ -10,8 +10,7 @@ from itertools import product, starmap
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, I64, TensorType, Type
+from bridge.neutral.types import I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
@@ -179,21 +178,3 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
     )  # fmt: skip
     return b.op("Where", b.op("And", *inside), y, b.like(0.0, y))
-
-
-_SIZES = {
-    "RoiAlign": ("output_height", "output_width"),
-    "PSROIPooling": ("group_size", "group_size"),
-    "DeformablePSROIPooling": ("group_size", "group_size"),
-}
-"""The attributes that hold height and width of an output, where not `pooled_h` and `pooled_w`."""
-
-
-@infers("MaxRoiPool", "ROIAlign", "ROIAlignRotated", "ROIPooling", *_SIZES)
-def infer_regions(node: Node) -> list[Type]:
-    """Pooling of regions, as RoiAlign: [regions, channels, height, width]."""
-    attributes, data, regions = node.attributes, first(node), first(node, 1).shape
-    channels = attributes.get("output_dim", data.shape[1] if data.shape else ANY)
-    names = _SIZES.get(node.op, ("pooled_h", "pooled_w"))
-    size = attributes.get("pooled_shape") or [attributes[name] for name in names]
-    return [TensorType(data.element, (regions[0] if regions else ANY, channels, *size))]

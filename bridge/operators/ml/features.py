@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
+from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.ml.scores import numbers, rows_of
@@ -31,12 +31,6 @@ def scaler(b: Builder, node: Node) -> Result:
         if values is not None:
             result = b.op(op, result, b.constant(values, F32))
     return result
-
-
-@infers("ai.onnx.ml::Normalizer", "ai.onnx.ml::Scaler")
-def infer_scaled(node: Node) -> list[Type]:
-    """Normalizer-1 and Scaler-1: f32 of the input's shape."""
-    return [TensorType(F32, first(node).shape)]
 
 
 @legalizes("ai.onnx.ml::Normalizer", target="ir")

@@ -10,7 +10,6 @@ from bridge.neutral.inference.dims import known_integers, with_dim
 from bridge.neutral.types import (
     ANY,
     F32,
-    I64,
     UNKNOWN,
     Dim,
     OptionalType,
@@ -66,12 +65,6 @@ def infer_sequence_erase(node: Node) -> list[Type]:
 def infer_sequence_at(node: Node) -> list[Type]:
     """SequenceAt: an element."""
     return [_item(node)]
-
-
-@infers("SequenceLength")
-def infer_sequence_length(node: Node) -> list[Type]:
-    """SequenceLength: an i64 scalar."""
-    return [TensorType(I64, ())]
 
 
 def drops_axis(node: Node) -> bool:

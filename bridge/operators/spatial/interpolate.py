@@ -18,7 +18,7 @@ from bridge.neutral.inference.dims import (
     unknown,
     with_dim,
 )
-from bridge.neutral.types import ANY, F32, Dim, Shape
+from bridge.neutral.types import F32, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.spatial.resample import Axis, Method, resample
@@ -26,7 +26,7 @@ from bridge.operators.spatial.resize import (
     COORDINATES,
     element_at,
     factors_for_axes,
-    scaled,
+    resized,
     vanishing_scale,
 )
 
@@ -237,14 +237,7 @@ def shape_of_interpolated(node: Node, dims: tuple[Dim, ...]) -> Shape:
     scaling = node.attributes["shape_calculation_mode"] == "scales"
     scales = values_of(node.inputs[1]) if scaling else None
     sizes = None if scaling else shape_in(node.inputs[1])
-    for index, axis in enumerate(axes):
-        dim: Dim = ANY
-        if scales is not None:
-            dim = scaled(dims[axis], float(np.float32(scales[index])))
-        elif sizes is not None:
-            dim = sizes[index]
-        dims = with_dim(dims, axis, dim)
-    return dims
+    return resized(dims, axes, None if scales is None else scales.astype(np.float32), sizes)
 
 
 def scales_or_sizes(node: Node) -> must.Constraints:

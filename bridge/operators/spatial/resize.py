@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -288,23 +288,30 @@ def scaled(dim: Dim, scale: float) -> Dim:
     return math.floor(dim * scale) if isinstance(dim, int) else ANY
 
 
+def resized(
+    dims: tuple[Dim, ...], axes: Iterable[int], scales: np.ndarray | None, sizes: Shape
+) -> tuple[Dim, ...]:
+    """Dimensions of which `axes` are scaled or have other sizes, open where neither is known."""
+    for index, axis in enumerate(axes):
+        dim: Dim = ANY
+        if scales is not None:
+            dim = scaled(dims[axis], float(scales[index]))
+        elif sizes is not None:
+            dim = sizes[index]
+        dims = with_dim(dims, axis, dim)
+    return dims
+
+
 @infers_shape("Resize")
 def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Resize: the scales or sizes of `axes`; a size is open where the aspect ratio is kept."""
-    axes = _axes(node, len(dims))
-    if given(node.input(2)) is not None:
-        scales = values_of(node.inputs[2])
-        require(scales is None or len(scales) == len(axes))
-        for index, axis in enumerate(axes):
-            dim = ANY if scales is None else scaled(dims[axis], float(scales[index]))
-            dims = with_dim(dims, axis, dim)
-        return dims
-    sizes = shape_in(node.input(3))
+    axes, by_scales = _axes(node, len(dims)), given(node.input(2)) is not None
+    scales = values_of(node.input(2)) if by_scales else None
+    sizes = None if by_scales else shape_in(node.input(3))
+    require(scales is None or len(scales) == len(axes))
     require(sizes is None or len(sizes) == len(axes))
     stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
-    for index, axis in enumerate(axes):
-        dims = with_dim(dims, axis, sizes[index] if sizes is not None and stretched else ANY)
-    return dims
+    return resized(dims, axes, scales, sizes if stretched else None)
 
 
 # What the inputs must be ------------------------------------------------------------------------
