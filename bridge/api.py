@@ -115,6 +115,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `compress_to_fp16`: store f32 constants as f16.
     - `keep_branches`: never prune a branch of an If, with which OpenVINO may then be unable to run
       the model. A branch that contradicts itself is refused.
+    - `strict`: refuse to prune a branch that data could take. Without it, the report says in
+      `assumed` what data must fulfil.
     - `output_ranks`: the rank of outputs, by name, where several are possible. Without it, one
       whose rank data decide is two outputs of the IR, its elements and its shape, of which `unpack`
       makes it.
@@ -370,6 +372,7 @@ def _context(
 
 def _save(model: Model, target: Path, context: Context) -> Report:
     """Prepares a model for its target and writes it."""
+    from bridge.passes.assumptions import require_nothing_assumed
     from bridge.pipeline import prepare
 
     options, report = context.options, context.report
@@ -381,6 +384,8 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
     source_size = sum(os.path.getsize(path) for path in model.files)
     prepare(model, context, done)
+    if options.get("strict"):
+        require_nothing_assumed(report)
 
     def check(written: Sequence[Path]) -> None:
         require_unchanged(model.files)

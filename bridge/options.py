@@ -73,6 +73,7 @@ class IrOptions(CommonOptions, total=False):
 
     compress_to_fp16: bool
     keep_branches: bool
+    strict: bool
     output_ranks: Mapping[str, int] | None
     stateful: Stateful
     beam_idx: bool

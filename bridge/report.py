@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
@@ -13,6 +13,7 @@ class Report:
     `files` are those written; `pruned` one line for each If of which a branch was removed;
     `selected` one line for each If that became a selection, with what that costs;
     `specialized` what followed from fixed values and shapes; `notes` all else worth telling.
+    `assumed` says of lines of `pruned` what data must fulfil, which could have taken the branch.
     """
 
     source: str = ""
@@ -21,6 +22,7 @@ class Report:
     specialized: list[str] = field(default_factory=list)
     selected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    assumed: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """What was decided, line by line."""
@@ -31,6 +33,24 @@ class Report:
             "note": self.notes,
         }
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]
+
+    def short_lines(self) -> list[str]:
+        """Like `lines`, with one for all branches that are pruned for one cause."""
+        return replace(self, pruned=self._causes()).lines()
+
+    def _causes(self) -> list[str]:
+        causes: dict[str, list[str]] = {}
+        for line in self.pruned:
+            causes.setdefault(self.assumed.get(line, line), []).append(line)
+        told = []
+        for cause, lines in causes.items():
+            if lines == [cause]:
+                told.append(cause)
+            elif len(lines) == 1:
+                told.append(f"{lines[0]}; only {cause} is left")
+            else:
+                told.append(f"{len(lines)} branches; only {cause} is left (-v lists them)")
+        return told
 
     def __str__(self) -> str:
         return "\n".join([*(f"wrote {path}" for path in self.files), *self.lines()])

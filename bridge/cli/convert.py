@@ -103,6 +103,14 @@ def convert(
             "model. A branch that contradicts itself is refused.",
         ),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            rich_help_panel=_IR,
+            help="Refuse to prune a branch of an If that data could take, and say what to give.",
+        ),
+    ] = False,
     trust_symbols: Annotated[
         bool,
         typer.Option(
@@ -190,6 +198,9 @@ def convert(
     ] = False,
     jobs: Jobs = None,
     as_json: AsJson = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell of each branch that is pruned.")
+    ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -217,6 +228,7 @@ def convert(
         values=given_values(value),
         compress_to_fp16=compress_to_fp16,
         keep_branches=keep_branches,
+        strict=strict,
         trust_symbols=trust_symbols,
         output_ranks=output_ranks(output_rank),
         stateful=states(state, stateful),
@@ -236,7 +248,7 @@ def convert(
         many = placed(found([source, *targets]), output_dir)
         convert_many(many, options, jobs or 1, as_json, quiet)
     elif len(targets) == 1:
-        _convert(source, targets[0], options, check, as_json, quiet)
+        _convert(source, targets[0], options, check, as_json, quiet, verbose)
     elif targets:
         raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
     else:
@@ -250,6 +262,7 @@ def _convert(
     check: bool,
     as_json: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     """Converts one model, prints what was done, and checks it where that is asked for."""
     import bridge
@@ -274,7 +287,7 @@ def _convert(
         if not streamed:
             files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
             echo(f"wrote {' and '.join(files)}")
-        for line in report.lines():
+        for line in report.lines() if verbose else report.short_lines():
             echo(line, aside=streamed)
     if check:
         from bridge.cli.check import run_check

@@ -153,6 +153,7 @@ def report_as_json(report: Report) -> dict[str, Any]:
         ],
         "specialized": report.specialized,
         "pruned": report.pruned,
+        "assumed": report.assumed,
         "selected": report.selected,
         "notes": report.notes,
     }

@@ -17,6 +17,7 @@ from bridge.neutral.graph import BRANCHES, Graph, Model, Node
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
+from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
@@ -27,7 +28,7 @@ def prune_impossible(model: Model, context: Context) -> bool:
 
     Raises UnsupportedError with the nodes that fail elsewhere.
     """
-    pruning = _Pruning(context.report)
+    pruning = _Pruning(context.report, model.graph)
     changed = Rewriter(model.graph).run(Pattern(pruning.pruned))
     if changed:
         infer_and_fold(model.graph)
@@ -62,8 +63,9 @@ _PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"
 class _Pruning:
     """`failing` are the nodes of each graph that fail and are not pruned."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, graph: Graph) -> None:
         self.report = report
+        self.graph = graph
         self.failing: defaultdict[Graph, list[Unsupported]] = defaultdict(list)
 
     def pruned(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -85,7 +87,8 @@ class _Pruning:
         if inside[1 - gone]:
             return None
         why = f"its {BRANCHES[gone]} fails, {inside[gone][0].why}"
-        self.report.pruned.append(f"{rewriter.path(node)}: {why}")
+        line = f"{rewriter.path(node)}: {why}"
+        note_pruned(self.graph, node, gone, line, self.report)
         return rewriter.inline(b, node, node.bodies[1 - gone], FOLD)
 
     def _loop(self, b: Builder, node: Node, rewriter: Rewriter, inside: Findings) -> Result:

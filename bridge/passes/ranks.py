@@ -18,6 +18,7 @@ from bridge.neutral.inference.dims import length_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
+from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.declared_ranks import (
@@ -185,7 +186,8 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str)
             return None
         gone = BRANCHES[1 - branches[0]]
         names = ", ".join(value.name for value in node.outputs)
-        report.pruned.append(f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}")
+        line = f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}"
+        note_pruned(graph, node, 1 - branches[0], line, report)
         return rewriter.inline(b, node, node.bodies[branches[0]], FOLD)
 
     pattern = Pattern(inlined, frozenset({"If", "Loop"}), bodies=False)

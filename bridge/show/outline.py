@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.neutral.builder import integers
+from bridge.neutral.expression import expression
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
-from bridge.show.expression import expression
 from bridge.show.short import short, short_type
 
 Json = dict[str, Any]

@@ -1,0 +1,72 @@
+"""What is said of branches that are pruned though data could take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx.parser
+import pytest
+
+import bridge
+from tests.support.command_line import bridge as command
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
+WEIGHTS = "float[2, 1, 3] w = {1, 0, -1, 0.5, 2, 0.5}, int64[1] zero = {0}, int64 rate = {16000}"
+TWICE = """
+  %(n)s = If (%(c)s) <
+    then_branch = t_%(n)s () => (float[1, 1, 8] a_%(n)s) { a_%(n)s = Unsqueeze (x, zero) },
+    else_branch = e_%(n)s () => (float[1, 8] b_%(n)s) { b_%(n)s = Identity (x) }
+  >
+  y_%(n)s = Conv (%(n)s, w)"""
+
+
+def model(folder: Path, condition: str, again: str = "") -> Path:
+    """A model of Ifs whose else_branch a Conv does not take."""
+    ifs = TWICE % {"n": "p", "c": "c"} + (TWICE % {"n": "q", "c": again} if again else "")
+    last = "Add (y_p, y_q)" if again else "Identity (y_p)"
+    inputs = "int64 sr, bool go, float[1, 8] x"
+    text = (
+        f"{HEAD}g ({inputs}) => (float[1, 2, 6] y) <{WEIGHTS}> {{ {condition} {ifs} y = {last} }}"
+    )
+    onnx.save(onnx.parser.parse_model(text), folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+CASES = {
+    "c = Equal (sr, rate)": "sr == 16000",
+    "c = Less (sr, rate)": "sr < 16000",
+    "d = Identity (go) c = Not (d)": "not go",
+    "s = Cast <to = 7> (go) n = Add (s, sr) c = Greater (n, rate)": "go + sr > 16000",
+}
+
+
+@pytest.mark.parametrize("condition", CASES)
+def test_what_is_assumed(condition: str, tmp_path: Path) -> None:
+    source, target = model(tmp_path, condition), tmp_path / "m.xml"
+    report = bridge.convert(source, target)
+    assert list(report.assumed.values()) == [CASES[condition]]
+    (line,) = (line for line in report.short_lines() if line.startswith("pruned: "))
+    assert line == f"pruned: {report.pruned[0]}; only {CASES[condition]} is left"
+
+
+def test_what_shapes_decide_is_not_assumed(tmp_path: Path) -> None:
+    source = model(tmp_path, "s = Size (x) k = Cast <to = 7> (s) c = Less (k, rate)")
+    report = bridge.convert(source, tmp_path / "m.xml", strict=True)
+    assert not report.assumed
+
+
+def test_one_line_a_cause(tmp_path: Path) -> None:
+    source, target = model(tmp_path, "c = Equal (sr, rate)", again="c"), tmp_path / "m.xml"
+    told = command("convert", source, target).out.splitlines()[1:]
+    assert told == ["pruned: 2 branches; only sr == 16000 is left (-v lists them)"]
+    told = command("convert", source, target, "-v").out.splitlines()[1:]
+    assert [line.split(":")[1] for line in told] == [' graph / If "p"', ' graph / If "q"']
+
+
+def test_strict(tmp_path: Path) -> None:
+    source, target = model(tmp_path, "c = Equal (sr, rate)"), tmp_path / "m.xml"
+    refused = command("convert", source, target, "--strict")
+    assert refused.code == 2 and not target.exists()
+    assert "only sr == 16000 would be left; say so (--value sr=16000)" in refused.err
+    assert command("convert", source, target, "--strict", "--value", "sr=16000").code == 0
+    assert 'name="sr"' not in target.read_text(encoding="utf-8")
