@@ -19,6 +19,7 @@ from bridge.check.aside import why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
+from bridge.check.demands import share_symbols, shared
 from bridge.check.empty_inputs import tried
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
 from bridge.check.explore import SECONDS, Probes, explore
@@ -228,6 +229,8 @@ class _Checker:
             twin = pair.load(pair.against)
             take_pairs(twin)
             base = replace(base, sizes=shared_sizes(model, twin) | dict(base.sizes))
+        probes = _probes(with_sizes(model, base.sizes), pair.scratch)
+        base = replace(base, sizes=shared(share_symbols(model), base.sizes))
         watched = pair.load(pair.source)
         sites = list(sites_of(watched).values())
         session, watched_file = original, pair.source
@@ -240,8 +243,6 @@ class _Checker:
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites, watched_file = [], pair.source
-        probes = _probes(with_sizes(model, base.sizes), pair.scratch)
-
         survive = partial(self._survive, watched_file, model)
         exploration = explore(
             model, session, sites, base, samples, budget, probes, survive,

@@ -1,30 +1,108 @@
 """Sizes that a model's operators demand of its inputs: what is multiplied by a matrix of four rows
-has four columns. Engines do not always ask: some read what lies behind a tensor instead."""
+has four columns, and what is added to another input its sizes. Engines do not always ask: some read
+what lies behind a tensor instead."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import equal_sizes, sizes_that_suit
-from bridge.neutral.types import innermost, with_symbols
+from bridge.neutral.types import ANY, Dim, Interval, innermost, with_symbols
+
+Size = int | Interval
 
 
 def demanded(model: Model) -> dict[str, int]:
     """The sizes of open dimensions of inputs that some operator demands and none contradicts, by
     their keys in `Recipe.sizes`."""
-    model = clone_model(model)
-    for value in model.graph.inputs:
-        shape = innermost(value.type).shape or ()
-        symbols = [f"{value.name}.{axis}" for axis in range(len(shape))]
-        value.type = value.declared = with_symbols(value.type, symbols)
-    infer_graph(model.graph)
+    model = _named(model)
     asked: dict[str, set[int]] = {}
     suits: dict[str, set[int]] = {}  # 1 would suit as well
-    for node in model.graph.walk():
-        for sizes, pairs in ((asked, equal_sizes(node)), (suits, sizes_that_suit(node))):
-            for a, b in pairs:
-                for symbol, size in ((a, b), (b, a)):
-                    if isinstance(symbol, str) and isinstance(size, int):
-                        sizes.setdefault(symbol, set()).add(size)
+    for sizes, pairs in ((asked, equal_sizes), (suits, sizes_that_suit)):
+        for a, b in _pairs(model.graph.walk(), pairs):
+            for symbol, size in ((a, b), (b, a)):
+                if isinstance(symbol, str) and isinstance(size, int):
+                    sizes.setdefault(symbol, set()).add(size)
     return {key: min(sizes) for key, sizes in (suits | asked).items() if len(sizes) == 1}
+
+
+def share_symbols(model: Model) -> dict[str, str]:
+    """Gives the open dimensions of inputs that belong together one symbol, in place: those that an
+    operator outside of bodies takes as equal, or broadcasts. The symbol by the key of each."""
+    named = _named(model)
+    symbols: dict[str, str] = {}
+
+    def found(key: str) -> str:
+        while key in symbols:
+            key = symbols[key]
+        return key
+
+    for pairs in (equal_sizes, sizes_that_suit):
+        for a, b in _pairs(named.graph.nodes, pairs):
+            if isinstance(a, str) and isinstance(b, str) and found(a) != found(b):
+                symbols[found(b)] = found(a)
+    tokens = _token_inputs(model)
+    for value in tokens[1:]:
+        for mine, its in zip(_keys(tokens[0]), _keys(value), strict=True):
+            if found(mine) != found(its):
+                symbols[found(its)] = found(mine)
+    members = {key: found(key) for key in (*symbols, *symbols.values())}
+    for value in model.graph.inputs:
+        keys = [members.get(key) for key in _keys(value)]
+        value.type = with_symbols(value.type, keys)
+    return members
+
+
+def _token_inputs(model: Model) -> list[Value]:
+    """The token ids of a language model, and the inputs that go with them, as a mask does: matrices
+    of integers, of one batch and one length. Nothing where no input indexes a constant table."""
+    taken = (node for node in model.graph.nodes if node.op == "Gather" and len(node.inputs) > 1)
+    indices = (_origin(node.inputs[1]) for node in taken if _is_constant(node.inputs[0]))
+    if not set(model.graph.inputs).intersection(value for value in indices if value is not None):
+        return []
+    return [
+        value
+        for value in model.graph.inputs
+        if value.shape == (ANY, ANY) and value.element is not None and value.element.is_integer
+    ]
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is not None and value.constant is not None
+
+
+def _origin(value: Value | None) -> Value | None:
+    """What a value was before it was cast."""
+    while value is not None and value.producer is not None and value.producer.op == "Cast":
+        value = value.producer.inputs[0]
+    return value
+
+
+def shared(symbols: Mapping[str, str], sizes: Mapping[str, Size]) -> dict[str, Size]:
+    """The sizes, and each of them for all dimensions that have its symbol."""
+    named = {symbols[key]: size for key, size in sizes.items() if key in symbols}
+    return {**named, **{k: named[s] for k, s in symbols.items() if s in named}, **sizes}
+
+
+def _keys(value: Value) -> list[str]:
+    return [f"{value.name}.{axis}" for axis in range(len(innermost(value.type).shape or ()))]
+
+
+def _named(model: Model) -> Model:
+    """A copy of the model, of which each open dimension of an input has its key as its symbol."""
+    model = clone_model(model)
+    for value in model.graph.inputs:
+        keys = _keys(value)
+        value.type = value.declared = with_symbols(value.type, keys)
+    infer_graph(model.graph)
+    return model
+
+
+def _pairs(
+    nodes: Iterable[Node], pairs: Callable[[Node], Iterator[tuple[Dim, Dim]]]
+) -> Iterator[tuple[Dim, Dim]]:
+    for node in nodes:
+        yield from pairs(node)

@@ -7,6 +7,7 @@ that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the tab
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,6 +89,9 @@ _SECOND_OPERANDS = {
 _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
+
+_AXIS = re.compile(r"\.\d+$")
+"""The end of a symbol that is the key of an axis (`demands.share_symbols`)."""
 
 OWN_NAMES = "bridge."
 """What the names begin with of the inputs that a check adds."""
@@ -254,10 +258,14 @@ class _Maker:
         """The size of one dimension; `key` names it where it has no symbol."""
         if isinstance(dim, int):
             return dim
+        own = self.recipe.sizes.get(key)
+        if isinstance(own, int):
+            return own
+        named = isinstance(dim, str) and not _AXIS.search(dim)
         key = dim if isinstance(dim, str) else key
         if key not in self.sizes:
             drawn = int(self.rng.integers(1, 5))
-            if not isinstance(dim, str) and self.rng.integers(3):
+            if not named and self.rng.integers(3):
                 drawn = self.common
             dim = self.recipe.sizes.get(key, dim)
             largest = high(dim)

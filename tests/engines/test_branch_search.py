@@ -335,3 +335,26 @@ g (float[N,K] x, bool c) => (float[N,2] y) <float[3,2] w = {1,2,3,4,5,6}> {
     report = check(tmp_path / "model.xml")
     assert report.ok, report
     assert {feeds["x"].shape[1] for feeds in report.feeds if feeds["x"].size} == {3}
+
+
+TOKENS = """g (int64[?,?] ids, int64[?,?] mask, float[?,?,2] more) => (float[?,?,2] y, int64[?] n)
+<float[3,2] table = {1,2,3,4,5,6}> {
+  rows = Gather(table, ids)
+  y = Add(rows, more)
+  axis = Constant<value = int64[1] {1}>()
+  n = ReduceSum<keepdims = 0>(mask, axis)
+}"""
+
+
+@pytest.mark.parametrize("sizes", [{}, {"mask.1": 7}])
+def test_sizes_that_belong_together_are_drawn_together(
+    sizes: dict[str, int], tmp_path: Path
+) -> None:
+    """Token ids and their mask; what is added; and a size given for one of them."""
+    bridge.convert(onnx.parser.parse_model(HEAD + TOKENS), tmp_path / "m.xml")
+    report = check(tmp_path / "m.xml", sizes=sizes)
+    assert report.ok, str(report)
+    for feeds in report.feeds:
+        shapes = {np.shape(feeds[name])[:2] for name in ("ids", "mask", "more")}
+        assert len(shapes) == 1, str(report)
+        assert not sizes or np.shape(feeds["ids"])[1] == 7
