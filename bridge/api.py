@@ -8,7 +8,9 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
@@ -136,7 +138,9 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `force`: overwrite the source itself, a file that is read-only, and a `.bin` or `.data` that
       stands where the destination's goes, but beside no model.
     - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).
-    - `debug`: verify the graph after each pass.
+    - `debug`: verify the graph after each pass. "run": also run it, as plain ONNX in onnxruntime
+      with inputs that are drawn; the report's notes name the first pass or quirk after which a
+      number differs.
     - `progress`: called with the name of each step that is done.
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
@@ -166,13 +170,13 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
                 raise UsageError(f"{name} is for converting ONNX to IR; the source is an IR")
         path = given.held if given.kind == "file" else None
         keep_sources(model, path, target, options.get("force", False))
-        context = _context(model, format, Report(str(path or "")), options, opset)
-        report = _save(model, target, context)
+        with _watched(_context(model, format, Report(str(path or "")), options, opset)) as context:
+            report = _save(model, target, context)
         for line in str(report).splitlines():
             _log.info("%s", line)
         return report
 
-    with limited(limits), _blamed(given, debug), _no_collection():
+    with limited(limits), _blamed(given, bool(debug)), _no_collection():
         return _in_format(format, attempt, options.get("opset"))
 
 
@@ -368,6 +372,21 @@ def _context(
     from bridge.opsets import onnx_target
 
     return Context(onnx_target(model, opset), report, options)
+
+
+@contextmanager
+def _watched(context: Context) -> Iterator[Context]:
+    """What passes are told. With `debug="run"` the model is run after each; the report says which
+    of them changed a number."""
+    if context.options.get("debug") != "run":
+        yield context
+        return
+    # The checker is above this module, and no other conversion imports it.
+    watcher_in = import_module("bridge.check.stages").Watcher
+    with scratch_folder() as folder:
+        watcher = watcher_in(folder)
+        yield replace(context, watch=watcher)
+        context.report.notes += watcher.lines()
 
 
 def _save(model: Model, target: Path, context: Context) -> Report:

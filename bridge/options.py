@@ -41,6 +41,9 @@ QUIRKS = ("default", "old", "none")
 IFS = ("keep", "select", "select-some")
 """What becomes of Ifs."""
 
+DEBUG = (False, True, "run")
+"""How a conversion checks itself: not at all, the graph after each pass, and its numbers too."""
+
 
 class CommonOptions(TypedDict, total=False):
     """What is for writing either."""
@@ -83,7 +86,7 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
     """The options of `convert`."""
 
     force: bool
-    debug: bool
+    debug: bool | str
     progress: Callable[[str], None] | None
 
 
@@ -115,6 +118,9 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
         word = options.get(name, words[0])
         if word not in words:
             raise UsageError(f"{name} is one of {', '.join(words)}, not {word!r}")
+    debug = options.get("debug", False)
+    if debug not in (*DEBUG, None):
+        raise UsageError(f'debug is True or "run", not {debug!r}')
     _require_ranks(options.get("output_ranks"))
     _require_states(options.get("stateful", False), options.get("beam_idx", False))
 

@@ -198,6 +198,7 @@ def prepare(
 
     Raises UnsupportedError with every operator that it cannot. `done` is called with the name of
     each step when it is done; with the option `debug` the graph is verified before that.
+    `Context.watch` is called with the model after each step, and after each quirk.
     """
     _done("reading", model, context, done)
     idle: set[str] = set()
@@ -216,4 +217,6 @@ def _done(step: str, model: Model, context: Context, done: Callable[[str], None]
         from bridge.neutral import verify
 
         verify.verify(model.graph, f"after {step}: graph")
+    if context.watch is not None:
+        context.watch(model, step)
     done(step)

@@ -17,6 +17,7 @@ import typer.main
 from bridge.cli.app import app
 from bridge.limits import DEFAULT, MEANINGS
 from bridge.quirks import FOR_IR, FOR_ONNX
+from bridge.quirks.counts import said
 from bridge.show.coverage import MISSING, Line, coverage
 from tests.conformance import ledger
 from tests.readers import table as readers
@@ -166,6 +167,9 @@ def quirks() -> Iterator[str]:
             path = at.path.replace(".", "/")
             yield f"- [`{at.path.partition('.')[2]}`](../bridge/quirks/{path}.py)"
             yield f"  ({quirk.releases}{option}): {quirk.symptom}{issue}"
+            yield f"  - Fires: {quirk.fires}"
+            yield f"  - Safe: {quirk.safe}"
+            yield f"  - Fires in {said(at.path)}."
         yield ""
 
 

@@ -4,7 +4,8 @@ conversion.
 A file means the same in every engine that is right. So another engine runs each of the two files.
 It runs an IR as the ONNX model that it means, without what works round faults of engines. Where
 the original then gives what the version gave, the engine that ran it is at fault; where the version
-then gives what the original gave, the version's engine is; otherwise the conversion is.
+then gives what the original gave, the version's engine is; otherwise the conversion is. Before
+that, the graph is run after each pass of the conversion, where the check made it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import bridge
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
 from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
+from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
 
 
@@ -85,6 +87,24 @@ class _Judge:
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
+        return self._wrong_stage() or self._of_version()
+
+    def _wrong_stage(self) -> Fault | None:
+        """The fault of the conversion that the check made, where a pass or a quirk of it changes a
+        number."""
+        original, suffix = self.found.original, suffix_of(self.found.version)
+        if not self.found.made or suffix == suffix_of(original):
+            return None
+        stage = first_wrong_stage(original, suffix, self.comparison, self.found.feed)
+        if stage is None or stage.output not in self.wrong:
+            return None
+        advice = f"{stage.advice}, and report it" if stage.advice else "report it"
+        text = f"run as plain ONNX between its passes: {stage}"
+        return Fault("conversion", "", text, f"{advice} to Bridge, with the model")
+
+    def _of_version(self) -> Fault:
+        """The fault by what other engines make of the version."""
+        label, mine, its = self.found.label, self.mine, self.its
         readings = list(self._readings(self.found.version, {its}))
         for reading in readings:
             if self._agree(reading.results, self.expected):
@@ -188,10 +208,7 @@ class _Judge:
         elif suffix == ".xml" and suffix_of(found.original) == ".onnx":
             plain = self._converted(found.original, f"plain{suffix}", "none")
             if self._agree(plain, self.expected):
-                return (
-                    "convert with --quirks none, which is right here, and report it to Bridge with "
-                    "the model"
-                )
+                return "convert with --quirks none, which is right here, and report it to Bridge"
         return "report it to Bridge, with the model and the value that differs first"
 
 

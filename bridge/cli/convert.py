@@ -203,6 +203,14 @@ def convert(
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
+    debug_run: Annotated[
+        bool,
+        typer.Option(
+            "--debug-run",
+            help="Run the graph after each pass as plain ONNX in onnxruntime, and name the first "
+            "pass or quirk after which a number differs.",
+        ),
+    ] = False,
 ) -> None:
     """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
 
@@ -239,7 +247,7 @@ def convert(
         weights=weights,
         force=force,
         limits=given_limits(limit),
-        debug=debug,
+        debug="run" if debug_run else debug,
     )
     targets = destination or []
     if output_dir is not None:

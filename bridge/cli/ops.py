@@ -81,6 +81,7 @@ def _print(**data: Any) -> None:
 
 def _quirks(as_json: bool) -> None:
     from bridge.quirks import FOR_IR, FOR_ONNX
+    from bridge.quirks.counts import said
 
     if as_json:
         names = ("engine", "releases", "symptom", "issue", "cost")
@@ -98,6 +99,9 @@ def _quirks(as_json: bool) -> None:
         facts = [
             ("seen in", f"{quirk.engine} {quirk.releases}"),
             ("upstream", quirk.issue),
+            ("where", quirk.fires),
+            ("safe", quirk.safe),
+            ("fires in", said(at.path)),
             ("costs", quirk.cost),
             ("file", f"bridge/quirks/{at.path.replace('.', '/')}.py"),
         ]

@@ -34,7 +34,7 @@ def legalize(model: Model, context: Context) -> bool:
 
     Raises UnsupportedError with all that are left.
     """
-    legalizer = Legalizer(context.target, model.format, context.options.get("debug", False))
+    legalizer = Legalizer(context.target, model.format, bool(context.options.get("debug")))
     return legalizer.legalize(model.graph)
 
 

@@ -31,7 +31,8 @@ class Quirk:
     """A fault of an engine and the pass that works round it.
 
     `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
-    does, `cost` what the workaround adds to the file. `issue` is upstream's, where there is one.
+    does. `fires` says at which nodes the quirk rewrites a graph, `safe` why that means the same
+    afterwards, `cost` what it adds to the file. `issue` is upstream's, where there is one.
     `run` writes a graph and all that is nested in it otherwise. `undo` gives back what it found, on
     the way to ONNX, by the operator that is the last of what it writes.
     """
@@ -39,6 +40,8 @@ class Quirk:
     engine: str
     releases: str
     symptom: str
+    fires: str
+    safe: str
     cost: str
     run: Run
     issue: str = ""

@@ -59,6 +59,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="An Interpolate of the first axes of a tensor of rank 4 or more is refused or wrong: "
     "only supports resize on spatial dimensions.",
+    fires="At an Interpolate along axes, or of a rank, for which the plugin has no kernel.",
+    safe="The weights of the same mode are written out for each axis; each axis is interpolated "
+    "alone, as the mode says.",
     cost="a product with a matrix, or a Gather, for each axis",
     run=rewriting("Interpolate", by=axis_by_axis),
 )

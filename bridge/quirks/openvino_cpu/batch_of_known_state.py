@@ -50,6 +50,10 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A recurrent layer with a constant initial state and an input of open batch does not "
     "compile.",
+    fires="At a recurrent layer whose input has an open batch, and whose known initial state says "
+    "it.",
+    safe="The input has the batch of the state, which both formats ask for; reshaped to that, it "
+    "stays as it is.",
     cost="a Reshape of the input, which copies nothing",
     run=rewriting(*RECURRENT, by=of_known_batch),
     undo={"Reshape": of_open_batch},

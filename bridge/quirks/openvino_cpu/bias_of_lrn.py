@@ -23,6 +23,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="An LRN takes its bias for a whole number: 1 for 1.5.",
+    fires="At an LRN whose bias is above 0 and no whole number.",
+    safe="(bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0.",
     cost="a Multiply",
     run=rewriting("LRN", by=with_bias_of_one),
 )

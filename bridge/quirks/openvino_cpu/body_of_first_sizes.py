@@ -46,6 +46,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop whose body would fail with the initial size of a state that grows is refused.",
+    fires="At a state whose size changes, in a Loop whose body contradicts itself with the first "
+    "size.",
+    safe="A remainder by 1 is 0; padded by 0, a value stays what it is.",
     cost="a Pad of nothing before the Loop for each such state",
     run=rewriting("Loop", by=of_hidden_sizes),
     undo=undone("bounds"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Yield
-from bridge.neutral.types import I64, STRING, TensorType, is_static
+from bridge.neutral.types import ANY, I64, STRING, TensorType, is_static
 from bridge.operators import Result
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -30,9 +30,9 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
         assert value.rank is not None
         for branch, body in enumerate(bodies):
             _yield_apart(body, index, branch, further)
-        line = TensorType(value.element, (f"{further}.then",))
+        line = TensorType(value.element, (ANY,))
         types[index] = line
-        types += [TensorType(value.element, (f"{further}.else",)), TensorType(I64, (value.rank,))]
+        types += [line, TensorType(I64, (value.rank,))]
     results = [Value(type) for type in types]
     b.nodes.append(Node("If", list(node.inputs), results, {}, tuple(bodies), node.name))
     outputs = results[: len(node.outputs)]
@@ -156,6 +156,9 @@ QUIRK = Quirk(
     releases="2024.0 to 2026.1",
     symptom="An If whose output has an open shape gives the values of the branch that ran before "
     "where the other gives a result of the same shape for the first time.",
+    fires="At an output of open shape of an If, where no branch gives a constant without elements.",
+    safe="Each branch gives its elements at one output and none at the other; their Concat has "
+    "those of the branch that ran.",
     cost="Two further outputs, a Concat and a Reshape; the result is copied once more. Only with "
     "--quirks old.",
     run=rewriting("If", by=branches_apart),

@@ -38,6 +38,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A broadcast of no elements that is computed from constants ends the process that "
     "compiles the model.",
+    fires="At a broadcast of what may have no elements, if OpenVINO knows the data and the shape.",
+    safe="The shape is the same: 0 is added.",
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the shape",
     run=rewriting("Broadcast", "Expand", by=to_unknown_shape),
     undo=undone("number", "section"),

@@ -24,6 +24,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Convert to boolean takes the first output of a node with several, whichever of them "
     "it was given.",
+    fires="At a Cast to bool of an output that is not the first of its node.",
+    safe="Both are true of all that is not 0, NaN included.",
     cost="none: a NotEqual for a Convert",
     run=rewriting("Cast", by=not_zero),
 )

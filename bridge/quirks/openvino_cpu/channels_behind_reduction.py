@@ -39,6 +39,9 @@ QUIRK = Quirk(
     releases="2026.4, with AVX2",
     symptom="Behind a reduction of a tensor with three axes that keeps the second, arithmetic with "
     "a constant along that axis takes wrong elements of the constant.",
+    fires="At arithmetic of a constant of several elements with what a reduction of three axes "
+    "leads to, which keeps the second.",
+    safe="The greatest of a value and itself is the value.",
     cost="a Maximum of the reduction's result with itself",
     run=rewriting("Add", "Div", "Mul", "Sub", by=of_copies),
     undo=undone("memory"),

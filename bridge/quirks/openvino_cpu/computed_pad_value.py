@@ -38,6 +38,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Pad with a value that is computed pads with 0.",
+    fires="At a Pad in constant mode with a value that is computed.",
+    safe="Ones are padded with 0 in the same way: where that is 0 is padding, which takes the "
+    "value.",
     cost="another Pad, a Broadcast, a Convert and a Select",
     run=RUN,
     undo={"Where": rewritten(RUN, _pads)},

@@ -30,6 +30,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A recurrent layer of weights that an operator makes of constants which OpenVINO does "
     "not fold (GatherElements, GatherND, ...) does not load.",
+    fires="At a recurrent layer with an input that the plugin computes from constants when it "
+    "compiles the model.",
+    safe="The only row of a stack of one value is the value.",
     cost="a Gather of the weights, and a random number below 1/2, of which a Bucketize makes 0",
     run=rewriting(*RECURRENT, by=of_copies),
     undo=undone("content"),

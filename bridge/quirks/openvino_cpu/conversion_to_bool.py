@@ -27,6 +27,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2024.2",
     symptom="A number that is converted to bool and on to another type is not 0 or 1 there.",
+    fires="At a Cast to bool of a number of 8 bits or more.",
+    safe="Both are true of all that is not 0, NaN included.",
     cost="none: a NotEqual for a Convert. Only with --quirks old.",
     run=rewriting("Cast", by=compared),
 )

@@ -43,6 +43,9 @@ QUIRK = Quirk(
     symptom="A Convert of an input to the type that it has, by way of another too, is taken away; "
     "where it is an output of open shape, it is written into memory that is too small or no longer "
     "there, which ends the process.",
+    fires="At an output of the model of open shape that an input of its type becomes by Casts "
+    "alone.",
+    safe="A Concat of one value is the value.",
     cost="a Concat of one value, which copies it",
     run=rewriting(*CONVERSIONS, by=kept),
 )

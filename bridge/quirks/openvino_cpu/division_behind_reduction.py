@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
+from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, undone, with_copies
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
@@ -22,6 +23,8 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """A maximum with itself in between, of which the division is no part."""
     operands = [value for value in node.inputs if value is not None]
     if any(value.element is None or not value.element.is_integer for value in operands):
+        return None
+    if not any(is_known(value, place) for value in operands):
         return None
     return with_copies(b, node, operands, lambda value: any(reductions_behind(value)))
 
@@ -44,6 +47,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest, and one of "
     "a constant exchanges its operands.",
+    fires="At a Div of integers of which one operand follows from a reduction and one is known to "
+    "OpenVINO.",
+    safe="The greatest of a value and itself is the value.",
     cost="a Maximum of the reduction's result with itself",
     run=rewriting("Div", by=of_copies),
     undo=undone("memory"),

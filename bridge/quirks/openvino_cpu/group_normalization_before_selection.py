@@ -24,6 +24,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="GroupNormalization whose output a Select takes ends the process when it is compiled, "
     "where other inputs of the Select are computed.",
+    fires="At a GroupNormalization that a Where takes.",
+    safe="The standard defines it so: each group less its mean, over its deviation; then times "
+    "the scale, plus the bias.",
     cost="six operators for one",
     run=rewriting("GroupNormalization", by=taken_apart, uses=True),
 )

@@ -37,6 +37,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
     "implemented.",
+    fires="At a GroupNormalization of known rank in a body.",
+    safe="The standard defines it so: each group less its mean, over its deviation; then times "
+    "the scale, plus the bias.",
     cost="six operators for one",
     run=rewriting("GroupNormalization", by=taken_apart),
 )

@@ -34,6 +34,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4, on processors without AVX-512",
     symptom="A bf16 constant that is infinite equals no infinity that is computed.",
+    fires="At an Equal of a bf16 value and a constant of one infinity.",
+    safe="Of bf16, an infinity alone lies beyond the greatest finite number; NaN compares false "
+    "both ways.",
     cost="none: a Less for an Equal",
     run=rewriting("Equal", by=beyond_finite),
 )

@@ -51,6 +51,9 @@ QUIRK = Quirk(
     releases="2024.0 to 2026.2",
     symptom="A state that grows and whose initial size is known or bounded has no more than the "
     "first iterations give it, or does not run.",
+    fires="At a state whose size changes along an axis of which the first size is known or "
+    "bounded.",
+    safe="A remainder by 1 is 0; padded by 0, a value stays what it is.",
     cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
     run=rewriting("Loop", by=of_hidden_size),
     undo=undone("bounds"),

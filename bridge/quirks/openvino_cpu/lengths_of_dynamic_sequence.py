@@ -74,6 +74,10 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths where a size of "
     "their input is unknown.",
+    fires="At a sequence layer whose input has an open size, and whose lengths are not surely "
+    "that of the axis.",
+    safe="The standard defines it so: cells one after another, where behind its length a sequence "
+    "gives 0 and keeps its state.",
     cost="a Loop of cells for the operator",
     run=rewriting(*CELLS, by=cell_by_cell),
 )

@@ -40,6 +40,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A logical reduction along axes that are computed does not compile: evaluate() is not "
     "implemented.",
+    fires="At a logical reduction of axes that are computed.",
+    safe="All are true where the least of zeros and ones is 1, some where the greatest is.",
     cost="two Converts",
     run=RUN,
     undo={"Cast": rewritten(RUN, _reductions)},

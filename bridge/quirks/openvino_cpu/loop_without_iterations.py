@@ -30,6 +30,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop whose trip count or condition is known to be 0 or false gives vectors of "
     "nothing for its states.",
+    fires="At a Loop whose trip count is the constant 0, or whose condition is the constant false.",
+    safe="A Loop without iterations gives its initial states, and stacks without parts.",
     cost="none: the Loop goes",
     run=without_loops,
 )

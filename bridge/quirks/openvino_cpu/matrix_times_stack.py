@@ -45,6 +45,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile, or "
     "does not run: it is taken for a FullyConnected, which gives one matrix.",
+    fires="At a MatMul of a matrix of open size and a stack of several matrices that OpenVINO "
+    "knows.",
+    safe="A product broadcasts leading axes of size 1, and the one that was added is taken away.",
     cost="an Unsqueeze of the constant and a Squeeze",
     run=RUN,
     undo={"Squeeze": rewritten(RUN, _products)},

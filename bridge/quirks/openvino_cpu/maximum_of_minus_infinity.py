@@ -17,11 +17,14 @@ def all_are(b: Builder, node: Node, place: Place) -> Result:
         reduced, bound = greatest.producer, values_of(other.behind("Cast", "CastLike"))
         if reduced is None or reduced.op != "ReduceMax" or bound is None:
             continue
+        if other.rank is None or greatest.rank is None:
+            continue
         if bound.size == 1 and bound.dtype.kind == "f" and np.isneginf(bound).all():
             data, *axes = reduced.inputs
             assert data is not None
             lowest = b.op("Equal", data, b.like(-np.inf, data))
-            return b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
+            all_lowest = b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
+            return b.unsqueeze(all_lowest, *range(other.rank - greatest.rank))
     return None
 
 
@@ -30,6 +33,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="The ReduceMax of -inf alone is the lowest finite number, so that it does not equal "
     "-inf.",
+    fires="At an Equal of a ReduceMax of floats and the constant -inf.",
+    safe="The greatest is -inf where all are, over no elements too; with a NaN both are false.",
     cost="a reduction of as many truth values",
     run=rewriting("Equal", by=all_are),
 )

@@ -122,6 +122,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="The first inference, and the first with larger inputs, are wrong where an operator "
     "behind an If whose output has an open shape needs memory before the output has been read.",
+    fires="At an output of open shape of an If that something later in the same graph reads.",
+    safe="A value that is broadcast or reshaped to the shape that it has stays what it is.",
     cost="a ShapeOf and a Broadcast for each such output, which is copied once more",
     run=rewriting("If", by=kept, uses=True),
     undo=undone("section"),

@@ -40,6 +40,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Greater and GreaterEqual with NaN are true, on CPUs with AVX-512.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
+    fires="At a Greater or GreaterOrEqual of floats.",
+    safe="x > y says what y < x says, of NaN too.",
     cost="none: the operands are exchanged, which rt_info says",
     run=rewriting("Greater", "GreaterOrEqual", by=exchanged),
     undo={"Less": exchanged_again, "LessOrEqual": exchanged_again},

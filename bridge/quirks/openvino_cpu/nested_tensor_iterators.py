@@ -38,6 +38,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A TensorIterator in another's body is refused: No nested TensorIterator.",
+    fires="At a TensorIterator in the body of another, or around a layer that becomes one.",
+    safe="It runs as often as its slices have parts; what is read backwards is reversed and read "
+    "forwards.",
     cost="a trip count, computed from a shape, and a reversal of what is read backwards",
     run=rewriting("Loop", by=counted),
 )

@@ -44,6 +44,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Squeeze, an Unsqueeze or a Transpose of ones, that gives a known size of 0 and one "
     "that is not known, gives 0 for the latter.",
+    fires="At a Reshape, Squeeze, Transpose or Unsqueeze to a size 0 and one open size, of what "
+    "is no constant.",
+    safe="A value in the shape that it has is the value; 0 is added to the shape.",
     cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
     "makes 0",
     run=rewriting(*MOVING, by=of_unknown_sizes),

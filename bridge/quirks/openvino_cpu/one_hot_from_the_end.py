@@ -39,6 +39,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2025.3",
     symptom="OneHot-16 is no operator of these releases, which do not read the file.",
+    fires="At a OneHot-16 in whose mode negative indices count from the end.",
+    safe="An index below 0 means the same place as that index plus the depth.",
     cost="Add, Less and Select before OneHot. Only with --quirks old.",
     run=RUN,
     undo={"ir::OneHot": rewritten(RUN, _one_hots)},

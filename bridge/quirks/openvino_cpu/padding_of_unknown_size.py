@@ -26,6 +26,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A MaxPool with two outputs and auto_pad pads at the wrong end where the size of the "
     "input is unknown.",
+    fires="At a MaxPool with indices and auto_pad, of an open shape.",
+    safe="The pads that auto_pad means are written out; where they depend on the size, the model "
+    "is refused.",
     cost="none: the pads are written out",
     run=rewriting("MaxPool", by=written_out),
 )

@@ -39,6 +39,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A MatMul over an axis of size 0 gives numbers out of unset memory.",
+    fires="At a MatMul over an axis that is known to have size 0.",
+    safe="A sum of no products is 0, and so is a sum over no elements; two such sums broadcast to "
+    "the product's shape.",
     cost="none: two ReduceSums and an Add take its place",
     run=rewriting("MatMul", by=sum_of_sums),
 )

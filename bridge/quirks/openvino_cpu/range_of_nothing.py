@@ -65,6 +65,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Range whose limit lies behind its start has elements.",
+    fires="At a Range whose limit is not known to lie ahead of its start.",
+    safe="A Range up to its start has no element, as one whose limit lies behind it; other limits "
+    "stay.",
     cost="a Maximum or a Minimum, unless start and limit are known to be in order",
     run=RUN,
     undo={"Range": rewritten(RUN, _limits)},

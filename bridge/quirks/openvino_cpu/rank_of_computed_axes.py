@@ -99,6 +99,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Unsqueeze with axes that are computed, and Squeeze and reductions with two or more, "
     "have a result of unknown rank and do not compile.",
+    fires="At a Squeeze, an Unsqueeze or a reduction of axes that are computed, if their number "
+    "is known.",
+    safe="The elements stay in their order, and the shape that the axes give is computed.",
     cost="a Reshape, and the arithmetic of its shape",
     run=RUN,
     undo={"Reshape": rewritten(RUN, _of_axes)},

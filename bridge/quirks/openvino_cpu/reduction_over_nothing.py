@@ -56,6 +56,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2024.0 to 2024.5",
     symptom="A sum, or another reduction, over no elements is that of the inference before.",
+    fires="At a reduction over an axis that may have size 0.",
+    safe="Where the axis has size 0, the value is chosen that the standard gives for no elements.",
     cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only with "
     "--quirks old.",
     run=RUN,

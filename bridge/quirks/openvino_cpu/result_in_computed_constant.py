@@ -51,6 +51,9 @@ QUIRK = Quirk(
     symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
     "GatherND, Conv, Elu, ...) is overwritten by what is computed of it element by element, and "
     "wrong from the second inference or iteration on.",
+    fires="At an operator element by element of a value that the plugin computes from constants "
+    "and one that it does not know.",
+    safe="The only row of a stack of one value is the value.",
     cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
     run=rewriting(*TAKERS, by=of_copies),
     undo=undone("content"),

@@ -32,6 +32,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A rotary embedding of a value that a Loop captures writes over it, so that each "
     "iteration turns it further.",
+    fires="At a split in the body of a Loop, of a value from outside, if all parts are multiplied.",
+    safe="The greatest of a value and itself is the value.",
     cost="a Maximum of the value with itself",
     run=rewriting("VariadicSplit", by=of_a_copy, uses=True),
     undo=undone("memory"),

@@ -37,6 +37,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 where the shape is dynamic.",
+    fires="At an Add, a Div, a Mul or a Sub of u8 or i8.",
+    safe="The last 8 bits of the result in 32 bits are the result that wraps round, and quotients "
+    "are the same.",
     cost="three Converts",
     run=rewriting("Add", "Div", "Mul", "Sub", by=in_32_bits),
     undo={"Cast": in_eight_bits},

@@ -45,6 +45,10 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape, "
     "and wraps round elsewhere.",
+    fires="At a Cast of floats to u8 or u4 in a body or of open shape, but behind a Clip or "
+    "FakeQuantize.",
+    safe="i32 has all whole numbers of which the standard says what the Cast gives, and their "
+    "last bits are these.",
     cost="another Convert",
     run=rewriting("Cast", "CastLike", by=by_32_bits),
     undo={"Cast": at_once},

@@ -38,6 +38,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A MatMul of one row and one column that is reshaped to a scalar, at once or behind "
     "operators of one input, ends the process that compiles the model.",
+    fires="At a Reshape to a scalar of a product, or of what operators of one computed input make "
+    "of one.",
+    safe="What becomes a scalar has one element, so all its axes have size 1 and are taken away.",
     cost="none: a Squeeze takes the place of the Reshape",
     run=rewriting("Reshape", by=squeezed),
 )

@@ -81,6 +81,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A constant of 8 bits or fewer, converted, less a zero point and times a scale, of "
     "which one is computed, is scaled again at each inference.",
+    fires="At a Mul of a constant of few bits, converted, and perhaps less a zero point, where "
+    "the scale or that is computed.",
+    safe="f16 has all numbers of these types, so that the conversion by way of it changes none.",
     cost="a Convert, and memory for the constant in f32",
     run=RUN,
     undo={"Mul": rewritten(RUN, _scaled)},

@@ -33,6 +33,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Select of which all three inputs are one value of type bool, or that as u8, does "
     'not run ("unsupported dst_prc: boolean").',
+    fires="At a Where of bool or u8 whose condition is, or is converted to, both choices.",
+    safe="Both choices are one value of the condition's shape.",
     cost="none: the value takes the place of the Select",
     run=rewriting("Where", by=choice),
 )

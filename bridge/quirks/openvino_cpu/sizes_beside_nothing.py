@@ -53,6 +53,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A stack of values that are computed in a Loop's body, and of which one size is known "
     "to be 0 and another is open, has 0 for that, too.",
+    fires="At a Loop that stacks values with a size 0 and an open one, and reads such values.",
+    safe="A value in the shape that it has is the value; 0 is added to the shape.",
     cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
     "makes 0, for each such value that goes into the Loop",
     run=rewriting("Loop", by=of_open_sizes),

@@ -36,6 +36,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Where a Loop runs no iteration, a stack of values of open sizes has those of the "
     "inference before; where they are bounded from below, the first inference fails.",
+    fires="At a Loop that may not run and stacks values of open sizes.",
+    safe="One branch is the Loop where it runs; the other gives what a Loop gives that does not.",
     cost="an If around a Loop that may not run and stacks values of open sizes",
     run=rewriting("Loop", by=with_known_sizes),
     undo=UNDO,

@@ -137,6 +137,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A size that the body asks of a state is that of the initial state, and one that the "
     "first iteration would give is taken for certain though none runs.",
+    fires="At a state with a size that changes and is not known at first, or of a Loop that may "
+    "not run.",
+    safe="A Slice up to 2^30 or further takes all, and a Pad by a remainder by 1 adds nothing.",
     cost="a Slice or Pad of each state of changing size, in the body",
     run=rewriting("Loop", by=hidden_sizes),
     undo=undone("sizes", "bounds"),

@@ -41,6 +41,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Slice from the first element on is taken away in front of a GatherElements, whose "
     "negative indices then count from another end, and whose other axes no longer fit.",
+    fires="At a GatherElements of a Slice that begins at 0 with step 1.",
+    safe="The first elements of an axis are those of the positions from 0 to the size of the "
+    "Slice.",
     cost="none: a Gather for a Slice",
     run=rewriting("GatherElements", by=gathered),
 )

@@ -59,6 +59,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Slice of a tensor of known shape with axes that are computed ends the process.",
+    fires="At a Slice with axes that are computed.",
+    safe="An axis that was not named is cut from its start to its end, by step 1, which leaves it "
+    "whole.",
     cost="a ScatterElementsUpdate for each bound",
     run=RUN,
     undo={"Slice": rewritten(RUN, _slices)},

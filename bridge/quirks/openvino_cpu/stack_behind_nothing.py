@@ -49,6 +49,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A stack of open size along an axis behind one of size 0 ends the process.",
+    fires="At a stack along an axis with one in front whose size may be 0.",
+    safe="The axis of the stack is moved to the front inside the body, and back behind the Loop.",
     cost="a Transpose of each stack that is not along the first axis, where a size before that may "
     "be 0",
     run=rewriting("Loop", by=stacked_in_front),

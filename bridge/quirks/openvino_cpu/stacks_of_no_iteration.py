@@ -156,6 +156,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
+    fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",
+    safe="A Slice up to 2^30 takes the whole stack; one up to 0 takes none, as a Loop that does "
+    "not run stacks none.",
     cost="a Slice behind each stack of a Loop that may not run",
     run=rewriting("Loop", by=cut_stacks, uses=True),
     undo={"Loop": known_condition, "Slice": whole_stack},

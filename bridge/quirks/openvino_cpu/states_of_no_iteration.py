@@ -12,6 +12,8 @@ QUIRK = Quirk(
     releases="2024.0 to 2026.3",
     symptom="Where a Loop runs no iteration, its states and stacks are those of the inference "
     "before.",
+    fires="At a Loop that may not run.",
+    safe="One branch is the Loop where it runs; the other gives what a Loop gives that does not.",
     cost="An If around each Loop that may not run. Only with --quirks old.",
     run=rewriting("Loop", by=in_a_branch),
     undo=UNDO,

@@ -44,6 +44,9 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Tile with repeats that are computed gives garbage.",
+    fires="At a Tile with repeats that are computed.",
+    safe="Before each axis, one of size 1 is broadcast to its repeats; the two together are the "
+    "axis, repeated.",
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
     run=RUN,
     undo={"Reshape": rewritten(RUN, _tiles)},

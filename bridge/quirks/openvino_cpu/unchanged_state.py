@@ -20,6 +20,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop's state whose next value is its initial one, captured by another way, is not "
     "read.",
+    fires="At a state whose next value is itself or its initial value.",
+    safe="Such a state is its initial value in every iteration, and behind the Loop.",
     cost="none: the state goes",
     run=rewriting("Loop", by=captured),
 )

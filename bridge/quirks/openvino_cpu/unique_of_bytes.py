@@ -27,6 +27,8 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Unique of i8 or u8 along an axis, in order of occurrence, gives counts, and places of "
     "first occurrence, most of which were not written.",
+    fires="At a Unique of i8 or u8 along an axis, in order of occurrence.",
+    safe="i32 has all these numbers; they are converted back.",
     cost="two Converts",
     run=rewriting("Unique", by=of_words),
 )

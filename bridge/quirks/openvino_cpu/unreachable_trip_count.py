@@ -18,6 +18,8 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop with the trip count 2^63-1 asks for memory for as many stacked values.",
+    fires="At a Loop with a condition and a trip count of 2^31-1 or more.",
+    safe="No Loop runs so many iterations: the condition alone ends it.",
     cost="none: the trip count goes",
     run=rewriting("Loop", by=unlimited),
 )

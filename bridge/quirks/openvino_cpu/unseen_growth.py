@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Yield
-from bridge.neutral.types import Interval
+from bridge.neutral.types import Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.opaque import FAR, undone
@@ -23,7 +23,7 @@ def used_growth(b: Builder, node: Node, place: Place) -> Result:
         if isinstance(port, Carried)
         and body.outputs[port.output] == Yield(None)
         and port.input is not None
-        and not _keeps_shape(value)
+        and _grows(value, loop_builder.initial(port))
     ]
     sliced = next((i for i, v in enumerate(node.outputs) if v.rank is not None), None)
     if not grown or sliced is None:
@@ -48,16 +48,21 @@ def used_growth(b: Builder, node: Node, place: Place) -> Result:
     return results
 
 
-def _keeps_shape(state: Value) -> bool:
-    """Whether a state's dimensions are known to be the same in each iteration: an unknown one
-    stands where they differ, or may."""
-    return state.shape is not None and not any(isinstance(dim, Interval) for dim in state.shape)
+def _grows(state: Value, initial: Value | None) -> bool:
+    """Whether a size of a state is known at first, or bounded, and may be another later."""
+    if initial is None or state.rank is None or state.rank != initial.rank:
+        return True
+    sizes = zip(initial.dims, state.dims, strict=True)
+    return any(isinstance(any_, Interval) and high(first) is not None for first, any_ in sizes)
 
 
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="A state that grows and that nothing behind the Loop takes keeps its first shape.",
+    fires="At a state that grows, whose first size is known or bounded, and that nothing behind "
+    "the Loop takes.",
+    safe="A Slice up to 2^30 or further takes all of the other output.",
     cost="an output, its Shape, and a Slice of another output",
     run=rewriting("Loop", by=used_growth),
     undo=undone("sizes"),

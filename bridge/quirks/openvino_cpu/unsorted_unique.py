@@ -24,6 +24,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Unique along no axis, in order of occurrence, gives 0 for all elements but the first "
     "where the places of each element are not read.",
+    fires="At a Unique along no axis, in order of occurrence.",
+    safe="Along no axis the elements are those of the flat tensor, which the only axis of a "
+    "vector has.",
     cost="a Reshape, which copies nothing",
     run=rewriting("Unique", by=along_an_axis),
 )

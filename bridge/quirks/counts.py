@@ -1,0 +1,80 @@
+"""In how many models each quirk fires; `python -m tests.quirks --count` counts."""
+
+from __future__ import annotations
+
+MODELS = (282, 70)
+"""The models of `roundtrip_models/`, and those of the benchmark that exporters wrote."""
+
+FIRES = {
+    "openvino_cpu.absolute_value_of_shape": (2, 1),
+    "openvino_cpu.axes_of_interpolation": (0, 0),
+    "openvino_cpu.batch_of_known_state": (1, 0),
+    "openvino_cpu.bias_of_lrn": (0, 0),
+    "openvino_cpu.body_of_first_sizes": (2, 0),
+    "openvino_cpu.branch_of_equal_shape": (44, 0),
+    "openvino_cpu.broadcast_of_nothing": (0, 0),
+    "openvino_cpu.cast_of_later_output": (0, 0),
+    "openvino_cpu.channels_behind_reduction": (1, 0),
+    "openvino_cpu.computed_pad_value": (0, 0),
+    "openvino_cpu.computed_weights": (0, 0),
+    "openvino_cpu.conversion_to_bool": (1, 30),
+    "openvino_cpu.converted_input": (0, 0),
+    "openvino_cpu.division_behind_reduction": (1, 0),
+    "openvino_cpu.false_first_condition": (2, 0),
+    "openvino_cpu.few_bits_into_loop": (0, 0),
+    "openvino_cpu.gather_from_the_end": (3, 20),
+    "openvino_cpu.group_normalization_in_body": (1, 0),
+    "openvino_cpu.infinite_bf16": (0, 0),
+    "openvino_cpu.infinity_behind_arithmetic": (0, 0),
+    "openvino_cpu.initial_size_of_state": (24, 0),
+    "openvino_cpu.lengths_of_dynamic_sequence": (0, 2),
+    "openvino_cpu.logical_reduction_of_computed_axes": (0, 0),
+    "openvino_cpu.loop_of_constants": (8, 0),
+    "openvino_cpu.loop_without_iterations": (5, 0),
+    "openvino_cpu.matrix_times_stack": (2, 0),
+    "openvino_cpu.maximum_of_minus_infinity": (0, 0),
+    "openvino_cpu.memory_of_branch": (32, 0),
+    "openvino_cpu.nan_is_greater": (20, 1),
+    "openvino_cpu.nested_tensor_iterators": (4, 0),
+    "openvino_cpu.nothing_into_loop": (18, 0),
+    "openvino_cpu.nothing_reshaped": (2, 0),
+    "openvino_cpu.one_hot_from_the_end": (1, 0),
+    "openvino_cpu.padding_of_unknown_size": (0, 0),
+    "openvino_cpu.product_over_nothing": (0, 0),
+    "openvino_cpu.range_of_nothing": (6, 1),
+    "openvino_cpu.rank_of_computed_axes": (0, 0),
+    "openvino_cpu.reduction_over_nothing": (27, 0),
+    "openvino_cpu.result_in_computed_constant": (0, 3),
+    "openvino_cpu.rotation_of_captured_value": (0, 0),
+    "openvino_cpu.row_of_slice_as_state": (2, 0),
+    "openvino_cpu.saturating_bytes": (0, 0),
+    "openvino_cpu.saturating_conversion": (0, 0),
+    "openvino_cpu.scalar_of_product": (1, 0),
+    "openvino_cpu.scaled_in_place": (1, 0),
+    "openvino_cpu.selection_by_itself": (1, 0),
+    "openvino_cpu.sizes_beside_nothing": (0, 0),
+    "openvino_cpu.sizes_of_stacks_of_no_iteration": (1, 0),
+    "openvino_cpu.sizes_of_states": (25, 0),
+    "openvino_cpu.slice_before_gather_elements": (0, 0),
+    "openvino_cpu.slice_of_computed_axes": (0, 0),
+    "openvino_cpu.stack_behind_nothing": (0, 0),
+    "openvino_cpu.stacks_of_no_iteration": (15, 0),
+    "openvino_cpu.state_in_shared_memory": (32, 0),
+    "openvino_cpu.states_of_no_iteration": (58, 0),
+    "openvino_cpu.tile_of_computed_repeats": (0, 1),
+    "openvino_cpu.unchanged_state": (7, 0),
+    "openvino_cpu.uncounted_slices": (7, 0),
+    "openvino_cpu.unique_of_bytes": (0, 0),
+    "openvino_cpu.unreachable_trip_count": (2, 0),
+    "openvino_cpu.unseen_growth": (1, 0),
+    "openvino_cpu.unsorted_unique": (0, 0),
+}
+"""Of these, those in which a quirk fires, alone."""
+
+
+def said(path: str) -> str:
+    """What is told of a quirk."""
+    ours, exported = FIRES.get(path, (0, 0))
+    return (
+        f"{ours} of {MODELS[0]} models of roundtrip_models/, {exported} of {MODELS[1]} of exporters"
+    )

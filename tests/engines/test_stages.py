@@ -1,0 +1,73 @@
+"""The pass or quirk that changes a number is named, by a conversion and by a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from onnx import parser
+
+import bridge
+from bridge import quirks
+from bridge.check import check
+from bridge.errors import UsageError
+from bridge.quirks.quirk import Quirk, rewriting
+from tests.support.model_files import FOLDER
+
+MODEL = parser.parse_model(
+    """<ir_version: 10, opset_import: ["": 21]> g (float[2] x) => (float[2] y, float[2] z)
+    { a = Exp (x) b = Neg (a) y = Add (b, x) z = Sin (x) }"""
+)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A quirk that takes the absolute value for the negative one."""
+
+    path: str = "openvino_cpu.broken"
+    ops: frozenset[str] = frozenset({"Neg"})
+    undo: frozenset[str] = frozenset()
+    old: bool = False
+
+    @property
+    def quirk(self) -> Quirk:
+        """The quirk."""
+        wrong = rewriting("Neg", by=lambda b, node, place: b.op("Abs", *node.inputs))
+        return Quirk("OpenVINO CPU", "", "", "", "", "", wrong)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quirks, "FOR_IR", (*quirks.FOR_IR[:9], Broken(), *quirks.FOR_IR[9:]))
+
+
+SAID = 'after the quirk openvino_cpu.broken, the output "y" differs'
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_conversion_names_the_quirk(tmp_path: Path) -> None:
+    report = bridge.convert(MODEL, tmp_path / "a.xml", debug="run")
+    (note,) = (note for note in report.notes if SAID in note)
+    assert note.endswith("convert with --quirks none")
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_check_names_the_quirk() -> None:
+    fault = check(MODEL).fault
+    assert fault is not None and fault.who == "conversion"
+    assert SAID in fault.text and "--quirks none" in fault.advice
+
+
+@pytest.mark.parametrize("name", ["if_in_loop_in_if_in_loop.onnxtxt", "if_in_loop.xml"])
+def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
+    source = FOLDER / name
+    suffix = ".onnx" if source.suffix == ".xml" else ".xml"
+    report = bridge.convert(source, tmp_path / f"a{suffix}", debug="run")
+    (note,) = (note for note in report.notes if "no number differs" in note)
+    assert "could not be run" not in note
+
+
+def test_other_ways_to_debug_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match='debug is True or "run"'):
+        bridge.convert(MODEL, tmp_path / "a.xml", debug="walk")

@@ -1,0 +1,120 @@
+"""Each quirk alone: where it fires, and whether the graph means the same after it.
+
+The meaning is what onnxruntime computes of the graph as plain ONNX, before the quirk and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnxruntime.capi.onnxruntime_pybind11_state import (
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    NotImplemented,
+    RuntimeException,
+)
+
+import bridge
+from bridge import quirks
+from bridge.check.stages import plain_onnx
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Graph, Model
+from bridge.passes.context import Context
+from bridge.pipeline import TO_IR
+from tests.support.graphs import context
+from tests.support.running import OnnxRuntime, assert_close, flat
+
+Feeds = Sequence[Mapping[str, Any]]
+Runs = list[tuple[Mapping[str, Any], list[Any]]]
+"""Inputs with what the model gave for them."""
+
+REFUSALS = (Fail, InvalidArgument, InvalidGraph, NotImplemented, RuntimeException)
+"""What onnxruntime raises for models and inputs that it does not take."""
+
+
+@dataclass(frozen=True)
+class Fired:
+    """A quirk that rewrote a model. `said` is what is wrong, "" where nothing is; `ran` is whether
+    onnxruntime ran both graphs."""
+
+    path: str
+    said: str = ""
+    ran: bool = True
+
+
+def legalized(source: onnx.ModelProto | Model) -> tuple[Model, Context]:
+    """A model as quirks find it."""
+    model, told = bridge.load(source), context()
+    model = clone_model(model)
+    for step in TO_IR:
+        if step.run is quirks.work_round:
+            return model, told
+        if step.when(model, told):
+            step.run(model, told)
+    raise AssertionError("no quirks run")
+
+
+def fired(source: onnx.ModelProto) -> dict[str, Model]:
+    """The model after each quirk that rewrites it alone, by the path of the quirk; and as all find
+    it, as ""."""
+    model, told = legalized(source)
+    ops = {node.op for node in model.graph.walk()}
+    found = {"": model}
+    for at in quirks.FOR_IR:
+        if at.ops & ops:
+            changed = clone_model(model)
+            before = outline(changed.graph)
+            at.quirk.run(changed.graph, told)
+            if outline(changed.graph) != before:
+                found[at.path] = changed
+    return found
+
+
+def outline(graph: Graph) -> list[object]:
+    """The nodes of a graph with attributes, what they read, and the ports of their bodies: a quirk
+    that rewrites changes some of it."""
+    lines: list[object] = []
+    for node in graph.walk():
+        ports = [(body.inputs[:], body.outputs[:]) for body in node.bodies]
+        settings = {name: v for name, v in node.attributes.items() if node.op != "Constant"}
+        lines.append((node.op, list(map(id, node.inputs)), settings, ports))
+    return lines
+
+
+def judge(source: onnx.ModelProto, feeds: Feeds) -> Iterator[Fired]:
+    """The quirks that fire in a model, and what each makes of its meaning."""
+    made = fired(source)
+    model = made.pop("")
+    runs = _runs(model, feeds) if made else []
+    for path, changed in made.items():
+        yield _judged(path, changed, runs) if runs else Fired(path, ran=False)
+
+
+def _runs(model: Model, feeds: Feeds) -> Runs:
+    """What onnxruntime computes for the inputs that the model takes; nothing where it lacks an
+    operator or a type."""
+    runs = []
+    with suppress(*REFUSALS, BridgeError):
+        session = OnnxRuntime(plain_onnx(model))
+        for feed in feeds:
+            with suppress(*REFUSALS):
+                runs.append((feed, flat(session.run(feed))))
+    return runs
+
+
+def _judged(path: str, changed: Model, runs: Runs) -> Fired:
+    try:
+        session = OnnxRuntime(plain_onnx(changed))
+        for feed, expected in runs:
+            assert_close(flat(session.run(feed)), expected)
+    except NotImplemented:
+        return Fired(path, ran=False)
+    except Exception as error:
+        return Fired(path, f"{type(error).__name__}: {error}")
+    return Fired(path)

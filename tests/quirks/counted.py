@@ -1,0 +1,63 @@
+"""In which models each quirk fires: counted by `python -m tests.quirks --count FOLDER`, stored in
+`fires.tsv` by model, and in `bridge/quirks/counts.py` by quirk."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from bridge.errors import BridgeError
+from bridge.quirks import FOR_IR, counts
+from tests.quirks.alone import fired
+from tests.support.model_files import ONNX_FILES, load_onnx
+
+STORED = Path(__file__).parent / "fires.tsv"
+MADE_OF_THEM = (".again.onnx", ".back.onnx", ".float.onnx")
+"""Suffixes of what the benchmark makes of exporter files."""
+
+
+def paths(file: Path) -> list[str]:
+    """The quirks that fire in a model, each alone; none where it is refused before."""
+    try:
+        return sorted(path for path in fired(load_onnx(file)) if path)
+    except BridgeError:
+        return []
+
+
+def write(folder: Path) -> None:
+    """Counts anew."""
+    exported = sorted(p for p in folder.glob("*.onnx") if not p.name.endswith(MADE_OF_THEM))
+    found = {
+        (kind, file.stem): paths(file)
+        for kind, files in (("roundtrip", ONNX_FILES), ("exporter", exported))
+        for file in files
+    }
+    if not exported:
+        found |= {key: fires for key, fires in read().items() if key[0] == "exporter"}
+    lines = (f"{kind}\t{name}\t{' '.join(fires)}\n" for (kind, name), fires in found.items())
+    STORED.write_text("".join(lines), encoding="utf-8")
+    Path(counts.__file__).write_text(as_code(found), encoding="utf-8")
+
+
+def read() -> dict[tuple[str, str], list[str]]:
+    """The quirks that fire, by kind of model and name."""
+    rows = (line.split("\t") for line in STORED.read_text(encoding="utf-8").splitlines())
+    return {(kind, name): fires.split() for kind, name, fires in rows}
+
+
+def as_code(found: dict[tuple[str, str], list[str]]) -> str:
+    """The module that says in how many models each quirk fires, with other numbers."""
+    models = Counter(kind for kind, _ in found)
+    by_kind = {
+        kind: Counter(path for (of, _), fires in found.items() if of == kind for path in fires)
+        for kind in ("roundtrip", "exporter")
+    }
+    rows = "".join(
+        f'    "{at.path}": ({by_kind["roundtrip"][at.path]}, {by_kind["exporter"][at.path]}),\n'
+        for at in sorted(FOR_IR, key=lambda at: at.path)
+    )
+    code = Path(counts.__file__).read_text(encoding="utf-8")
+    models_of = f"MODELS = ({models['roundtrip']}, {models['exporter']})\n"
+    code = re.sub(r"MODELS = .*\n", models_of, code)
+    return re.sub(r"FIRES = \{[^}]*\}\n", f"FIRES = {{\n{rows}}}\n", code)

@@ -1,0 +1,110 @@
+"""Each quirk alone keeps the meaning of a graph, and fires where its fault is and nowhere else.
+
+This is a sample; `python -m tests.quirks` is the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from onnx import parser
+
+from bridge.check.isolation import Worker
+from bridge.quirks import counts
+from tests.quirks import counted
+from tests.quirks.alone import fired
+from tests.quirks.sources import judged, sources
+from tests.support.graphs import HEADER
+from tests.support.model_files import ONNX_FILES
+
+SAMPLE = {"canaries": 1, "roundtrip": 12, "control-flow": 40}
+"""Each how many sources of a kind is looked at."""
+
+LOOP = """(float[2,3] x, int64 n, bool k) => (float[2,3] y) {
+  y = Loop (%s, %s, x) <body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
+    d = Identity (c) t = Add (s, s) }> }"""
+SCAN = """(float[3,2] x, float[2] h) => (float[2] y, float[3,2] z) {
+  y, z = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] p)
+    => (float[2] t, float[2] u) { %s }> (h, x) }"""
+ROW = """(float[3,2] x, float h) => (float y, float[3] z) <int64 one = {1}> {
+  y, z = Scan <num_scan_inputs = 1, body = b (float s, float[2] p) => (float t, float u) {
+    %s u = Neg (s) }> (h, x) }"""
+GROWS = """(float[%s] x, int64 n) => (float y) <float zero = {0}> {
+  y, grown = Loop (n, , zero, x)
+  <body = b (int64 i, bool c, float a, float[k] s) => (bool d, float e, float[l] t) {
+    d = Identity (c) size = Size (s) number = Cast <to = 1> (size) e = Add (a, number)
+    t = Concat <axis = 0> (s, x) }> }"""
+SUM = """(int32[2,3] x, int32[2,1] k) => (int32[2,1] y) <int64[1] axis = {1}, int32 four = {4}> {
+  sum = ReduceSum (x, axis) y = Div (sum, %s) }"""
+
+PLACES: list[tuple[str, str, bool]] = [
+    ("absolute_value_of_shape", "(int64[2] x) => (int64[2] y) { y = Abs (x) }", False),
+    ("absolute_value_of_shape", "(float[n,m] x) => (int64[2] y) <int64 a = {5}> "
+     "{ s = Shape (x) t = Sub (s, a) y = Abs (t) }", True),
+    ("division_behind_reduction", SUM % "k", False),
+    ("division_behind_reduction", SUM % "four", True),
+    ("false_first_condition", LOOP % ("n", "k"), False),
+    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
+    ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+     False),
+    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+     True),
+    ("row_of_slice_as_state", ROW % "r = Gather (p, one) t = Add (s, r)", False),
+    ("row_of_slice_as_state", ROW % "q = Neg (p) t = Gather (q, one)", False),
+    ("row_of_slice_as_state", ROW % "t = Gather (p, one)", True),
+    ("uncounted_slices", SCAN % "t = Add (s, p) u = Neg (t)", False),
+    ("uncounted_slices", SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)",
+     True),
+    ("uncounted_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),
+    ("unseen_growth", GROWS % "m", False),
+    ("unseen_growth", GROWS % "1", True),
+    ("matrix_times_stack", "(float[4,3] x, float[2,3,2] w) => (float[2,4,2] y) "
+     "{ y = MatMul (x, w) }", False),
+    ("bias_of_lrn", "(float[1,3,2,2] x) => (float[1,3,2,2] y) "
+     "{ y = LRN <size = 3, bias = 2.0> (x) }", False),
+    ("saturating_conversion", "(float[2] x) => (uint8[2] y) { y = Cast <to = 2> (x) }", False),
+    ("cast_of_later_output", "(float[4] x) => (bool[2] y) "
+     "{ a, b = Split <num_outputs = 2> (x) y = Cast <to = 9> (a) }", False),
+]  # fmt: skip
+"""Graphs, and whether a quirk fires in them."""
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.close()
+
+
+SAMPLED = [
+    pytest.param(kind, index, id=f"{kind}-{index}")
+    for kind, every in SAMPLE.items()
+    for index in range(0, len(sources(kind)), every)
+]
+
+
+@pytest.mark.parametrize(("kind", "index"), SAMPLED)
+def test_it_keeps_the_meaning(kind: str, index: int, worker: Worker) -> None:
+    found = worker.call(judged, kind, index, seconds=300)
+    wrong = {one.path: one.said for one in found if one.said}
+    name = sources(kind)[index].name
+    assert not wrong, name
+    assert kind != "canaries" or name in {one.path for one in found}
+
+
+@pytest.mark.parametrize(("quirk", "text", "fires"), PLACES)
+def test_where_it_fires(quirk: str, text: str, fires: bool) -> None:
+    found = fired(parser.parse_model(f"{HEADER} g {text}"))
+    assert (f"openvino_cpu.{quirk}" in found) == fires
+
+
+def test_what_is_counted() -> None:
+    """`python -m tests.quirks --count FOLDER` brings it up to date."""
+    stored = counted.read()
+    files = {file.stem: file for file in ONNX_FILES}
+    assert [name for kind, name in stored if kind == "roundtrip"] == list(files)
+    for name in list(files)[::20]:
+        assert stored["roundtrip", name] == counted.paths(files[name]), name
+    assert counted.as_code(stored) == Path(counts.__file__).read_text(encoding="utf-8")
