@@ -11,10 +11,10 @@ from pathlib import Path
 
 import bridge.cli
 from bridge.limits import MEANINGS
-from bridge.options import QUIRKS
+from bridge.options import IFS, QUIRKS
 
 _FOLDER = Path(bridge.cli.__file__).parent
-_FILES = ("options", "convert", "check", "inspect", "ops", "app")
+_FILES = ("options", "many", "convert", "check", "inspect", "ops", "app")
 
 _HEAD = f"""
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 import lxml.etree, onnx, typer
-MEANINGS, QUIRKS = {tuple(MEANINGS)}, {QUIRKS}
+MEANINGS, IFS, QUIRKS = {tuple(MEANINGS)}, {IFS}, {QUIRKS}
 """
 
 
@@ -41,7 +41,11 @@ def _kept(file: Path) -> list[ast.stmt]:
                 continue
             about = [ast.Expr(ast.Constant(ast.get_docstring(statement)))]
             statement.body = [*about, ast.Pass()]
-        elif not isinstance(statement, ast.Assign) and "app." not in ast.unparse(statement)[:4]:
+        elif isinstance(statement, ast.Assign):
+            text = ast.unparse(statement)
+            if "typer." not in text and not text.startswith(("_ONNX", "(_ONNX")):
+                continue
+        elif "app." not in ast.unparse(statement)[:4]:
             continue
         kept.append(statement)
     return kept
