@@ -41,8 +41,9 @@ def _loses_ifs(model: Model, context: Context) -> bool:
 
 
 def _loses_ifs_of_ir(model: Model, context: Context) -> bool:
-    """Whether that is done to an IR, in which quirks may hide what is known."""
-    return model.format == "ir" and _loses_ifs(model, context)
+    """Whether that is done to an IR that Bridge made of ONNX: there quirks may hide what is known,
+    and each layer has the form that quirks look for."""
+    return model.format == "ir" and model.opset is not None and _loses_ifs(model, context)
 
 
 def _concludes(model: Model, context: Context) -> bool:
