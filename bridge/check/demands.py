@@ -75,8 +75,8 @@ def _is_constant(value: Value | None) -> bool:
 
 
 def _origin(value: Value | None) -> Value | None:
-    """What a value was before it was cast."""
-    while value is not None and value.producer is not None and value.producer.op == "Cast":
+    """What a value was before it was cast or put into another shape."""
+    while value is not None and value.producer and value.producer.op in ("Cast", "Reshape"):
         value = value.producer.inputs[0]
     return value
 
