@@ -18,6 +18,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
+from bridge.show.outline import says
 
 Json = dict[str, Any]
 
@@ -26,7 +27,8 @@ def describe(model: Model, file: str) -> Json:
     """The model as JSON-like data.
 
     `operators` counts all nodes, those of nested graphs included, without constants. Each entry
-    of `control_flow` is an If or Loop with its inputs, outputs and bodies; a body has its ports
+    of `control_flow` is an If or Loop with its inputs, outputs and bodies, and what decides it as a
+    formula (`says`); a body has its ports
     and a `control_flow` of its own.
     """
     graph = model.graph
@@ -50,7 +52,7 @@ def describe(model: Model, file: str) -> Json:
         ],
         "operators": dict(sorted(counts.items())),
         "constants": {"count": len(tensors), "bytes": sum(t.nbytes for t in tensors.values())},
-        "control_flow": _control_flow(graph),
+        "control_flow": _control_flow(graph, {}),
     }
     return result
 
@@ -86,22 +88,27 @@ def _name(value: Value | None) -> str | None:
     return f"{value.producer.name or value.producer.op}:{index}"
 
 
-def _control_flow(graph: Graph) -> list[Json]:
-    return [_node(node) for node in graph.nodes if node.bodies]
+def _control_flow(graph: Graph, captured: dict[Value, Value]) -> list[Json]:
+    return [_node(node, captured) for node in graph.nodes if node.bodies]
 
 
-def _node(node: Node) -> Json:
+def _node(node: Node, captured: dict[Value, Value]) -> Json:
     return {
         "operator": node.op,
         "name": node.name or next((_name(value) for value in node.outputs), ""),
+        "says": says(node, captured),
         "inputs": [_name(value) for value in node.inputs],
         "outputs": [{"name": _name(value), **_type(value.type)} for value in node.outputs],
-        "bodies": [_body(node, role, body) for role, body in node.roles()],
+        "bodies": [_body(node, role, body, captured) for role, body in node.roles()],
     }
 
 
-def _body(node: Node, role: str, body: Body) -> Json:
+def _body(node: Node, role: str, body: Body, captured: dict[Value, Value]) -> Json:
     graph = body.graph
+    for value, port in body.entries():
+        outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+        if outer is not None:
+            captured[value] = outer
     return {
         "role": role,
         "nodes": sum(inner.op != "Constant" for inner in graph.nodes),
@@ -113,7 +120,7 @@ def _body(node: Node, role: str, body: Body) -> Json:
             {"name": _name(value), **_type(value.type), **_output_port(node, port)}
             for value, port in body.exits()
         ],
-        "control_flow": _control_flow(graph),
+        "control_flow": _control_flow(graph, captured),
     }
 
 

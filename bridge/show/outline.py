@@ -103,7 +103,7 @@ class _Outline:
         self.nodes.append(made)
         made["site"] = self.sites[node.op]
         self.sites[node.op] += 1
-        made["says"] = self._says(node)
+        made["says"] = says(node, self.captured)
         made["outputs"] = [
             [self._name(v), short_type(v.type), [self._text(name) for name in v.names[1:]]]
             for v in node.outputs
@@ -119,32 +119,6 @@ class _Outline:
             inside = f"{here} / {role}{'_branch' if role != 'body' else ''}"
             self.labels[inside] = f"{role} of {short(name)}"
             made["bodies"].append(self._body(node, body, role, where, inside))
-
-    def _says(self, node: Node) -> str:
-        """The condition of an If, or how often a Loop runs."""
-
-        def formula(value: Value) -> str:
-            return expression(value, lambda v: short(_called(v)), self.captured)
-
-        condition = node.input(0 if node.op == "If" else 1)
-        if node.op == "If":
-            return formula(condition) if condition is not None else ""
-        (body,) = node.bodies
-        parts = []
-        trips = node.input(0)
-        known = integers(trips)
-        if known is not None and len(known) == 1 and known[0] >= _NO_LIMIT:
-            trips = None
-        if trips is not None:
-            parts.append(f"{formula(trips)} times")
-        slices = [port for port in body.inputs if isinstance(port, Sliced)]
-        if slices and trips is None:
-            sliced = node.inputs[slices[0].input]
-            assert sliced is not None
-            parts.append(f"for each slice of {formula(sliced)}")
-        if condition is not None and condition.constant is None:
-            parts.append(f"if {formula(condition)}")
-        return ", ".join(parts) or "until its condition is false"
 
     def _body(self, node: Node, body: Body, role: str, where: str, inside: str) -> Json:
         for value, port in zip(body.graph.inputs, body.inputs, strict=True):
@@ -213,6 +187,34 @@ class _Outline:
         what = f'{node.op} "{node.name}"' if node.name else node.op
         near = node.op if place == where else f"{node.op} in {self.labels[place]}"
         return f"{what} in {place}", near
+
+
+def says(node: Node, captured: Mapping[Value, Value]) -> str:
+    """The condition of an If, or how often a Loop runs. `captured` has the outer values that
+    inputs of the bodies around it are."""
+
+    def formula(value: Value) -> str:
+        return expression(value, lambda v: short(_called(v)), captured)
+
+    condition = node.input(0 if node.op == "If" else 1)
+    if node.op == "If":
+        return formula(condition) if condition is not None else ""
+    (body,) = node.bodies
+    parts = []
+    trips = node.input(0)
+    known = integers(trips)
+    if known is not None and len(known) == 1 and known[0] >= _NO_LIMIT:
+        trips = None
+    if trips is not None:
+        parts.append(f"{formula(trips)} times")
+    slices = [port for port in body.inputs if isinstance(port, Sliced)]
+    if slices and trips is None:
+        sliced = node.inputs[slices[0].input]
+        assert sliced is not None
+        parts.append(f"for each slice of {formula(sliced)}")
+    if condition is not None and condition.constant is None:
+        parts.append(f"if {formula(condition)}")
+    return ", ".join(parts) or "until its condition is false"
 
 
 def _called(value: Value) -> str:

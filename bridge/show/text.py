@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bridge.show.short import short
+
 Json = dict[str, Any]
 
 
@@ -57,41 +59,40 @@ def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _control_flow(nodes: Sequence[Json], pad: str) -> Iterator[str]:
     for node in nodes:
-        yield f'{pad}{node["operator"]} "{node["name"]}"'
-        if node["operator"] == "If":
-            yield f"{pad}  condition: {node['inputs'][0]}"
-        else:
-            trips, condition = node["inputs"][:2]
-            yield f"{pad}  trip count: {trips or 'unlimited'}, condition: {condition or 'none'}"
+        yield f'{pad}{node["operator"]} "{short(node["name"])}": {node["says"]}'
         for body in node["bodies"]:
             yield f"{pad}  {body['role']} ({body['nodes']} nodes)"
             for value in body["inputs"]:
-                yield f"{pad}    in  {value['name']}: {_type(value)}{_source(value)}"
+                yield f"{pad}    in  {_short(value['name'])}: {_type(value)}{_source(value)}"
             for value in body["outputs"]:
-                yield f"{pad}    out {value['name']}: {_type(value)}{_sink(value)}"
+                yield f"{pad}    out {_short(value['name'])}: {_type(value)}{_sink(value)}"
             yield from _control_flow(body["control_flow"], pad + "    ")
 
 
 def _source(value: Json) -> str:
     match value["port"]:
         case "invariant":
-            return f" <- {value['from']}"
+            return f" <- {_short(value['from'])}"
         case "carried":
-            return f" <- {value['from'] or 'true'}, then {value['next']}"
+            return f" <- {_short(value['from']) or 'true'}, then {_short(value['next'])}"
         case "sliced":
-            return f" <- slices of {value['from']}, {_slices(value)}"
+            return f" <- slices of {_short(value['from'])}, {_slices(value)}"
     return " <- number of the iteration"
 
 
 def _sink(value: Json) -> str:
     match value["port"]:
         case "yield":
-            return f" -> {value['to']}"
+            return f" -> {_short(value['to'])}"
         case "stacked":
-            return f" -> joined into {value['to']}, {_slices(value)}"
+            return f" -> joined into {_short(value['to'])}, {_slices(value)}"
         case "condition":
             return " -> whether to go on"
     return " -> next iteration"
+
+
+def _short(name: str | None) -> str:
+    return short(name or "")
 
 
 def _slices(port: Json) -> str:

@@ -78,3 +78,18 @@ def test_branches_and_loops(tmp_path: Path) -> None:
     lines = command("inspect", path, "--cost").out.splitlines()
     assert lines[1].split()[:2] == ["graph", "24"]
     assert any("If y / else_branch (larger)" in line for line in lines)
+
+
+def test_the_tree_has_formulas(tmp_path: Path) -> None:
+    text = """g (float[n] x) => (float[n] y) <int64 one = {1}, float[1] w = {3}> {
+      s = Size (x)
+      c = Greater (s, one)
+      y = If (c) <
+        then_branch = t () => (float[n] a) { a = Mul (x, w) },
+        else_branch = e () => (float[n] b) { b = Identity (x) }
+      >
+    }"""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(HEAD + " ".join(text.split())), path)
+    lines = command("inspect", path).out.splitlines()
+    assert '  If "y": size(x) > 1' in lines
