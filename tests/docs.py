@@ -7,6 +7,7 @@ fails where a page or the picture is another.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +21,7 @@ from bridge.quirks import FOR_IR, FOR_ONNX
 from bridge.quirks.counts import said
 from bridge.show.coverage import MISSING, Line, coverage
 from tests.conformance import ledger
+from tests.control_flow import against
 from tests.readers import table as readers
 from tests.releases import table
 
@@ -173,11 +175,17 @@ def quirks() -> Iterator[str]:
         yield ""
 
 
+def control_flow() -> Iterator[str]:
+    """What readers of ONNX get right of the control-flow suite."""
+    yield against.table(json.loads(against.STORED.read_text(encoding="utf-8")))
+
+
 PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "commands.md": {"commands": commands},
     "operators.md": {"operators": operators, "conformance": conformance},
     "releases.md": {"releases": releases},
     "quirks.md": {"quirks": quirks},
+    "control_flow.md": {"readers": control_flow},
     "limits.md": {"limits": limits},
     "ifs.md": {"readers": readers.table},
 }

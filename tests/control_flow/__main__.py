@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -36,6 +37,9 @@ def main() -> int:
     parser.add_argument(
         "--ifs", choices=["select"], help="runs the Ifs alone, each as a selection of both branches"
     )
+    parser.add_argument(
+        "--store", action="store_true", help="keeps what --against finds for docs/control_flow.md"
+    )
     options = parser.parse_args()
     kinds = ["if"] if options.ifs else options.kind or [*KINDS, "ir"]
     chosen: list[Entry] = list(entries(options.strength, [k for k in kinds if k in KINDS]))
@@ -48,7 +52,10 @@ def main() -> int:
         print(f"{export.write(chosen, options.export)} cases in {options.export}")
         return 0
     if options.against is not None:
-        print(against.table(chosen, options.against, options.jobs))
+        rows = against.counted(chosen, options.against, options.jobs)
+        if options.store:
+            against.STORED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        print(against.table(rows))
         return 0
     judge, right = (
         (selected.judge_selected, selected.is_right) if options.ifs else (judge_any, is_right)

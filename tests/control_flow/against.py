@@ -68,35 +68,50 @@ READERS: dict[str, Callable[[Case], None]] = {
 }
 
 
-def table(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> str:
-    """A table in Markdown: for each kind and place the programs, and how many of them each reader
-    gets right in a fresh request."""
+Rows = dict[str, dict[str, int]]
+"""By kind and place (`loop, in an If`): how many programs there are, and how many each reader
+gets right."""
+
+STORED = Path(__file__).parent / "readers.json"
+"""What `--store` writes and `docs/control_flow.md` shows."""
+
+
+def counted(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> Rows:
+    """Runs the programs in each reader, each input in a fresh request."""
     readers = {
         name: READERS.get(name) or partial(_command, command=name) for name in names or READERS
     }
-    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for entry, verdicts in judged(partial(_judge, readers), chosen, jobs):
-        if not verdicts:
-            continue
-        rows[entry.kind, entry.place]["programs"] += 1
-        rows[entry.kind, entry.place].update(n for n, said in verdicts.items() if said == "right")
-    heads = ["programs", *readers]
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    # One at a time: a reader that ends its process costs the others nothing.
+    tasks = [(name, reader, entry) for entry in chosen for name, reader in readers.items()]
+    for (name, _, entry), verdicts in judged(_judge, tasks, jobs):
+        row = rows[f"{entry.kind}, {entry.place}"]
+        row["programs"] += bool(verdicts) and name == next(iter(readers))
+        row[name] += verdicts.get(name) == "right"
+    heads = ("programs", *readers)
+    return {key: {name: row[name] for name in heads} for key, row in sorted(rows.items())}
+
+
+def table(rows: Rows) -> str:
+    """The rows as a table in Markdown, with their sum."""
+    heads = list(next(iter(rows.values()), {}))
+    total = {name: sum(row[name] for row in rows.values()) for name in heads}
     lines = [f"| kind | place | {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * len(heads)]
-    for (kind, place), counts in sorted(rows.items()):
-        lines.append(f"| {kind} | {place} | {' | '.join(str(counts[name]) for name in heads)} |")
-    totals = sum(rows.values(), Counter())
-    lines.append(f"| **all** | | {' | '.join(str(totals[name]) for name in heads)} |")
+    for key, row in [*rows.items(), ("**all**, ", total)]:
+        kind, _, place = key.partition(", ")
+        lines.append(f"| {kind} | {place} | {' | '.join(str(row[name]) for name in heads)} |")
     return "\n".join(lines)
 
 
-def _judge(readers: dict[str, Callable[[Case], None]], entry: Entry) -> dict[str, str]:
+def _judge(task: tuple[str, Callable[[Case], None], Entry]) -> dict[str, str]:
+    name, reader, entry = task
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             case = case_of(entry)
         except (NoFormError, Exception):
             return {}
-        return {name: _said(reader, case) for name, reader in readers.items()}
+        return {name: _said(reader, case)}
 
 
 def _said(reader: Callable[[Case], None], case: Case) -> str:

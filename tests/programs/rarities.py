@@ -24,6 +24,7 @@ from tests.programs.blocks import (
     new_constant,
     reshape,
 )
+from tests.programs.little import little
 
 # Operators
 
@@ -304,5 +305,5 @@ def _failed(block: Block, like: Var) -> Var:
     return replace(like, name=names[2])
 
 
-STATEMENTS = (rare_node, rare_node, call, add_guarded)
+STATEMENTS = (rare_node, rare_node, call, add_guarded, little)
 """What programs draw beside the usual."""

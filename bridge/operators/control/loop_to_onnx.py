@@ -263,6 +263,10 @@ def _states_keep_shape(loop_builder: LoopBuilder) -> bool:
         initial = loop_builder.initial(port) if isinstance(port, Carried) else None
         if initial is not None and initial.shape is not None and value.shape != initial.shape:
             return False
+        # Equal unknown sizes are no promise: one that is at least as large grows.
+        again = body.graph.outputs[port.output] if isinstance(port, Carried) else value
+        if again.shape is not None and again.shape != value.shape:
+            return False
     return all(
         is_static(value.shape)
         for index, (value, exit) in enumerate(body.exits())
