@@ -50,10 +50,14 @@ def test_replacement_that_was_replaced() -> None:
 
 
 def test_what_is_known_of_the_old_value_holds_of_the_new() -> None:
-    old, new = vector("old", "N"), Value(TensorType(None, (ANY,)))
+    old, new, given = vector("old", "N"), Value(TensorType(None, (ANY,))), vector("given", ANY)
+    Node("Neg", [given], [new])
     old.known_value = (1, None)
-    Substitution().replace(old, new)
-    assert new.type == TensorType(F32, ("N",)) and new.known_value == (1, None)
+    for value in (new, given):
+        Substitution().replace(old, value)
+        assert value.known_value == (1, None)
+    assert new.type == TensorType(F32, ("N",))
+    assert given.type == TensorType(F32, (ANY,)), "what a graph is given keeps its declared type"
 
 
 def test_consumers_and_outputs() -> None:
