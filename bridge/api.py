@@ -114,6 +114,9 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     Writing IR:
 
+    - `device`: the plugin of OpenVINO that the file is for, "CPU", "GPU" or "NPU"; what cannot be
+      had there is refused. "ANY" writes plain meaning, for other readers.
+    - `openvino`: the oldest release that the file is for, as "2024.0"; its faults are worked round.
     - `compress_to_fp16`: store f32 constants as f16.
     - `keep_branches`: never prune a branch of an If, with which OpenVINO may then be unable to run
       the model. A branch that contradicts itself is refused.
@@ -129,8 +132,6 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     Either:
 
-    - `quirks`: which faults of engines are worked round. "default": those of the newest releases;
-      "old": also those that only earlier ones have; "none": none, for other readers and plugins.
     - `ifs`: what becomes of Ifs. "keep": they stay; "select": both branches run, and what counts is
       selected, or the model is refused; "select-some": those stay that cannot be selected.
     - `trust_symbols`: believe that sizes which inputs declare by one symbol are equal, where an If

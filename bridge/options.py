@@ -1,13 +1,14 @@
 """What a conversion may be asked for. `bridge.convert` says what each option means.
 
 The class in which an option stands says what it is for, and who has it: `to_onnx`, `to_openvino`,
-or `convert` alone. An option that is not given is None; a switch is False, `quirks` "default", and
+or `convert` alone. An option that is not given is None; a switch is False, `device` "CPU", and
 `ifs` "keep".
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -34,8 +35,11 @@ Stateful: TypeAlias = "bool | Mapping[str, str]"
 """Which inputs and outputs become variables: the output by the input's name, or True for those that
 are pairs by their names."""
 
-QUIRKS = ("default", "old", "none")
-"""Which faults of engines a conversion works round."""
+DEVICES = ("CPU", "GPU", "NPU", "ANY")
+"""The devices that an IR may be for; `bridge.targets` says what each takes."""
+
+OLDEST = "2024.0"
+"""The oldest release of OpenVINO whose faults are known."""
 
 
 IFS = ("keep", "select", "select-some")
@@ -54,7 +58,6 @@ class CommonOptions(TypedDict, total=False):
     input_shapes: InputShapes | None
     values: Values | None
     ifs: str
-    quirks: str
     trust_symbols: bool
     limits: GivenLimits | None
 
@@ -74,6 +77,8 @@ class OnnxFileOptions(OnnxOptions, total=False):
 class IrOptions(CommonOptions, total=False):
     """What is for writing IR."""
 
+    device: str
+    openvino: str | None
     compress_to_fp16: bool
     keep_branches: bool
     strict: bool
@@ -100,7 +105,7 @@ def names_of(options: type) -> dict[str, str]:
 
 def default_of(name: str, type: str) -> Any:
     """What an option is that is not given."""
-    words = {"quirks": QUIRKS[0], "ifs": IFS[0]}
+    words = {"device": DEVICES[0], "ifs": IFS[0]}
     return words.get(name, None if type.endswith("None") else False)
 
 
@@ -114,15 +119,28 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
-    for name, words in (("quirks", QUIRKS), ("ifs", IFS)):
+    for name, words in (("device", DEVICES), ("ifs", IFS)):
         word = options.get(name, words[0])
         if word not in words:
             raise UsageError(f"{name} is one of {', '.join(words)}, not {word!r}")
     debug = options.get("debug", False)
     if debug not in (*DEBUG, None):
         raise UsageError(f'debug is True or "run", not {debug!r}')
+    if (release := options.get("openvino")) is not None:
+        release_number(release)
     _require_ranks(options.get("output_ranks"))
     _require_states(options.get("stateful", False), options.get("beam_idx", False))
+
+
+def release_number(release: str) -> tuple[int, int]:
+    """The year and the number of a release of OpenVINO, which sort by age. Raises UsageError for
+    what is none, and for one before `OLDEST`."""
+    match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)?", str(release))
+    if match is None or (int(match[1]), int(match[2])) < tuple(map(int, OLDEST.split("."))):
+        raise UsageError(
+            f"openvino is {release!r}; it is a release from {OLDEST} on, for example 2025.2"
+        )
+    return int(match[1]), int(match[2])
 
 
 def _require_ranks(given: Any) -> None:

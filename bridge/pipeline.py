@@ -14,6 +14,7 @@ from typing import cast
 from bridge.neutral.graph import Model
 from bridge.neutral.types import STRING, OptionalType, SequenceType
 from bridge.passes.context import Context
+from bridge.targets import device_of
 
 Run = Callable[[Model, Context], bool | None]
 """A pass; it says whether it changed the model, or None where it does not know."""
@@ -64,7 +65,18 @@ def _keeps(model: Model, context: Context) -> bool:
 def _has_quirks(model: Model, context: Context) -> bool:
     """Whether faults of engines are worked round: those of a specialized IR were undone."""
     asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
-    return asked and context.options.get("quirks") != "none"
+    return asked and device_of(context.options).quirks
+
+
+def _for_device(model: Model, context: Context) -> bool:
+    """Whether the file is for a device, or a release, that does not read all that is right."""
+    options = context.options
+    return bool(options.get("openvino")) or device_of(options).shapes != "open"
+
+
+def _is_limited(model: Model, context: Context) -> bool:
+    """Whether what is written is held to what the device takes."""
+    return _from_other(model, context) or _for_device(model, context)
 
 
 def _compresses(model: Model, context: Context) -> bool:
@@ -158,9 +170,11 @@ TO_IR = (
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),
+    Pass("targets.operators.write_in_others", _for_device),
+    Pass("targets.branches.arrange_branches", _for_device),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),
-    Pass("quirks.limits.check_limits"),
+    Pass("targets.limits.check_limits", _is_limited),
 )
 
 TO_ONNX = (

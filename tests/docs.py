@@ -20,6 +20,8 @@ from bridge.limits import DEFAULT, MEANINGS
 from bridge.quirks import FOR_IR, FOR_ONNX
 from bridge.quirks.counts import said
 from bridge.show.coverage import MISSING, Line, coverage
+from bridge.targets import DEVICES, READ_SINCE
+from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
 from tests.readers import table as readers
@@ -164,7 +166,7 @@ def quirks() -> Iterator[str]:
         yield from (f"## {engine}", "")
         for at in members:
             quirk = at.quirk
-            option = ", with `--quirks old` only" if at.old else ""
+            option = f", with `--openvino {at.until}` or older only" if at.until else ""
             issue = f" Upstream: {quirk.issue}." if quirk.issue else ""
             path = at.path.replace(".", "/")
             yield f"- [`{at.path.partition('.')[2]}`](../bridge/quirks/{path}.py)"
@@ -180,9 +182,38 @@ def control_flow() -> Iterator[str]:
     yield against.table(json.loads(against.STORED.read_text(encoding="utf-8")))
 
 
+def devices() -> Iterator[str]:
+    """What each device takes."""
+    yield "| device | sizes | trip counts | element types that it lacks | layers that it lacks |"
+    yield "| --- | --- | --- | --- | --- |"
+    shapes = {"open": "any", "ranked": "any, of known rank", "bounded": "known or bounded"}
+    for device in DEVICES.values():
+        counts = "constant" if device.trip_counts else "any"
+        lists = (", ".join(f"`{name}`" for name in sorted(n)) for n in (device.types, device.lacks))
+        cells = (device.name, shapes[device.shapes], counts, *lists)
+        yield f"| {' | '.join(cells)} |"
+
+
+def forms() -> Iterator[str]:
+    """The layers that are written in others."""
+    for type, form in FORMS.values():
+        words = " ".join((form.__doc__ or "").split())
+        yield f"- `{type}`: {words}"
+
+
+def opsets() -> Iterator[str]:
+    """Since when the layers of an operator set are read."""
+    yield "| layers of | are read since |"
+    yield "| --- | --- |"
+    for key, since in READ_SINCE.items():
+        what = f"operator set {key}" if isinstance(key, int) else f"`{key[0]}` of set {key[1]}"
+        yield f"| {what} | {since} |"
+
+
 PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "commands.md": {"commands": commands},
     "operators.md": {"operators": operators, "conformance": conformance},
+    "devices.md": {"devices": devices, "forms": forms, "opsets": opsets},
     "releases.md": {"releases": releases},
     "quirks.md": {"quirks": quirks},
     "control_flow.md": {"readers": control_flow},

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import bridge
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
@@ -20,6 +21,7 @@ from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
+from bridge.options import OLDEST, ConvertOptions
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,8 @@ class _Judge:
     def _returns(self) -> bool:
         """Whether the version as an IR is wrong as the original is, and right with what works round
         faults of engines."""
-        plain = self._converted(self.found.version, "plain.xml", "none")
-        whole = self._converted(self.found.version, "whole.xml", "default")
+        plain = self._converted(self.found.version, "plain.xml", device="ANY")
+        whole = self._converted(self.found.version, "whole.xml")
         return self._agree(plain, self.expected) and self._agree(whole, self.actual)
 
     def _readings(self, path: Path, others: set[str]) -> Iterator[_Reading]:
@@ -158,14 +160,16 @@ class _Judge:
             return path
         target = self.scratch / f"{path.stem}.read.onnx"
         if not target.exists():
-            bridge.convert(path, target, quirks="none")
+            bridge.convert(path, target)
         return target
 
-    def _converted(self, path: Path, name: str, quirks: str) -> Results | None:
+    def _converted(
+        self, path: Path, name: str, **options: Unpack[ConvertOptions]
+    ) -> Results | None:
         """What a file's conversion to the other format computes, None where it fails."""
         target = self.scratch / f"{path.stem}.{name}"
         try:
-            bridge.convert(path, target, quirks=quirks)
+            bridge.convert(path, target, **options)
             return self._run(load(target)[0])
         except BridgeError:
             return None
@@ -189,26 +193,27 @@ class _Judge:
         """What to do where the engine is of an old release whose faults can be worked round."""
         found = self.found
         if suffix_of(found.original) == ".onnx" and suffix_of(found.version) == ".xml":
-            old = self._converted(found.original, "old.xml", "old")
+            old = self._converted(found.original, "old.xml", openvino=OLDEST)
             if self._agree(old, self.expected):
-                return "convert with --quirks old, which is right here, or use a newer OpenVINO"
+                return (
+                    f"convert with --openvino {OLDEST}, which is right here, or the release that "
+                    "you have, or use a newer OpenVINO"
+                )
         return ""
 
     def _advice(self) -> str:
         found = self.found
         suffix = suffix_of(found.version)
         if not found.made:
-            if self._agree(
-                self._converted(found.original, f"anew{suffix}", "default"), self.expected
-            ):
+            if self._agree(self._converted(found.original, f"anew{suffix}"), self.expected):
                 return (
                     "convert the original anew: what this version of Bridge makes of it is right; "
                     f"{found.label} was made of another model, or changed"
                 )
         elif suffix == ".xml" and suffix_of(found.original) == ".onnx":
-            plain = self._converted(found.original, f"plain{suffix}", "none")
+            plain = self._converted(found.original, f"plain{suffix}", device="ANY")
             if self._agree(plain, self.expected):
-                return "convert with --quirks none, which is right here, and report it to Bridge"
+                return "convert with --device ANY, which is right here, and report it to Bridge"
         return "report it to Bridge, with the model and the value that differs first"
 
 

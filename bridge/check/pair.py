@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import bridge
 from bridge.boundary import Boundary
@@ -18,6 +18,11 @@ from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.compress import compress_constants
+
+
+def _for_device(options: ConvertOptions) -> dict[str, Any]:
+    """The options that say whom an IR is for."""
+    return {name: given for name, given in options.items() if name in ("device", "openvino")}
 
 
 @dataclass
@@ -149,11 +154,12 @@ class Pair:
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
         source = self.loaded(self.source) if model is None else model
-        self.pruned.extend(bridge.convert(source, there, **self.options).pruned)
+        self.pruned.extend(bridge.convert(source, there, **self._options_for(there)).pruned)
         yield f"{here} → {other}", there
         # A model that is run as a whole is asked for again, a changed one is not.
         again = self.loaded(there) if model is None else there
-        self.pruned.extend(bridge.convert(again, back).pruned)
+        device = {} if there.suffix == ".xml" else _for_device(self.options)
+        self.pruned.extend(bridge.convert(again, back, **cast(ConvertOptions, device)).pruned)
         yield f"{here} → {other} → {here}", back
 
     def convert_alike(self) -> None:
@@ -172,11 +178,18 @@ class Pair:
         path = self.scratch / f"alike{self.against.suffix.lower()}"
         self.pruned.extend(bridge.convert(self.loaded(self.source), path, **options).pruned)
 
+    def _options_for(self, there: Path) -> ConvertOptions:
+        """The options of the first conversion: that to ONNX is for no device."""
+        if there.suffix == ".xml":
+            return self.options
+        left = {k: v for k, v in self.options.items() if k not in _for_device(self.options)}
+        return cast(ConvertOptions, left)
+
     def stand_in(self) -> Path:
         """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
         place of the source, of which `converted` was asked before."""
         there, back = self.scratch / "plain.xml", self.scratch / "stand-in.onnx"
-        options = cast(ConvertOptions, {**self.options, "quirks": "none"})
+        options = cast(ConvertOptions, {**self.options, "device": "ANY"})
         bridge.convert(self.loaded(self.source), there, **options)
         bridge.convert(there, back)
         self.source = back

@@ -118,7 +118,7 @@ class Watcher:
             if not difference.ok and name not in self._random:
                 advice = AVOIDED_BY.get(stage, "")
                 if stage.startswith("the quirk "):
-                    advice = "convert with --quirks none"
+                    advice = "convert with --device ANY"
                 self.found = Stage(stage, name, str(difference), advice)
                 return
 

@@ -13,8 +13,10 @@ from bridge.cli.models import found, placed
 from bridge.cli.options import (
     AsJson,
     Debug,
+    Device,
     Limit,
     Quiet,
+    Release,
     Values,
     Weights,
     given_limits,
@@ -27,7 +29,7 @@ from bridge.cli.options import (
 from bridge.cli.output import echo, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, source_of
 from bridge.errors import UsageError
-from bridge.options import IFS, QUIRKS
+from bridge.options import DEVICES, IFS
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
 
@@ -155,16 +157,8 @@ def convert(
             "variables before a call; OpenVINO GenAI wants it.",
         ),
     ] = False,
-    quirks: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(QUIRKS),
-            autocompletion=lambda: list(QUIRKS),
-            help="Which faults of engines are worked round: all that the newest releases have, "
-            "those of old releases too, or none, for other readers and plugins ('bridge ops "
-            "--quirks' lists them).",
-        ),
-    ] = QUIRKS[0],
+    device: Device = DEVICES[0],
+    openvino: Release = None,
     ifs: Annotated[
         str,
         typer.Option(
@@ -223,6 +217,8 @@ def convert(
       bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
       bridge convert model.onnx head.onnx --outputs features --rename x=image
       bridge convert model.onnx model.xml --check
+      bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
+      bridge convert model.onnx model.xml --openvino 2024.6
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
       bridge convert model.xml - | other-program
@@ -241,7 +237,8 @@ def convert(
         output_ranks=output_ranks(output_rank),
         stateful=states(state, stateful),
         beam_idx=beam_idx,
-        quirks=quirks,
+        device=device,
+        openvino=openvino,
         ifs=ifs,
         external_data=external_data,
         weights=weights,

@@ -12,6 +12,7 @@ import typer
 
 from bridge.errors import UsageError
 from bridge.limits import MEANINGS
+from bridge.options import DEVICES
 
 Weights = Annotated[
     Path | None,
@@ -32,6 +33,25 @@ Values = Annotated[
         metavar="NAME=VALUE",
         help="Fix an input, for example sr=16000, 'k=[1,2]' or mask=mask.npy; may be repeated. A "
         "number fills an input of known shape.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        rich_help_panel="Writing IR",
+        metavar="|".join(DEVICES),
+        autocompletion=lambda: list(DEVICES),
+        help="The plugin of OpenVINO that the file is for; ANY writes plain meaning, for other "
+        "readers. What cannot be had there is refused, with what would help.",
+    ),
+]
+Release = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel="Writing IR",
+        metavar="RELEASE",
+        help="The oldest release of OpenVINO that the file is for, for example 2024.6: its faults "
+        "are worked round too ('bridge ops --quirks' lists them).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

@@ -1,5 +1,5 @@
 """What is about to be written is looked over, whoever made it: a file that breaks the rules of its
-format is worse than a refusal. What an engine refuses beyond that is in `bridge.quirks.limits`."""
+format is worse than a refusal. What an engine refuses beyond that is in `bridge.targets.limits`."""
 
 from __future__ import annotations
 

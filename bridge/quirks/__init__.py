@@ -15,6 +15,7 @@ from importlib import import_module
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
+from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.fuse import by_op
 from bridge.passes.fuse.uses import Uses
@@ -25,13 +26,13 @@ from bridge.quirks.quirk import RECURRENT, Quirk, Undo
 @dataclass(eq=False)
 class At:
     """Where a quirk is, `engine.fault`, the operators without which it finds nothing, and those
-    without which it has nothing to undo. `old` is one whose fault is mended in the newest releases;
-    it runs where it is asked for, and is undone everywhere."""
+    without which it has nothing to undo. `until` is the last release that has the fault, where
+    newer ones mend it: it runs where such a release is asked for, and is undone everywhere."""
 
     path: str
     ops: frozenset[str]
     undo: frozenset[str]
-    old: bool = False
+    until: str = ""
 
     @property
     def quirk(self) -> Quirk:
@@ -41,8 +42,8 @@ class At:
         return found
 
 
-def _at(path: str, *ops: str, undo: str = "", old: bool = False) -> At:
-    return At(path, frozenset(ops), frozenset(undo.split()), old)
+def _at(path: str, *ops: str, undo: str = "", until: str = "") -> At:
+    return At(path, frozenset(ops), frozenset(undo.split()), until)
 
 
 REDUCTIONS = (
@@ -111,20 +112,20 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
     _at("openvino_cpu.group_normalization_before_selection", "GroupNormalization"),
     _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit", undo="Max Or"),
-    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", old=True),
+    _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", until="2025.3"),
     _at(
         "openvino_cpu.gather_from_the_end",
         "GatherElements",
         "GatherND",
         undo="GatherElements GatherND",
-        old=True,
+        until="2025.2",
     ),
-    _at("openvino_cpu.conversion_to_bool", "Cast", old=True),
-    _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, undo="Where", old=True),
-    _at("openvino_cpu.initial_size_of_state", "Loop", undo="Reshape ir::Pad", old=True),
-    _at("openvino_cpu.states_of_no_iteration", "Loop", undo="If", old=True),
-    _at("openvino_cpu.nothing_into_loop", "Loop", undo="Loop Squeeze", old=True),
-    _at("openvino_cpu.branch_of_equal_shape", "If", undo="Reshape", old=True),
+    _at("openvino_cpu.conversion_to_bool", "Cast", until="2024.2"),
+    _at("openvino_cpu.reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
+    _at("openvino_cpu.initial_size_of_state", "Loop", undo="Reshape ir::Pad", until="2026.2"),
+    _at("openvino_cpu.states_of_no_iteration", "Loop", undo="If", until="2026.3"),
+    _at("openvino_cpu.nothing_into_loop", "Loop", undo="Loop Squeeze", until="2025.2"),
+    _at("openvino_cpu.branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
     _at("openvino_cpu.result_in_computed_constant", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
@@ -188,7 +189,12 @@ def _with_record(undo: Undo) -> Undo:
 
 def _wanted(context: Context) -> tuple[At, ...]:
     quirks = FOR_IR if context.target.format == "ir" else FOR_ONNX
-    return tuple(at for at in quirks if context.options.get("quirks") == "old" or not at.old)
+    asked = context.options.get("openvino")
+    return tuple(
+        at
+        for at in quirks
+        if not at.until or (asked and release_number(asked) <= release_number(at.until))
+    )
 
 
 def _ops(model: Model) -> set[str]:

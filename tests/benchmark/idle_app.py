@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bridge.cli
 from bridge.limits import MEANINGS
-from bridge.options import IFS, QUIRKS
+from bridge.options import DEVICES, IFS
 
 _FOLDER = Path(bridge.cli.__file__).parent
 _FILES = ("options", "many", "convert", "check", "inspect", "ops", "app")
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 import lxml.etree, onnx, typer
-MEANINGS, IFS, QUIRKS = {tuple(MEANINGS)}, {IFS}, {QUIRKS}
+MEANINGS, IFS, DEVICES = {tuple(MEANINGS)}, {IFS}, {DEVICES}
 """
 
 

@@ -427,7 +427,7 @@ def test_completion(shell: str) -> None:
     assert "_BRIDGE_COMPLETE=complete_" in ask("bridge ", "source")
     assert "convert" in ask("bridge con") and "inspect" not in ask("bridge con")
     assert "--keep-branches" in ask("bridge convert a.onnx b.xml --keep")
-    assert "old" in ask("bridge convert a.onnx b.xml --quirks o")
+    assert "NPU" in ask("bridge convert a.onnx b.xml --device N")
 
 
 def test_options_stand_anywhere_and_are_not_abbreviated(tmp_path: Path) -> None:

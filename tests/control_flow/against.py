@@ -37,12 +37,12 @@ def _run_openvino(compiled: openvino.CompiledModel, case: Case) -> None:
         assert_close([*found.values()], flat(expected))
 
 
-def _bridge(case: Case, quirks: str) -> None:
+def _bridge(case: Case, device: str) -> None:
     """Bridge's IR in OpenVINO."""
     names = [output.name for output in case.model.graph.output]
     with TemporaryDirectory() as folder:
         ir = Path(folder) / "model.xml"
-        bridge.convert(case.model, ir, quirks=quirks)
+        bridge.convert(case.model, ir, device=device)
         run_ir(ir, names, feeds_of(case), [flat(outputs) for _, outputs in case.data_sets])
 
 
@@ -63,8 +63,8 @@ def _command(case: Case, command: str) -> None:
 READERS: dict[str, Callable[[Case], None]] = {
     "openvino": _openvino,
     "reference": _reference,
-    "bridge": partial(_bridge, quirks="default"),
-    "bridge, plain meaning": partial(_bridge, quirks="none"),
+    "bridge": partial(_bridge, device="CPU"),
+    "bridge, plain meaning": partial(_bridge, device="ANY"),
 }
 
 

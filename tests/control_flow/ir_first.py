@@ -20,6 +20,7 @@ from tests.control_flow.covering import covering
 from tests.control_flow.judge import NO_PROGRAM, Verdicts, line, said
 from tests.control_flow.program import Invalid
 from tests.control_flow.suite import Entry
+from tests.support.choices import CHOICES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 SLICES: Mapping[str, Mapping[str, int] | None] = {
@@ -322,10 +323,10 @@ def judge(entry: Entry) -> Verdicts:
         except (Invalid, Exception) as error:
             return {NO_PROGRAM: line(error)}
         verdicts: Verdicts = {}
-        for route, options in (("to ONNX", {}), ("to ONNX, none", {"quirks": "none"})):
+        for route in ("to ONNX",):
             there = Path(folder) / f"{len(verdicts)}.onnx"
             try:
-                bridge.convert(original, there, **options)  # type: ignore[arg-type]
+                bridge.convert(original, there)
             except Exception as error:
                 verdicts[route] = line(error)
                 continue
@@ -333,7 +334,7 @@ def judge(entry: Entry) -> Verdicts:
             for quirks in ("default", "old"):
                 again = there.with_name(f"{there.stem}_{quirks}.xml")
                 try:
-                    bridge.convert(there, again, quirks=quirks)
+                    bridge.convert(there, again, **CHOICES[quirks])
                 except Exception as error:
                     verdicts[f"{route}, back, {quirks}"] = line(error)
                 else:

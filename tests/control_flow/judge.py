@@ -17,6 +17,7 @@ import bridge
 from tests.conformance.bodies import NoFormError
 from tests.conformance.cases import Case
 from tests.control_flow.suite import Entry, feeds_of, placed
+from tests.support.choices import CHOICES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 QUIRKS = ("default", "old")
@@ -81,7 +82,7 @@ def _routes(
     same files are not run again."""
     back = ir.with_suffix(".onnx")
     try:
-        bridge.convert(model, ir, quirks=quirks)
+        bridge.convert(model, ir, **CHOICES[quirks])
     except Exception as error:
         verdicts[f"to IR, {quirks}"] = line(error)
         return

@@ -183,14 +183,16 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_fault_of_old_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is right with --quirks old is to be converted so."""
+    """What is right for old releases is to be converted so."""
     path = "openvino_cpu.saturating_bytes"
-    old = tuple(replace(at, old=at.old or at.path == path) for at in quirks.FOR_IR)
+    old = tuple(
+        replace(at, until=at.until or ("2026.4" if at.path == path else "")) for at in quirks.FOR_IR
+    )
     monkeypatch.setattr(quirks, "FOR_IR", old)
     onnx.save(proto_of(CANARIES[path]), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx", fills=FAULTS[path])
     assert report.different, str(report)
-    assert "next: convert with --quirks old, which is right here" in str(report)
+    assert "next: convert with --openvino 2024.0, which is right here" in str(report)
 
 
 def test_scripts_are_told_where_and_who(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ def test_all_versions_are_right() -> None:
     names = ["if_in_loop.onnxtxt", "sequence_input.onnxtxt", "if_nested.xml"]
     paths = [FOLDER / name for name in names]
     known = {path.name: record(path) for path in paths}
-    assert [*compare(paths, known, "default")] == [{"model": name, **RIGHT} for name in names]
+    assert [*compare(paths, known, None)] == [{"model": name, **RIGHT} for name in names]
     for path, (data, expected) in known.items():
         known[path] = data, [*expected[1:], expected[0]]
-    for wrong in compare(paths, known, "default"):
+    for wrong in compare(paths, known, None):
         assert set(wrong) == {"model", *RIGHT}
         assert all(wrong[version].startswith("wrong: input 0") for version in RIGHT)
 
@@ -41,13 +41,13 @@ def test_what_ends_the_process() -> None:
     paths = [FOLDER / name for name in ("if_bool.onnxtxt", "if_nested.xml")]
     known = {path.name: record(path) for path in paths}
     known["if_bool.onnxtxt"] = known["if_bool.onnxtxt"][0], Ending()
-    assert [*compare(paths, known, "default")] == [
+    assert [*compare(paths, known, None)] == [
         {"model": "if_bool.onnxtxt", **dict.fromkeys(RIGHT, ENDED)},
         {"model": "if_nested.xml", **RIGHT},
     ]
 
 
-@pytest.mark.parametrize("path", [at.path for at in quirks.FOR_IR if at.old])
+@pytest.mark.parametrize("path", [at.path for at in quirks.FOR_IR if at.until])
 def test_canaries_of_what_is_mended(path: str) -> None:
     assert sing(path, *record_canary(path)) == {"quirk": path, "with": "right", "without": "right"}
 
@@ -58,15 +58,16 @@ def test_table() -> None:
         "b.onnxtxt": {"original": "fails: X", "there": "right", "back": "right"},
         "c.xml": {"original": "right", "there": "refused: X"},
     }
-    row = Row.of(("2024.0.0", "1.17.3", "1.16.2"), "old", found, [])
+    row = Row.of(("2024.0.0", "1.17.3", "1.16.2"), found, [])
     *_, line = table([row])
     counts = "1 of 1 | 0 of 1 | 0 of 1 | 0 of 1"
-    assert line == f"| 2024.0.0 | 1.17.3 | 1.16.2 | old | {counts} | `a`, `c` |"
+    assert line == f"| 2024.0.0 | 1.17.3 | 1.16.2 | {counts} | `a`, `c` |"
 
 
-@pytest.mark.parametrize("at", [at for at in quirks.FOR_IR if at.old], ids=lambda at: at.path)
+@pytest.mark.parametrize("at", [at for at in quirks.FOR_IR if at.until], ids=lambda at: at.path)
 def test_releases_of_old_quirks_are_those_measured(at: quirks.At) -> None:
     rows = read()
     seen = [row.openvino.rpartition(".")[0] for row in rows if at.path in row.faults]
     assert at.quirk.releases == f"{seen[0]} to {seen[-1]}"
+    assert at.until == seen[-1]
     assert seen == [row.openvino.rpartition(".")[0] for row in rows][: len(seen)]

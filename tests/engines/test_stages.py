@@ -49,14 +49,14 @@ SAID = 'after the quirk openvino_cpu.broken, the output "y" differs'
 def test_a_conversion_names_the_quirk(tmp_path: Path) -> None:
     report = bridge.convert(MODEL, tmp_path / "a.xml", debug="run")
     (note,) = (note for note in report.notes if SAID in note)
-    assert note.endswith("convert with --quirks none")
+    assert note.endswith("convert with --device ANY")
 
 
 @pytest.mark.usefixtures("broken")
 def test_a_check_names_the_quirk() -> None:
     fault = check(MODEL).fault
     assert fault is not None and fault.who == "conversion"
-    assert SAID in fault.text and "--quirks none" in fault.advice
+    assert SAID in fault.text and "--device ANY" in fault.advice
 
 
 @pytest.mark.parametrize("name", ["if_in_loop_in_if_in_loop.onnxtxt", "if_in_loop.xml"])

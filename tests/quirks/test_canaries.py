@@ -16,6 +16,7 @@ from bridge import quirks
 from bridge.check.isolation import LostProcessError, isolated
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.verify import fingerprint
+from bridge.options import OLDEST
 from bridge.passes.context import Context
 from bridge.pipeline import TO_IR
 from tests.quirks.canaries import CANARIES, Canary
@@ -24,7 +25,7 @@ from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, run_request
 
 QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_ONNX)}
-OLD = [at.path for at in quirks.FOR_IR if at.old]
+OLD = [at.path for at in quirks.FOR_IR if at.until]
 
 
 def test_one_canary_for_each_quirk() -> None:
@@ -124,7 +125,7 @@ def test_quirks_of_old_releases(path: str, tmp_path: Path) -> None:
     canary = CANARIES[path]
     model, written = proto_of(canary), tmp_path / "old.xml"
     bridge.convert(model, tmp_path / "default.xml", debug=True)
-    bridge.convert(model, written, quirks="old", debug=True)
+    bridge.convert(model, written, openvino=OLDEST, debug=True)
     assert operators(written) != operators(tmp_path / "default.xml")
     engine, back = OpenVino(written), OnnxRuntime(bridge.to_onnx(written))
     for feed in (canary.before, canary.feed, canary.before, canary.feed):
@@ -145,7 +146,7 @@ def operators(path: Path) -> list[str]:
 
 def test_branches_of_open_shape_apart(tmp_path: Path) -> None:
     model = proto_of(CANARIES["openvino_cpu.branch_of_equal_shape"])
-    bridge.convert(model, tmp_path / "old.xml", quirks="old")
+    bridge.convert(model, tmp_path / "old.xml", openvino=OLDEST)
     engine = OpenVino(tmp_path / "old.xml")
     for size, branch in ((3, True), (3, False), (2, False), (0, True), (0, False), (3, True)):
         feed = {"x": np.arange(size, dtype=np.float32), "c": np.array(branch)}

@@ -10,6 +10,7 @@ import pytest
 import bridge
 from bridge import quirks
 from bridge.neutral.ports import Condition
+from tests.support.choices import CHOICES
 from tests.support.graphs import after, read
 
 LOOP = """g (float[2] x, int64 n) => (float[2] y) {{
@@ -39,7 +40,7 @@ def test_the_table_names_what_is_undone() -> None:
         assert at.undo == set(at.quirk.undo), at.path
 
 
-@pytest.mark.parametrize("asked", ["default", "old", "none"])
+@pytest.mark.parametrize("asked", CHOICES)
 def test_the_record_does_not_depend_on_quirks(asked: str, tmp_path: Path) -> None:
     """Two operators that are rewritten for old releases, one of which is expanded before."""
     model = onnx.parser.parse_model(
@@ -47,6 +48,6 @@ def test_the_record_does_not_depend_on_quirks(asked: str, tmp_path: Path) -> Non
         g (float[n,m] x, int64[k,m] i) => (float[k] y) <int64[1] axes = {1}>
         { z = GatherElements (x, i) y = ReduceLogSumExp <keepdims = 0> (z, axes) }"""
     )
-    bridge.convert(model, tmp_path / "a.xml", quirks=asked)
+    bridge.convert(model, tmp_path / "a.xml", **CHOICES[asked])
     back = bridge.to_onnx(tmp_path / "a.xml")
     assert [node.op_type for node in back.graph.node] == ["GatherElements", "ReduceLogSumExp"]

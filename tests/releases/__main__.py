@@ -76,12 +76,11 @@ def run(python: str | Path, *arguments: str | Path) -> Iterator[str]:
 
 def measured(folder: Path, expected: Path, releases: tuple[str, str, str]) -> Row:
     """A row of the table, measured anew."""
-    quirks = "default" if releases[0] >= "2026.4" else "old"
     found: dict[str, Any] = {}
     faults: list[str] = []
     python = environment(folder, *releases)
     with (folder / f"{releases[0]}.jsonl").open("w", encoding="utf-8", buffering=1) as told:
-        for line in run(python, "compare", expected, quirks):
+        for line in run(python, "compare", expected, releases[0]):
             told.write(line)
             outcomes = json.loads(line)
             if "model" in outcomes:
@@ -92,7 +91,7 @@ def measured(folder: Path, expected: Path, releases: tuple[str, str, str]) -> Ro
                 assert outcomes["with"] == "right", line
                 if outcomes["without"] != "right":
                     faults.append(outcomes["quirk"])
-    return Row.of(releases, quirks, found, faults)
+    return Row.of(releases, found, faults)
 
 
 def main() -> None:

@@ -27,15 +27,12 @@ class Row:
     openvino: str
     onnxruntime: str
     onnx: str
-    quirks: str
     counts: dict[str, tuple[int, int]]
     not_right: dict[str, list[str]]
     faults: list[str]
 
     @classmethod
-    def of(
-        cls, releases: tuple[str, str, str], quirks: str, found: Found, faults: list[str]
-    ) -> Row:
+    def of(cls, releases: tuple[str, str, str], found: Found, faults: list[str]) -> Row:
         """The row of what was found."""
         counts, not_right = {}, {}
         for title, is_ir, version in WAYS:
@@ -48,7 +45,7 @@ class Row:
             counts[title] = len(able) - len(wrong), len(able)
             if wrong:
                 not_right[title] = wrong
-        return cls(*releases, quirks, counts, not_right, faults)
+        return cls(*releases, counts, not_right, faults)
 
 
 def read() -> list[Row]:
@@ -68,13 +65,10 @@ def keep(row: Row) -> None:
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """The lines of the table."""
     titles = " | ".join(title for title, *_ in WAYS)
-    yield f"| OpenVINO | onnxruntime | onnx | `--quirks` | {titles} | not right |"
-    yield "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
+    yield f"| OpenVINO | onnxruntime | onnx | {titles} | not right |"
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
     for row in rows:
         counts = " | ".join(f"{right} of {able}" for right, able in row.counts.values())
         names = dict.fromkeys(name for names in row.not_right.values() for name in names)
         wrong = ", ".join(f"`{name}`" for name in names)
-        yield (
-            f"| {row.openvino} | {row.onnxruntime} | {row.onnx} | {row.quirks} | {counts} "
-            f"| {wrong} |"
-        )
+        yield (f"| {row.openvino} | {row.onnxruntime} | {row.onnx} | {counts} | {wrong} |")

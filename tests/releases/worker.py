@@ -1,9 +1,9 @@
 """Runs `roundtrip_models/` with the packages of the environment that it is started in.
 
-`record FILE` keeps what the engines give for the models as they are; `compare FILE QUIRKS` converts
-the models, runs them and their conversions, and prints a line of JSON for each: what became of each
-version. Of each quirk for old releases it says what becomes of its canary with and without it, and
-of `bridge check` what it says of one model.
+`record FILE` keeps what the engines give for the models as they are; `compare FILE RELEASE`
+converts the models, runs them and their conversions, and prints a line of JSON for each: what
+became of each version. Of each quirk for old releases it says what becomes of its canary with and
+without it, and of `bridge check` what it says of one model.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bridge import quirks
 from bridge.check import check
 from bridge.check.isolation import LostProcessError, isolated
 from bridge.errors import BridgeError
+from bridge.options import OLDEST, ConvertOptions
 from tests.quirks.canaries import CANARIES, Feed
 from tests.support import model_files
 from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES
@@ -93,7 +94,7 @@ class Job:
 
 
 def compare(
-    paths: Sequence[Path], expected: dict[str, Any], chosen: str
+    paths: Sequence[Path], expected: dict[str, Any], chosen: str | None
 ) -> Iterator[dict[str, str]]:
     """What became of some models: of the original, of the conversion and of the way back. They run
     in one process, each in a process of its own where one of them ends it, and each version in one
@@ -108,7 +109,7 @@ def compare(
             yield {"model": job.path.name, **outcomes, **job.refused}
 
 
-def _job(path: Path, data: bytes, expected: Outputs, chosen: str, folder: Path) -> Job:
+def _job(path: Path, data: bytes, expected: Outputs, chosen: str | None, folder: Path) -> Job:
     place = folder / path.name
     place.mkdir()
     return Job(path, data, expected, *_conversions(path, data, chosen, place))
@@ -119,7 +120,7 @@ def _all(jobs: Sequence[Job]) -> list[dict[str, str]]:
 
 
 def _conversions(
-    path: Path, data: bytes, chosen: str, folder: Path
+    path: Path, data: bytes, chosen: str | None, folder: Path
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """The files of the conversion and of the way back, and why there is none."""
     suffixes = (".onnx", ".xml") if path.suffix == ".xml" else (".xml", ".onnx")
@@ -128,8 +129,10 @@ def _conversions(
     for version, suffix in zip(("there", "back"), suffixes, strict=True):
         target = folder / f"{version}{suffix}"
         try:
-            opset = _OPSET if suffix == ".onnx" else None
-            bridge.convert(source, target, opset=opset, quirks=chosen)
+            options: ConvertOptions = (
+                {"opset": _OPSET} if suffix == ".onnx" else {"openvino": chosen}
+            )
+            bridge.convert(source, target, **options)
         except BridgeError as error:
             return files, {version: f"refused: {error}"}
         except Exception as error:
@@ -222,7 +225,7 @@ def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) 
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "canary.xml"
             with mock.patch.object(quirks, "FOR_IR", chosen):
-                bridge.convert(data, file, quirks="old")
+                bridge.convert(data, file, openvino=OLDEST)
             found[title] = apart(_outcome, [expected], _run_last, file, feeds)
     return found
 
@@ -237,7 +240,7 @@ def checked(data: bytes, chosen: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "model.onnx"
         file.write_bytes(data)
-        report = check(file, quirks=chosen)
+        report = check(file, openvino=chosen)
         return RIGHT if report.ok else str(report)
 
 
@@ -247,7 +250,7 @@ def main() -> None:
     paths = [*ONNX_FILES, *IR_FILES]
     if command == "record":
         models = {path.name: apart(record, path) for path in paths}
-        old = [at.path for at in quirks.FOR_IR if at.old]
+        old = [at.path for at in quirks.FOR_IR if at.until]
         canaries = {path: apart(record_canary, path) for path in old}
         file.write_bytes(pickle.dumps((models, canaries)))
         return

@@ -159,8 +159,8 @@ QUIRK = Quirk(
     fires="At an output of open shape of an If, where no branch gives a constant without elements.",
     safe="Each branch gives its elements at one output and none at the other; their Concat has "
     "those of the branch that ran.",
-    cost="Two further outputs, a Concat and a Reshape; the result is copied once more. Only with "
-    "--quirks old.",
+    cost="Two further outputs, a Concat and a Reshape; the result is copied once more. Only for "
+    "those releases.",
     run=rewriting("If", by=branches_apart),
     undo={"Reshape": together},
 )

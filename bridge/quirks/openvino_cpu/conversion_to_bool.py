@@ -29,6 +29,6 @@ QUIRK = Quirk(
     symptom="A number that is converted to bool and on to another type is not 0 or 1 there.",
     fires="At a Cast to bool of a number of 8 bits or more.",
     safe="Both are true of all that is not 0, NaN included.",
-    cost="none: a NotEqual for a Convert. Only with --quirks old.",
+    cost="none: a NotEqual for a Convert. Only for those releases.",
     run=rewriting("Cast", by=compared),
 )

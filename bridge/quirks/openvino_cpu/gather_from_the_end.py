@@ -52,7 +52,7 @@ QUIRK = Quirk(
     symptom="GatherElements and GatherND of negative indices read memory in front of the data.",
     fires="At a GatherElements or GatherND whose indices may be negative.",
     safe="An index below 0 means the same element as that index plus the size of its axis.",
-    cost="Add, Less and Select before each whose indices may be negative. Only with --quirks old.",
+    cost="Add, Less and Select before each whose indices may be negative. Only for those releases.",
     run=RUN,
     undo={op: rewritten(RUN, _gathers) for op in ("GatherElements", "GatherND")},
 )

@@ -54,7 +54,7 @@ QUIRK = Quirk(
     fires="At a state whose size changes along an axis of which the first size is known or "
     "bounded.",
     safe="A remainder by 1 is 0; padded by 0, a value stays what it is.",
-    cost="A Pad of nothing before the Loop for each such state. Only with --quirks old.",
+    cost="A Pad of nothing before the Loop for each such state. Only for those releases.",
     run=rewriting("Loop", by=of_hidden_size),
     undo=undone("bounds"),
 )

@@ -205,7 +205,7 @@ QUIRK = Quirk(
     "most 1.",
     safe="An axis of size 1 is added on one side of the port and taken away on the other.",
     cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that goes into a "
-    "Loop or comes out of it. Only with --quirks old.",
+    "Loop or comes out of it. Only for those releases.",
     run=rewriting("Loop", by=with_a_first_axis),
     undo={"Loop": without_first_axis, "Squeeze": squeezed_again},
 )

@@ -41,7 +41,7 @@ QUIRK = Quirk(
     symptom="OneHot-16 is no operator of these releases, which do not read the file.",
     fires="At a OneHot-16 in whose mode negative indices count from the end.",
     safe="An index below 0 means the same place as that index plus the depth.",
-    cost="Add, Less and Select before OneHot. Only with --quirks old.",
+    cost="Add, Less and Select before OneHot. Only for those releases.",
     run=RUN,
     undo={"ir::OneHot": rewritten(RUN, _one_hots)},
 )

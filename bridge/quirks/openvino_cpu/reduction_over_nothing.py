@@ -58,8 +58,8 @@ QUIRK = Quirk(
     symptom="A sum, or another reduction, over no elements is that of the inference before.",
     fires="At a reduction over an axis that may have size 0.",
     safe="Where the axis has size 0, the value is chosen that the standard gives for no elements.",
-    cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only with "
-    "--quirks old.",
+    cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only for "
+    "those releases.",
     run=RUN,
     undo={"Where": rewritten(RUN, _reductions)},
 )

@@ -14,7 +14,7 @@ QUIRK = Quirk(
     "before.",
     fires="At a Loop that may not run.",
     safe="One branch is the Loop where it runs; the other gives what a Loop gives that does not.",
-    cost="An If around each Loop that may not run. Only with --quirks old.",
+    cost="An If around each Loop that may not run. Only for those releases.",
     run=rewriting("Loop", by=in_a_branch),
     undo=UNDO,
 )

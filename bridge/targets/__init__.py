@@ -1,0 +1,114 @@
+"""Whom an IR is for: devices and releases of OpenVINO, as data.
+
+A device is a row of `DEVICES`; what an older release reads is in `READ_SINCE`. `limits` refuses
+what cannot be had there, `operators` writes missing operators in others, `branches` arranges the
+inputs of Ifs. Which faults are worked round is said by `Device.quirks` and by the release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.options import DEVICES as NAMES, release_number
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a plugin of OpenVINO takes.
+
+    `quirks` says whether the faults of the CPU plugin are worked round. `lacks` are the layer types
+    that it does not have, and `types` the element types that it does not have, by IR's names.
+    `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
+    of each size). `trip_counts` says whether those of Loops must be constants. `branches` says how
+    a branch finds its inputs: by "port", by "producer" (each one needs its own), or by "order".
+    """
+
+    name: str
+    engine: str
+    quirks: bool = False
+    lacks: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset({"string"})
+    shapes: str = "open"
+    trip_counts: bool = False
+    branches: str = "port"
+
+
+_STRINGS = frozenset({"StringTensorPack", "StringTensorUnpack"})
+
+DEVICES = {
+    device.name: device
+    for device in (
+        Device("CPU", "OpenVINO", quirks=True, types=frozenset()),
+        # src/plugins/intel_gpu/include/intel_gpu/plugin/primitives_list.hpp of OpenVINO: layers
+        # that are not registered there, and that no transformation replaces before.
+        Device(
+            "GPU",
+            "OpenVINO's GPU plugin",
+            lacks=_STRINGS
+            | {
+                "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",
+                "SegmentMax", "SliceScatter", "SparseFillEmptyRows",
+            },
+            shapes="ranked",
+            branches="producer",
+        ),
+        # NGraphImporter::getParser in src/vpux_compiler/src/frontend/IE.cpp of the NPU compiler:
+        # layers without a parser, except those that its transformations replace before (Einsum,
+        # Slice); importPrecision in the same file: element types that it does not know.
+        Device(
+            "NPU",
+            "OpenVINO's NPU compiler",
+            lacks=_STRINGS
+            | {
+                "BinaryConvolution", "BitwiseLeftShift", "BitwiseRightShift", "CTCLoss", "Col2Im",
+                "EmbeddingBagOffsets", "EmbeddingBagPacked", "ErfInv",
+                "ExperimentalDetectronDetectionOutput",
+                "ExperimentalDetectronGenerateProposalsSingleImage",
+                "ExperimentalDetectronPriorGridGenerator", "ExperimentalDetectronTopKROIs",
+                "GenerateProposals", "GroupedMatMul", "ISTFT", "Identity", "IsFinite", "IsInf",
+                "IsNaN", "MatrixNms", "MulticlassNms", "Multinomial", "NMSRotated", "PriorBox",
+                "PriorBoxClustered", "RNNCell", "RNNSequence", "ROIAlignRotated", "STFT",
+                "SearchSorted", "SegmentMax", "SliceScatter", "SoftSign", "SparseFillEmptyRows",
+                "Unique",
+            },
+            types=frozenset({
+                "string", "f4e2m1", "f8e8m0", "u1", "u3", "u6",
+            }),
+            shapes="bounded",
+            trip_counts=True,
+            branches="order",
+        ),
+        Device("ANY", "OpenVINO", types=frozenset()),
+    )
+}  # fmt: skip
+"""The devices, by name."""
+
+assert tuple(DEVICES) == NAMES
+
+READ_SINCE: Mapping[tuple[str, int] | int, str] = {
+    ("AvgPool", 14): "2024.1",
+    ("MaxPool", 14): "2024.1",
+    15: "2024.4",
+    16: "2025.4",
+    17: "2026.4",
+}
+"""The first release that reads a layer of an operator set, by layer type and set, else by set; all
+releases that Bridge knows read earlier sets. `tests/releases` measured it."""
+
+
+def device_of(options: Mapping[str, Any]) -> Device:
+    """The device that an IR is for."""
+    return DEVICES[options.get("device") or NAMES[0]]
+
+
+def read_since(type: str, version: str, options: Mapping[str, Any]) -> str:
+    """The first release that reads a layer, where the one that was asked for does not; else ""."""
+    asked, opset = options.get("openvino"), re.fullmatch(r"opset(\d+)", version)
+    if asked is None or opset is None:
+        return ""
+    number = int(opset[1])
+    since = READ_SINCE.get((type, number)) or READ_SINCE.get(number)
+    return since if since and release_number(asked) < release_number(since) else ""

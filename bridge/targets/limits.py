@@ -1,0 +1,186 @@
+"""What cannot be had on the device that a file is for, which is refused, all at once.
+
+A file that the engine does not open is worse than a refusal that says what would help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.builder import Target
+from bridge.neutral.graph import Body, Model, Node, Value, loop_kind
+from bridge.neutral.ports import Sliced
+from bridge.neutral.types import STRING, Interval, format_shape, is_static, size_of
+from bridge.operators.spelling import choose
+from bridge.passes.context import Context
+from bridge.passes.legality import found
+from bridge.targets import Device, device_of, read_since
+from bridge.targets.branches import is_aligned, is_parted
+from bridge.vocabulary import ir_opset
+
+ON_STRINGS = frozenset({
+    "Concat", "Constant", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Squeeze",
+    "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""The operators that OpenVINO runs on strings, as of 2026.4. It opens no model with most others,
+and some of them end the process."""
+
+FIXED_WEIGHTS = frozenset({
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
+})  # fmt: skip
+"""The operators whose second input must have fixed sizes."""
+
+LARGEST = 1 << 33
+"""The bytes that a result of constants may have: OpenVINO computes it when it opens a model."""
+
+
+def check_limits(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with all that the device does not take."""
+    device = device_of(context.options)
+    findings = list(refusals(model, context.options))
+    if findings:
+        title = str(context.target)
+        if device.shapes != "open" or context.options.get("openvino"):
+            release = context.options.get("openvino") or ""
+            title = f"{device.engine} {release}".strip()
+        raise UnsupportedError(title, findings)
+
+
+def refusals(model: Model, options: Mapping[str, Any]) -> Iterator[Unsupported]:
+    """What the device that the options name does not take of a model that is to be IR."""
+    device = device_of(options)
+    for value in model.graph.inputs:
+        for why in (*_types(device, [value]), *_sizes(device, [value])):
+            yield Unsupported("Parameter", f'graph / input "{value.name}"', why + _help(value))
+
+    def faults(node: Node) -> Iterator[str]:
+        yield from _refusals(node)
+        if device.shapes != "open":
+            yield from _of_device(node, device)
+        if options.get("openvino"):
+            yield from _of_release(node, options)
+
+    yield from found(model.graph, faults)
+
+
+def _refusals(node: Node) -> Iterator[str]:
+    """Why no engine of OpenVINO takes a node."""
+    inputs = [value for value in node.inputs if value is not None]
+    weights = node.input(1) if node.op in FIXED_WEIGHTS else None
+    if weights is not None and not is_static(weights.shape):
+        yield (
+            f"its weights {weights.type} have open sizes, which OpenVINO does not take; "
+            "give the shapes of the inputs that decide them, with --input-shape"
+        )
+    if all(value.constant is not None for value in inputs):
+        for size in map(_bytes_of, node.outputs):
+            if size > LARGEST:
+                yield f"its result of constants has {size} bytes"
+    strings = any(value.element is STRING for value in (*inputs, *node.outputs))
+    if strings and not node.bodies and node.op not in ON_STRINGS:
+        yield "OpenVINO does not compute with strings"
+
+
+def _of_device(node: Node, device: Device) -> Iterator[str]:
+    type, _ = _layer(node)
+    if type in device.lacks:
+        yield (
+            f"{device.engine} has no {type}; --value and --input-shape for the inputs that decide "
+            "it may fold it, else run this part elsewhere"
+        )
+    yield from _types(device, node.outputs)
+    operands = [value for value in node.inputs if value is not None]
+    if not any(map(_is_unbounded, operands)):  # Otherwise it is told where that comes from.
+        for why in _sizes(device, node.outputs):
+            yield (
+                f"{why}; --input-shape or --value for the inputs that decide it may help"
+                + (", or --ifs select" if node.op == "If" else "")
+            )
+    if device.trip_counts and node.op == "Loop" and not _is_counted(node, node.body):
+        yield (
+            f"{device.engine} wants a constant trip count; give the inputs that decide it with "
+            "--value or --input-shape"
+        )
+
+
+def _of_release(node: Node, options: Mapping[str, Any]) -> Iterator[str]:
+    type, version = _layer(node)
+    if since := read_since(type, version, options):
+        yield (
+            f"OpenVINO {options['openvino']} does not read {type} of {version}, which is read from "
+            f"{since} on"
+        )
+
+
+def misplaced(model: Model, device: Device) -> Iterator[str]:
+    """The Ifs of an IR whose branches would get other inputs on the device than they should."""
+    fits = {"order": is_aligned, "producer": is_parted}.get(device.branches)
+    for node in model.graph.walk():
+        if fits is not None and node.op == "If" and not fits(node):
+            yield f"{node!r}: {device.engine} gives its branches other inputs"
+
+
+def _layer(node: Node) -> tuple[str, str]:
+    """The type and the operator set of the layer that a node is written as; "" where it is none."""
+    if "layer" in (node.extras or {}):
+        type, version = (node.extras or {})["layer"]
+        return type, version
+    if node.bodies or node.op == "Constant":
+        return node.op, ""
+    spelling, _ = choose(node, Target("ir"))
+    return (spelling.type, ir_opset(spelling.version)) if spelling is not None else ("", "")
+
+
+def _types(device: Device, values: Iterable[Value]) -> Iterator[str]:
+    for value in values:
+        if value.element is not None and value.element.ir in device.types:
+            yield f"{device.engine} has no element type {value.element.ir}"
+
+
+def _sizes(device: Device, values: Iterable[Value]) -> Iterator[str]:
+    for value in values:
+        if device.shapes != "open" and value.element is not None and value.shape is None:
+            yield f'"{value.name}" has an unknown rank, which {device.engine} does not take'
+        elif device.shapes == "bounded" and _is_unbounded(value):
+            yield (
+                f'"{value.name}" has the shape {format_shape(value.shape)}; {device.engine} wants '
+                "sizes that are known or have an upper bound"
+            )
+
+
+def _help(value: Value) -> str:
+    """The option that gives an input of open sizes a shape."""
+    if value.shape is None or not _is_unbounded(value):
+        return ""
+    dims = ("1..8" if _is_open(dim) else str(dim) for dim in value.shape)
+    return f"; for example --input-shape '{value.name}=[{','.join(dims)}]'"
+
+
+def _is_open(dim: Any) -> bool:
+    return isinstance(dim, str) or (isinstance(dim, Interval) and dim.high is None)
+
+
+def _is_unbounded(value: Value) -> bool:
+    return value.shape is None or any(map(_is_open, value.shape))
+
+
+def _is_counted(node: Node, body: Body) -> bool:
+    """Whether it is known how often a Loop runs, at most."""
+    if loop_kind(node) != "scan":
+        count = node.input(0)
+        return count is not None and count.constant is not None
+    for port in body.inputs:
+        if isinstance(port, Sliced):
+            value = node.inputs[port.input]
+            if value is None or value.shape is None or not isinstance(value.shape[port.axis], int):
+                return False
+    return True
+
+
+def _bytes_of(value: Value) -> int:
+    """The bytes of a value; 0 where they are not known."""
+    if value.element is None or value.shape is None or not is_static(value.shape):
+        return 0
+    return value.element.nbytes(size_of(value.shape))

@@ -1,0 +1,83 @@
+"""Operators that a device lacks, written in others that it has, where a short exact form exists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.types import I64
+from bridge.operators import Result
+from bridge.passes.context import Context
+from bridge.quirks.quirk import Place, rewriting
+from bridge.targets import device_of
+
+
+def write_in_others(model: Model, context: Context) -> None:
+    """Rewrites, in place, the operators that the device lacks and that `FORMS` knows."""
+    lacks = device_of(context.options).lacks
+    forms = {op: form for op, (type, form) in FORMS.items() if type in lacks}
+
+    def written(b: Builder, node: Node, place: Place) -> Result:
+        return forms[node.op](b, node)
+
+    if forms:
+        rewriting(*forms, by=written)(model.graph, context)
+
+
+def _is_nan(b: Builder, node: Node) -> Value:
+    """Only NaN is not equal to itself."""
+    (x,) = node.inputs
+    return b.op("Not", b.op("Equal", x, x))
+
+
+def _is_inf(b: Builder, node: Node) -> Value | None:
+    """What equals one of the infinities that are asked for."""
+    x = node.input(0)
+    if x is None or x.element is None:
+        return None
+    found: Value | None = None
+    for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
+        if node.attributes[wanted]:
+            equal = b.op("Equal", x, b.like(sign * np.inf, x))
+            found = equal if found is None else b.op("Or", found, equal)
+    return found
+
+
+def _is_finite(b: Builder, node: Node) -> Value:
+    """Of NaN and of infinities, the difference to itself is NaN; of others it is 0."""
+    (x,) = node.inputs
+    difference = b.op("Sub", x, x)
+    return b.op("Equal", difference, difference)
+
+
+def _softsign(b: Builder, node: Node) -> Value | None:
+    """By its definition, x / (1 + |x|)."""
+    x = node.input(0)
+    if x is None or x.element is None:
+        return None
+    return b.op("Div", x, b.op("Add", b.like(1, x), b.op("Abs", x)))
+
+
+def _bitwise_not(b: Builder, node: Node) -> Value | None:
+    """Each bit turned round, by an exclusive or with ones."""
+    x = node.input(0)
+    if x is None or x.element is None:
+        return None
+    return b.op("BitwiseXor", x, b.cast(b.constant(-1, I64), x.element))
+
+
+def _identity(b: Builder, node: Node) -> Value | None:
+    """Its input."""
+    return node.input(0)
+
+
+FORMS = {
+    "BitwiseNot": ("BitwiseNot", _bitwise_not),
+    "Identity": ("Identity", _identity),
+    "IsFinite": ("IsFinite", _is_finite),
+    "IsInf": ("IsInf", _is_inf),
+    "IsNaN": ("IsNaN", _is_nan),
+    "Softsign": ("SoftSign", _softsign),
+}
+"""By operator: the layer type that a device may lack, and its form in others."""

@@ -1,0 +1,112 @@
+"""Whom an IR is for: what is written for a device, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx.parser
+import onnx.printer
+import pytest
+
+import bridge
+from bridge.errors import UnsupportedError, UsageError
+from tests.support.model_files import FOLDER
+from tests.targets.judge import apart, judge
+
+HEADER = '<ir_version: 10, opset_import: ["": 21]> g '
+
+SAMPLE = ("if_captures_condition", "if_bool", "if_nested_captures_every_scope", "comparisons")
+
+
+@pytest.mark.parametrize("device", ["GPU", "NPU"])
+def test_a_sample_of_models(device: str) -> None:
+    paths = [FOLDER / f"{name}.onnxtxt" for name in SAMPLE]
+    assert set(apart(paths, device)) <= {"right", "refused"}
+
+
+REFUSED = {
+    "open sizes": ("(float[n] x) => (float[n] y) { y = Relu(x) }", "--input-shape 'x=[1..8]'"),
+    "trip count": (
+        """(float[2] x, int64 n) => (float[2] y) {
+          y = Loop (n, , x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t)
+            { d = Identity (c) t = Neg (s) }> }""",
+        "constant trip count",
+    ),
+    "operator": (
+        "(float[4] x) => (float[4] y) { a = Relu (x) y, b, c, d = Unique (a) }",
+        "has no Unique",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_had_is_refused_with_help(name: str, tmp_path: Path) -> None:
+    text, expected = REFUSED[name]
+    model = onnx.parser.parse_model(HEADER + text)
+    with pytest.raises(UnsupportedError) as refused:
+        bridge.convert(model, tmp_path / "m.xml", device="NPU")
+    assert expected in str(refused.value)
+    assert not (tmp_path / "m.xml").exists()
+
+
+MISSING = {
+    "IsNaN": "IsNaN (x)",
+    "IsInf": "IsInf (x)",
+    "positive": "IsInf <detect_negative = 0> (x)",
+    "Softsign": "Softsign (x)",
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_operators_are_written_in_others(name: str, tmp_path: Path) -> None:
+    element = "float" if name == "Softsign" else "bool"
+    model = onnx.parser.parse_model(
+        f"{HEADER} (float[2,3] x) => ({element}[2,3] y) {{ y = {MISSING[name]} }}"
+    )
+    (tmp_path / "m.onnxtxt").write_text(onnx.printer.to_text(model), encoding="utf-8")
+    assert judge(tmp_path / "m.onnxtxt", "NPU") == "right"
+
+
+BRANCHES = """(float[2] x, float[2] z, bool c) => (float[2] y) {
+  p, q = Split <num_outputs = 2, axis = 0> (x)
+  y = If (c) <then_branch = t () => (float[2] a) { u = Add (q, p) a = Add (u, z) },
+              else_branch = e () => (float[2] b) { v = Sub (p, q) b = Mul (v, v) }> }"""
+
+
+@pytest.mark.parametrize("device", ["GPU", "NPU"])
+def test_branches_get_their_inputs(device: str, tmp_path: Path) -> None:
+    """The order of the NPU, the producers of the GPU; the way back drops what they needed."""
+    model = onnx.parser.parse_model(HEADER + BRANCHES)
+    bridge.convert(model, tmp_path / "m.xml", device=device)
+    (node,) = (node for node in bridge.load(tmp_path / "m.xml").graph.walk() if node.op == "If")
+    makers = [value.producer or value for value in node.inputs[1:] if value is not None]
+    if device == "GPU":
+        assert len(set(makers)) == len(makers)
+    else:
+        for body in node.bodies:
+            assert [port.input for port in body.inputs] == list(range(1, len(node.inputs)))
+    back = bridge.to_onnx(tmp_path / "m.xml")
+    assert [node.op_type for node in back.graph.node] == ["Split", "If"]
+
+
+def test_releases(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        HEADER
+        + '(uint8[4] x, uint8[4] n) => (uint8[4] y) { y = BitShift <direction="LEFT"> (x, n) }'
+    )
+    bridge.convert(model, tmp_path / "m.xml", openvino="2024.4")
+    with pytest.raises(UnsupportedError, match=r"read from 2024\.4 on"):
+        bridge.convert(model, tmp_path / "n.xml", openvino="2024.3")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"device": "TPU"}, "device is one of CPU, GPU, NPU, ANY"),
+        ({"openvino": "2023.1"}, r"a release from 2024\.0 on"),
+        ({"openvino": "new"}, r"a release from 2024\.0 on"),
+    ],
+)
+def test_choices_that_make_no_sense(options: dict[str, str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        bridge.convert(FOLDER / "if_bool.onnxtxt", tmp_path / "m.xml", **options)  # type: ignore[arg-type]
