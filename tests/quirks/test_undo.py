@@ -51,3 +51,15 @@ def test_the_record_does_not_depend_on_quirks(asked: str, tmp_path: Path) -> Non
     bridge.convert(model, tmp_path / "a.xml", **CHOICES[asked])
     back = bridge.to_onnx(tmp_path / "a.xml")
     assert [node.op_type for node in back.graph.node] == ["GatherElements", "ReduceLogSumExp"]
+
+
+def test_absolute_values_of_shapes(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        g (float[n,m] x, int64[2] some) => (int64[2] y)
+        { sizes = Shape (x) less = Sub (sizes, some) y = Abs (less) }"""
+    )
+    bridge.convert(model, tmp_path / "a.xml")
+    assert '"Squeeze"' in (tmp_path / "a.xml").read_text(encoding="utf-8")
+    back = bridge.to_onnx(tmp_path / "a.xml")
+    assert [node.op_type for node in back.graph.node] == ["Shape", "Sub", "Abs"]

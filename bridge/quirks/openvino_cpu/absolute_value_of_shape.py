@@ -3,15 +3,16 @@ shapes: it is dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.dataflow import Forward
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
+from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.undo import behind
 
 
 class OfShape(Forward[bool]):
@@ -43,16 +44,21 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Squeeze", b.op("Abs", b.op("Unsqueeze", x, axis)), axis)
 
 
-def of_vector(b: Builder, node: Node) -> Iterator[Value]:
+def of_vector(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The absolute value of the vector that was made a matrix."""
     found = behind(node.inputs[0], "Abs")
     before = behind(found.inputs[0], "Unsqueeze") if found is not None else None
-    if found is not None and before is not None:
-        b.name = found.name
-        yield b.op("Abs", before.inputs[0])
+    if (
+        found is None
+        or before is None
+        or {uses.count(n.outputs[0]) for n in (found, before)} != {1}
+    ):
+        return None
+    if integers(node.inputs[1]) != (0,) or integers(before.inputs[1]) != (0,):
+        return None
+    b.name = found.name
+    return b.op("Abs", before.inputs[0])
 
-
-RUN = rewriting("Abs", by=of_matrix)
 
 QUIRK = Quirk(
     OPENVINO_CPU,
@@ -63,6 +69,6 @@ QUIRK = Quirk(
     safe="The Abs of a matrix of one row is taken element by element, too; the row is taken away "
     "again.",
     cost="an Unsqueeze and a Squeeze",
-    run=RUN,
-    undo={"Squeeze": rewritten(RUN, of_vector)},
+    run=rewriting("Abs", by=of_matrix),
+    undo={"Squeeze": of_vector},
 )
