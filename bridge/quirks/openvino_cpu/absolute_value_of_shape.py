@@ -12,7 +12,6 @@ from bridge.operators import Result
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind
 
 
 class OfShape(Forward[bool]):
@@ -46,13 +45,9 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
 
 def of_vector(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The absolute value of the vector that was made a matrix."""
-    found = behind(node.inputs[0], "Abs")
-    before = behind(found.inputs[0], "Unsqueeze") if found is not None else None
-    if (
-        found is None
-        or before is None
-        or {uses.count(n.outputs[0]) for n in (found, before)} != {1}
-    ):
+    found = uses.single_use(node.inputs[0], "Abs")
+    before = uses.single_use(found.inputs[0], "Unsqueeze") if found is not None else None
+    if found is None or before is None or before.inputs[0] is None:
         return None
     if integers(node.inputs[1]) != (0,) or integers(before.inputs[1]) != (0,):
         return None
