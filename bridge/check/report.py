@@ -128,6 +128,7 @@ class CheckReport:
         if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}
+            takers -= self.aside
             if takers and takers <= self.wrong:
                 text = f"reached by input {number}, DIFFERENT with all inputs that take it"
                 return BranchState("different", text, number)

@@ -29,7 +29,7 @@ def test_what_there_is_can_be_listed() -> None:
     [
         (lambda: bridge.convert(IR, "m.onnx", input_shape={}), "did you mean 'input_shapes'"),
         (lambda: bridge.to_onnx(IR, opst=17), "to_onnx.. has no option 'opst'; did you mean 'opse"),
-        (lambda: bridge.to_onnx(IR, keep_branches=True), "it has input_shapes, limits, opset, "),
+        (lambda: bridge.to_onnx(IR, keep_branches=True), "it has ifs, input_shapes, limits, "),
         (lambda: bridge.load(IR, weight="m.bin"), "did you mean 'weights'"),
         (lambda: bridge.save(bridge.load(IR), "m.onnx", external=True), "'external_data'"),
         (lambda: check(IR, sample=3), "did you mean 'samples'"),

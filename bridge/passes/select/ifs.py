@@ -12,7 +12,7 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Model, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import ANY, Shape, TensorType, format_shape
+from bridge.neutral.types import ANY, STRING, Shape, TensorType, format_shape
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.select.cost import multiplications
@@ -110,6 +110,8 @@ class _Selection:
                 shapes = " and ".join(_shown(value.shape) for value in (one, other))
                 why = "sizes without bounds" if len(ranks) == 1 and None not in ranks else "ranks"
                 yield f'its "{name}" may have other {why} in each branch: {shapes}'
+            elif one.element is STRING and not same_shape(one, other):
+                yield f'its "{name}" may have other sizes in each branch: strings are not padded'
 
 
 def _padded(b: Builder, value: Value, sizes: Value, most: Mapping[int, int]) -> Value:
