@@ -8,7 +8,12 @@ from tests.control_flow.suite import Entry
 
 def judge_any(entry: Entry) -> judge.Verdicts:
     """The verdicts on an entry by route."""
-    return ir_first.judge(entry) if entry.kind == "ir" else judge.judge(entry)
+    return (ir_first if entry.kind == "ir" else judge).judge(entry)
+
+
+def judge_default(entry: Entry) -> judge.Verdicts:
+    """The verdicts on the routes that are taken where nobody chooses."""
+    return (ir_first if entry.kind == "ir" else judge).judge(entry, ("default",))
 
 
 def is_right(entry: Entry, route: str, said: str) -> bool:

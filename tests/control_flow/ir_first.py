@@ -308,8 +308,8 @@ def _given(level: str, a: Any, b: Any) -> Any:
     return loop.get_iter_value(result.output(0), -1)
 
 
-def judge(entry: Entry) -> Verdicts:
-    """Runs a program along all routes."""
+def judge(entry: Entry, choices: Sequence[str] = tuple(CHOICES)) -> Verdicts:
+    """Runs a program along the routes of these choices."""
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         original = Path(folder) / "original.xml"
@@ -331,7 +331,7 @@ def judge(entry: Entry) -> Verdicts:
                 verdicts[route] = line(error)
                 continue
             verdicts[route] = said(_run_onnx, there, feeds, expected)
-            for quirks in ("default", "old"):
+            for quirks in (choice for choice in choices if choice != "none"):
                 again = there.with_name(f"{there.stem}_{quirks}.xml")
                 try:
                     bridge.convert(there, again, **CHOICES[quirks])

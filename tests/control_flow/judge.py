@@ -20,10 +20,6 @@ from tests.control_flow.suite import Entry, feeds_of, placed
 from tests.support.choices import CHOICES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
-QUIRKS = ("default", "old")
-"""With these an IR is run in OpenVINO; what comes back of it, and of plain meaning, in
-onnxruntime."""
-
 Verdicts = dict[str, str]
 """What became of a program by route: "right", or what went wrong."""
 
@@ -49,8 +45,9 @@ def _expected(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> lis
     return [tuple(session.run(feed)) for feed in feeds]
 
 
-def judge(entry: Entry) -> Verdicts:
-    """Runs a program along all routes."""
+def judge(entry: Entry, choices: Sequence[str] = tuple(CHOICES)) -> Verdicts:
+    """Runs a program along the routes of these choices. An IR for OpenVINO is run there; what comes
+    back of it, and of plain meaning, in onnxruntime."""
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         try:
@@ -63,7 +60,7 @@ def judge(entry: Entry) -> Verdicts:
             return {NO_PROGRAM: line(error)}
         verdicts: Verdicts = {}
         seen: dict[bytes, str] = {}
-        for quirks in (*QUIRKS, "none"):
+        for quirks in choices:
             ir = Path(folder) / f"{quirks}.xml"
             _routes(case.model, feeds, expected, ir, quirks, verdicts, seen)
         return verdicts

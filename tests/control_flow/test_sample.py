@@ -1,15 +1,17 @@
-"""A sample of the suite, in which every two levels of different axes meet."""
+"""A sample of the suite, in which every two levels of different axes meet. Every fourth program is
+run for old releases, and as plain meaning, too; `python -m tests.control_flow` runs all so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from bridge.check.isolation import Worker
-from tests.control_flow.any_judge import is_right, judge_any
+from tests.control_flow.any_judge import is_right, judge_any, judge_default
 from tests.control_flow.apart import alone
 from tests.control_flow.ir_first import entries as ir_entries
+from tests.control_flow.judge import Verdicts
 from tests.control_flow.selected import is_right as is_selected_right, judge_selected
 from tests.control_flow.suite import Entry, entries
 
@@ -23,9 +25,15 @@ def worker() -> Iterator[Worker]:
     made.close()
 
 
-@pytest.mark.parametrize("entry", SAMPLE, ids=lambda entry: entry.name)
-def test_it_is_right_both_ways(entry: Entry, worker: Worker) -> None:
-    verdicts = alone(worker, judge_any, entry)
+@pytest.mark.parametrize(
+    ("entry", "judge"),
+    [(entry, judge_default if place % 4 else judge_any) for place, entry in enumerate(SAMPLE)],
+    ids=lambda given: given.name if isinstance(given, Entry) else "",
+)
+def test_it_is_right_both_ways(
+    entry: Entry, judge: Callable[[Entry], Verdicts], worker: Worker
+) -> None:
+    verdicts = alone(worker, judge, entry)
     wrong = {route: said for route, said in verdicts.items() if not is_right(entry, route, said)}
     assert not wrong
 
