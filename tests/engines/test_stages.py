@@ -28,7 +28,7 @@ class Broken:
     path: str = "openvino_cpu.broken"
     ops: frozenset[str] = frozenset({"Neg"})
     undo: frozenset[str] = frozenset()
-    old: bool = False
+    until: str = ""
 
     @property
     def quirk(self) -> Quirk:

@@ -54,7 +54,6 @@ PLACES: list[tuple[str, str, bool]] = [
     ("row_of_slice_as_state", ROW % "r = Gather (p, one) t = Add (s, r)", False),
     ("row_of_slice_as_state", ROW % "q = Neg (p) t = Gather (q, one)", False),
     ("row_of_slice_as_state", ROW % "t = Gather (p, one)", True),
-    ("uncounted_slices", SCAN % "t = Add (s, p) u = Neg (t)", False),
     ("uncounted_slices", SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)",
      True),
     ("uncounted_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Sliced, outer_input
+from bridge.neutral.ports import Sliced, Yield, outer_input
 from bridge.neutral.rewrite import EFFECTS
 from bridge.neutral.types import I32, I64, STRING
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
-from bridge.quirks.openvino_cpu.uncounted_slices import elements_read
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+
+_OF_TYPES = {"CastLike", "EyeLike", "RandomUniformLike", "Shape", "Size"}
+"""Operators that OpenVINO may compute of the type or the shape of an input alone."""
 
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
@@ -71,10 +73,24 @@ def _unread_slices(body: Body) -> set[int]:
 
 def _counter(body: Body) -> int | None:
     """The input whose slices OpenVINO keeps in any case (`uncounted_slices`)."""
-    read = elements_read(body)
+    read = _elements_read(body)
     slices = [(value, port) for value, port in body.entries() if isinstance(port, Sliced)]
     slices.sort(key=lambda entry: entry[0] not in read)
     return slices[0][1].input if slices else None
+
+
+def _elements_read(body: Body) -> set[Value | None]:
+    """The values of a body whose elements its outputs surely need. Bodies inside may be opened by
+    OpenVINO, and lose what they read."""
+    read: set[Value | None] = {
+        value
+        for value, exit in body.exits()
+        if exit != Yield(None) or value not in body.graph.inputs
+    }
+    for node in reversed(body.graph.nodes):
+        if node.op in EFFECTS or not read.isdisjoint(node.outputs):
+            read.update(() if node.bodies or node.op in _OF_TYPES else node.inputs)
+    return read
 
 
 QUIRK = Quirk(
