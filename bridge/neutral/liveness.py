@@ -28,26 +28,23 @@ class Needed(Analysis[bool]):
         return [(value, needed) for value in node.inputs if value is not None]
 
     def leave(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """Conditions of what is needed are, and what becomes an output that is."""
-        alive = any(map(now, node.outputs))
+        """Conditions are needed, and what becomes an output that is."""
         for body in node.bodies:
             for value, port in body.exits():
                 if isinstance(port, Condition):
-                    yield value, alive
+                    yield value, True
                 elif port.output is not None:
                     yield value, now(node.outputs[port.output])
 
     def enter(self, node: Node, now: Now[bool]) -> Updates[bool]:
         """What a body needs of the values outside, and of the iteration before. What is sliced
         says how often a Loop runs, though no iteration may read its part."""
-        alive = any(map(now, node.outputs))
-        heads = node.inputs[: 1 if node.op == "If" else 2]
-        yield from ((value, alive) for value in heads if value is not None)
+        yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
         for body in node.bodies:
             for value, port in body.entries():
                 index = outer_input(port)
                 given = None if index is None else node.inputs[index]
                 if given is not None:
-                    yield given, now(value) or (alive and isinstance(port, Sliced))
+                    yield given, now(value) or isinstance(port, Sliced)
                 if isinstance(port, Carried):
                     yield body.exit_of(port)[0], now(value)

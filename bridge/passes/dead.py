@@ -29,7 +29,7 @@ def remove_dead_nodes(graph: Graph, trim: bool = False) -> bool:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
     `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
     optional."""
-    return Rewriter(graph).run(_Trimming(graph).pattern if trim else CLEAN)
+    return Rewriter(graph).run(TRIM if trim else CLEAN)
 
 
 def _cleaned(b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -42,23 +42,21 @@ CLEAN = Pattern(_cleaned, frozenset({"If", "Loop"}), bodies=False, backwards=Tru
 """Nodes without a user go, and what bodies capture for nothing."""
 
 
-class _Trimming:
-    """Outputs that nobody uses go, too, and states that only they need. What is `needed` is found
-    once, in the outermost graph: what goes is not needed, so that it stays true."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.needed = Facts(Needed(), graph)
-        self.pattern = Pattern(self._trimmed, bodies=False, backwards=True)
-
-    def _trimmed(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        if not node.bodies:
-            rewriter.changed |= _trim_outputs(node, rewriter)
-            return None
-        rewriter.changed |= _drop_outputs(node, rewriter)
-        rewriter.changed |= node.op == "Loop" and _drop_states(node, self.needed)
-        rewriter.descend(node, self.pattern)
-        _drop_captures(node, rewriter)
+def _trimmed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    if not node.bodies:
+        rewriter.changed |= _trim_outputs(node, rewriter)
         return None
+    rewriter.changed |= _drop_outputs(node, rewriter)
+    rewriter.descend(node, TRIM)
+    while node.op == "Loop" and _drop_states(node):
+        rewriter.changed = True
+        rewriter.descend(node, TRIM)
+    _drop_captures(node, rewriter)
+    return None
+
+
+TRIM = Pattern(_trimmed, bodies=False, backwards=True)
+"""Outputs that nobody uses go, too."""
 
 
 def _trim_outputs(node: Node, rewriter: Rewriter) -> bool:
@@ -102,12 +100,13 @@ def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
     return True
 
 
-def _drop_states(node: Node, needed: Facts[bool]) -> bool:
+def _drop_states(node: Node) -> bool:
     """Removes what a Loop carries for itself alone, or gives to nobody; whether there was any."""
     body = node.body
     spare = {index for index, exit in enumerate(body.outputs) if exit == Yield(None)}
     if not spare:
         return False
+    needed = Facts(Needed(), Graph([], node.outputs, [node]))
     gone = spare - {
         port.output
         for value, port in body.entries()

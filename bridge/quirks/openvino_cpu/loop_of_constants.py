@@ -8,40 +8,35 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Sliced, Yield, outer_input
+from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
-from bridge.neutral.types import I32, I64, STRING
+from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
-_OF_TYPES = {"CastLike", "EyeLike", "RandomUniformLike", "Shape", "Size"}
-"""Operators that OpenVINO may compute of the type or the shape of an input alone."""
+NUMBERS = {BF16, F16, F32, F64, I32, I64}
+"""Types to which the plugin adds; others are added to in a wider one."""
 
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
     condition."""
-    counter = _counter(node.body)
-    unread = _unread_slices(node.body) - {counter}
+    unread = _unread_slices(node.body)
     if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
-    index = 0 if node.trip_count is not None else counter
+    index = 0 if node.trip_count is not None else _first_sliced(node.body)
     if index is None:
         return _with_unknown_condition(b, node)
     value = node.inputs[index]
     element = None if value is None else value.element
     if value is None or element is None or element is STRING:
         return None
-    loop_builder = LoopBuilder.of(node)
-    if element.is_float:
-        # -0 + 0 is 0: of floats the only row of a stack is taken.
-        loop_builder.inputs[index] = opaque(b, value, "content")
-        return loop_builder.build(b)
     nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
-    wide = element if element in (I32, I64) else I64
+    wide = element if element in NUMBERS else F32 if element.is_float else I64
+    loop_builder = LoopBuilder.of(node)
     # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
     loop_builder.inputs[index] = b.cast(
         opaque(b, b.cast(value, wide), "number", (), nothing), element
@@ -61,36 +56,20 @@ def _with_unknown_condition(b: Builder, node: Node) -> Result:
 
 
 def _unread_slices(body: Body) -> set[int]:
-    """The inputs of which nothing reads the slices, and which OpenVINO takes away."""
+    """The inputs of which nothing reads the slices, and which OpenVINO takes away. The first that
+    is sliced stays (`uncounted_slices`)."""
     read: set[Value | None] = {*body.graph.outputs}
     for node in reversed(body.graph.nodes):
         if node.op in EFFECTS or not read.isdisjoint(node.outputs):
             read.update(node.inputs)
     entries = body.entries()
     unread = {p.input for v, p in entries if isinstance(p, Sliced) and v not in read}
-    return unread - {outer_input(port) for value, port in entries if value in read}
+    used = {outer_input(port) for value, port in entries if value in read}
+    return unread - used - {_first_sliced(body)}
 
 
-def _counter(body: Body) -> int | None:
-    """The input whose slices OpenVINO keeps in any case (`uncounted_slices`)."""
-    read = _elements_read(body)
-    slices = [(value, port) for value, port in body.entries() if isinstance(port, Sliced)]
-    slices.sort(key=lambda entry: entry[0] not in read)
-    return slices[0][1].input if slices else None
-
-
-def _elements_read(body: Body) -> set[Value | None]:
-    """The values of a body whose elements its outputs surely need. Bodies inside may be opened by
-    OpenVINO, and lose what they read."""
-    read: set[Value | None] = {
-        value
-        for value, exit in body.exits()
-        if exit != Yield(None) or value not in body.graph.inputs
-    }
-    for node in reversed(body.graph.nodes):
-        if node.op in EFFECTS or not read.isdisjoint(node.outputs):
-            read.update(() if node.bodies or node.op in _OF_TYPES else node.inputs)
-    return read
+def _first_sliced(body: Body) -> int | None:
+    return next((port.input for port in body.inputs if isinstance(port, Sliced)), None)
 
 
 QUIRK = Quirk(
@@ -104,5 +83,5 @@ QUIRK = Quirk(
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
     "to what is sliced, or of which a first condition is made",
     run=rewriting("Loop", by=of_something_unknown),
-    undo=undone("content", "number"),
+    undo=undone("number"),
 )
