@@ -47,7 +47,17 @@ def test_what_ends_the_process() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", [at.path for at in quirks.FOR_IR if at.until])
+REFUSED = pytest.mark.xfail(reason="2024.0 does not read OneHot of opset16", strict=True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(at.path, marks=REFUSED if at.path.endswith("one_hot_from_the_end") else ())
+        for at in quirks.FOR_IR
+        if at.until
+    ],
+)
 def test_canaries_of_what_is_mended(path: str) -> None:
     assert sing(path, *record_canary(path)) == {"quirk": path, "with": "right", "without": "right"}
 
