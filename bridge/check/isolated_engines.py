@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ class IsolatedSession:
 
     def __init__(self, engine: IsolatedEngine, source: Source) -> None:
         self._engine = engine
-        self._source = source
+        # The process may have started in another working directory.
+        self._source = Path(source).absolute() if isinstance(source, str | Path) else source
         self._key = next(_keys)
         self._longest: float | None = None  # of the runs that ended, in seconds
         self.inputs: tuple[ValueInfo, ...]
