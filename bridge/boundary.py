@@ -37,7 +37,10 @@ from bridge.suggestions import keywords
 class Boundary(BoundaryRecord):
     """A record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
     model that became constants. `vocabularies` and `map_keys` are the lists of labels for tensors
-    that stand for strings and maps."""
+    that stand for strings and maps.
+
+    >>> list(bridge.Boundary.of("sequence.xml").inputs)
+    """
 
     constants: tuple[str, ...] = ()
     vocabularies: LabelRecord = field(default_factory=lambda: LabelRecord({}, {}))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """What was read and written, and every decision that a user may want to know of.
 
@@ -54,3 +54,14 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([*(f"wrote {path}" for path in self.files), *self.lines()])
+
+    def __repr__(self) -> str:
+        files = ", ".join(str(path) for path in self.files) or "nothing"
+        told = f"; {len(self.lines())} lines to read" if self.lines() else ""
+        return f"<Report of {self.source or 'a model'}: wrote {files}{told}>"
+
+    def _repr_html_(self) -> str:
+        """The lines as a list: what a notebook shows."""
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"

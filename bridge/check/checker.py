@@ -81,6 +81,12 @@ def check(
 
     What fails in a conversion or an engine is in the report. Raises UsageError for options that
     make no sense, InvalidModelError for a source that cannot be read.
+
+    >>> report = check("model.onnx")
+    >>> report.ok
+    True
+    >>> open("report.html", "w", encoding="utf-8").write(report.as_html()) > 0
+    True
     """
     _require_numbers(seed, samples, rtol, atol)
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}

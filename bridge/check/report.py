@@ -48,7 +48,7 @@ class BranchState:
     input: int | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class CheckReport:
     """What was run, what was compared, and what could not be and why.
 
@@ -170,6 +170,19 @@ class CheckReport:
         from bridge.check.text import details
 
         return "\n".join([self.summary(), *details(self)])
+
+    def __repr__(self) -> str:
+        """The verdict's line: what a prompt shows."""
+        return f"<CheckReport {self.summary().splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        """The page, framed: what a notebook shows."""
+        from html import escape
+
+        return (
+            f'<iframe srcdoc="{escape(self.as_html())}" title="{escape(self.source)}" '
+            'style="width:100%;height:600px;border:0"></iframe>'
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The report as `bridge check --json` prints it: lists, dictionaries, numbers and text."""

@@ -30,7 +30,8 @@ def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) ->
     Ifs, of a Loop among the Loops, which is that of `ifs` and `loops` in a check's JSON; `layer` is
     the layer of the IR. Ports are
     lists: a name, a type, where it comes from or goes to in words (`#` stands for a name), and what
-    makes that, in full and in short.
+    makes that, in full and in short. `holds` are the other nodes of a body, without constants:
+    operator, name, inputs, and outputs with their types.
     """
     return _Outline(model, layers or {}).made(file)
 
@@ -131,6 +132,7 @@ class _Outline:
         ]
         counts = Counter(n.op for n in body.graph.nodes if n.op != "Constant")
         nodes = self._graph(body.graph, inside)
+        holds = [self._held(n) for n in body.graph.nodes if n.op != "Constant" and not n.bodies]
         outputs = [
             [self._name(value), short_type(value.type), *self._sink(node, port)]
             for value, port in zip(body.graph.outputs, body.outputs, strict=True)
@@ -141,7 +143,16 @@ class _Outline:
             "outputs": outputs,
             "operators": dict(counts.most_common()),
             "nodes": nodes,
+            "holds": holds,
         }
+
+    def _held(self, node: Node) -> list[Any]:
+        return [
+            node.op,
+            self._text(node.name or _called(node.outputs[0])),
+            [None if value is None else self._name(value) for value in node.inputs],
+            [[self._name(value), short_type(value.type)] for value in node.outputs],
+        ]
 
     def _source(
         self, node: Node, body: Body, port: InputPort, where: str

@@ -40,19 +40,30 @@
     return { state: state || loop.one.state, text: roles.map((role) => `${role}: ${loop[role].text}`).join("; "), input: loop.several.input ?? loop.one.input };
   }
 
-  // ---- items of the tree: Ifs, Loops, and their branches or bodies
+  // ---- items of the tree: Ifs, Loops, their branches or bodies, and the operators in those
 
   const items = [];
+  function put(item) {
+    item.id = items.push(item) - 1;
+    return item;
+  }
+  /** The operators of a branch. Where an If or a Loop stands beside them, they are in a group. */
+  function held(own) {
+    const list = (parent) => own.body.holds.map(([op, name, inputs, outputs]) =>
+      put({ op, name, inputs, outputs, parent, level: parent.level + 1, kids: [] }));
+    if (!own.body.nodes.length || !own.body.holds.length) return list(own);
+    const group = put({ group: own.body, parent: own, level: own.level + 1, kids: [] });
+    group.kids = list(group);
+    return [group];
+  }
   function add(indices, parent) {
     return indices.map((index) => {
       const node = outline.nodes[index];
-      const item = { id: items.length, node, parent, level: parent ? parent.level + 1 : 1, kids: [] };
-      items.push(item);
+      const item = put({ node, parent, level: parent ? parent.level + 1 : 1, kids: [] });
       item.kids = node.bodies.map((body) => {
-        const own = { id: items.length, node, body, parent: item, level: item.level + 1, kids: [] };
-        items.push(own);
+        const own = put({ node, body, parent: item, level: item.level + 1, kids: [] });
         own.state = !check ? null : node.op === "If" ? check.ifs[node.site]?.[body.role] : ran(check.loops?.[node.site]);
-        own.kids = add(body.nodes, own);
+        own.kids = [...held(own), ...add(body.nodes, own)];
         return own;
       });
       return item;
@@ -67,7 +78,7 @@
   function text(item) {
     if (item.text === undefined) {
       const { node, body } = item;
-      const parts = body
+      const parts = item.op ? [item.op, full(item.name), ...item.outputs.map(([name]) => full(name))] : item.group ? [] : body
         ? [body.role, ...body.inputs.map((port) => full(port[0])), ...body.outputs.map((port) => full(port[0])), item.state ? item.state.text : ""]
         : [node.op, full(node.name), node.says, node.layer || "", ...node.outputs.map((port) => full(port[0]))];
       item.text = parts.join("\n").toLowerCase();
@@ -78,8 +89,10 @@
   // ---- the tree
 
   const unfolded = new Set();
-  const few = items.length <= 320;
-  for (const item of items) if (few || (item.level === 1 && top.length <= 3)) unfolded.add(item.id);
+  const few = items.filter((item) => item.node).length <= 320;
+  for (const item of items) {
+    if (item.kids.some((kid) => kid.node) && (few || (item.level === 1 && top.length <= 3))) unfolded.add(item.id);
+  }
   const chosen = new Set(); // states that are shown alone
   let query = "";
   let rows = []; // items that are to be seen, in order
@@ -153,7 +166,15 @@
       "aria-selected": String(item === selected), "aria-expanded": item.kids.length ? String(item.open) : null,
       style: `top:${index * ROW}px;padding-left:${8 + (item.level - 1) * 20}px`,
     }, fold);
-    if (body) {
+    if (item.op) {
+      const takes = item.inputs.map((name) => (name === null ? "–" : short(name))).join(", ");
+      element.append(
+        make("span", { class: "operator" }, ...marked(item.op, item.op)),
+        make("span", { class: "name", title: full(item.name) }, ...marked(short(item.name), full(item.name))),
+        make("span", { class: "ports" }, `${takes ? `${takes} ` : ""}→ ${item.outputs.map(([name]) => short(name)).join(", ")}`));
+    } else if (item.group) {
+      element.append(make("span", { class: "ports" }, plural(item.kids.length, "operator")));
+    } else if (body) {
       element.append(make("span", { class: "role" }, body.role));
       if (item.state) element.append(make("span", { class: `state ${item.state.state}`, title: item.state.text }, `${GLYPHS[item.state.state]} ${states[item.state.state]}`));
       const takes = body.inputs.map((port) => short(port[0])).join(", ");
@@ -283,6 +304,11 @@
   function chips(operators) {
     return make("div", { class: "chips" }, ...Object.entries(operators).map(([op, count]) => make("span", null, `${op} `, make("b", null, String(count)))));
   }
+  function counted(some) {
+    const counts = {};
+    for (const { op } of some) counts[op] = (counts[op] || 0) + 1;
+    return counts;
+  }
   function sentence(state) {
     const input = state.input === null || !check.inputs[state.input] ? "" :
       make("button", { type: "button", class: "link", onclick: () => show(state.input) }, `show input ${state.input}`);
@@ -293,17 +319,27 @@
     const { node, body } = item;
     const path = [];
     for (let up = item.parent; up; up = up.parent) {
+      if (up.group) continue;
       const target = up;
       path.unshift(up.body ? up.body.role : make("button", { type: "button", class: "link", onclick: () => select(target), title: full(up.node.name) }, `${up.node.op} ${short(up.node.name)}`));
       if (up.parent) path.unshift(" / ");
     }
-    const parts = [
+    const way = path.length ? make("p", { class: "path" }, ...path) : "";
+    const parts = item.op ? [
+      make("div", { class: "muted" }, item.op),
+      make("div", { class: "title" }, full(item.name)),
+      way,
+      ...ports("Takes", item.inputs.filter((name) => name !== null).map((name) => [name, ""]), "from"),
+      ...ports("Gives", item.outputs, "to"),
+    ] : item.group ? [make("div", { class: "title" }, plural(item.kids.length, "operator")), way, chips(counted(item.kids))] : [
       make("div", { class: "muted" }, body ? `${body.role === "body" ? "body" : `${body.role} branch`} of ${node.op}` : node.op),
       make("div", { class: "title" }, full(node.name)),
       node.layer ? make("p", { class: "hint" }, `in the IR: layer ${node.layer}`) : "",
-      path.length ? make("p", { class: "path" }, ...path) : "",
+      way,
     ];
-    if (body) {
+    if (item.op || item.group) {
+      // All is said of these.
+    } else if (body) {
       if (item.state) parts.push(sentence(item.state));
       parts.push(...ports("Takes", body.inputs, "from"), ...ports("Gives", body.outputs, "to"));
       const count = Object.values(body.operators).reduce((sum, one) => sum + one, 0);
@@ -356,7 +392,7 @@
       area.append(
         tile("Inputs", String(outline.inputs.length), ...outline.inputs.slice(0, 4).map(([name, type]) => make("p", null, code(short(name)), " ", make("span", { class: "mono type" }, type)))),
         tile("Outputs", String(outline.outputs.length), ...outline.outputs.slice(0, 4).map(([name, type]) => make("p", null, code(short(name)), " ", make("span", { class: "mono type" }, type)))),
-        tile("Ifs and Loops", `${ifs} and ${loops}`, make("p", { class: "muted" }, `nested ${Math.ceil(Math.max(0, ...items.map((item) => item.level)) / 2)} deep`)),
+        tile("Ifs and Loops", `${ifs} and ${loops}`, make("p", { class: "muted" }, `nested ${Math.ceil(items.reduce((most, item) => (item.node ? Math.max(most, item.level) : most), 0) / 2)} deep`)),
       );
       return;
     }

@@ -6,6 +6,7 @@ pointer rests. It follows the reader's light or dark scheme, in a page that embe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,9 @@ _PAD = 14
 _GAP = 12
 _CHARACTER = 7.3  # the width of one, in the monospaced font of 12 pixels
 _PORTS = 10  # that are shown of a branch
+_MANY = 200  # Ifs and Loops; a picture of more folds
+_FOLDED = 8  # that a folded picture shows in one place
+_NAMED = 40  # of those left out, where the pointer rests
 
 _STYLE = (Path(__file__).parent / "picture.css").read_text(encoding="utf-8")
 _GLYPHS = {
@@ -114,7 +118,33 @@ class _Painter:
         boxes: dict[int, _Box] = {}
         for index in reversed(range(len(self.nodes))):
             boxes[index] = self._node(self.nodes[index], boxes)
-        return _framed("model", lines, _stacked([boxes[index] for index in self.outline["top"]]))
+        return _framed("model", lines, self._place(self.outline["top"], boxes))
+
+    def _place(self, indices: Sequence[int], boxes: dict[int, _Box]) -> _Box | None:
+        """The boxes of one graph below one another. A picture of many Ifs and Loops shows a few
+        in each place, what differs first, and counts the rest."""
+        shown = list(indices)
+        if len(self.nodes) > _MANY and len(shown) > _FOLDED:
+            shown = sorted(sorted(shown, key=self._interest)[:_FOLDED])
+        left = [index for index in indices if index not in {*shown}]
+        drawn = [boxes[index] for index in shown]
+        if left:
+            kinds = Counter(self.nodes[index]["op"] for index in left)
+            more = " and ".join(f"{count} more {op}s" for op, count in kinds.items())
+            named = [self.names[self.nodes[index]["name"]][1] for index in left[:_NAMED]]
+            rest = [f"and {len(left) - _NAMED} more"] if len(left) > _NAMED else []
+            drawn.append(_framed("body", [_Line([(more, "says")], "\n".join(named + rest))], None))
+        return _stacked(drawn)
+
+    def _interest(self, index: int) -> int:
+        """How early a folded picture shows an If: those with branches that differ come first."""
+        node = self.nodes[index]
+        if self.check is None or node["op"] != "If":
+            return len(STATES)
+        site = self.check["ifs"][node["site"]]
+        order = ("different", "failing", "unknown")
+        found = (site[body["role"]]["state"] for body in node["bodies"])
+        return min(order.index(state) if state in order else len(order) for state in found)
 
     def _node(self, node: Json, boxes: dict[int, _Box]) -> _Box:
         short, full = self.names[node["name"]]
@@ -145,7 +175,7 @@ class _Painter:
             *self._ports("in", body["inputs"]),
             *self._ports("out", body["outputs"]),
         ]
-        inner = _stacked([boxes[index] for index in body["nodes"]])
+        inner = self._place(body["nodes"], boxes)
         return _framed(f"body {state['state']}" if state is not None else "body", lines, inner)
 
     def _ports(self, side: str, ports: Sequence[Any]) -> list[_Line]:

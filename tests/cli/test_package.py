@@ -18,6 +18,7 @@ from zipfile import ZipFile
 import pytest
 
 import bridge
+from bridge.check import check
 from bridge.options import ConvertOptions
 from bridge.testing import assert_round_trip
 from tests.docs import DOCS, PARTS, README, updated
@@ -180,7 +181,7 @@ def test_readme_has_the_commands() -> None:
 
 
 EXAMPLES = [bridge.load, bridge.convert, bridge.save, bridge.to_onnx, bridge.to_openvino,
-            bridge.pack, bridge.unpack, assert_round_trip]  # fmt: skip
+            bridge.pack, bridge.unpack, bridge.Boundary, check, assert_round_trip]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", EXAMPLES, ids=lambda call: call.__name__)
@@ -197,7 +198,7 @@ def test_examples_of_help_run(call: Any, tmp_path: Path, monkeypatch: pytest.Mon
     bridge.convert("y.onnxtxt", "gives_sequence.xml")
     examples = DocTestParser().get_examples(str(call.__doc__))
     assert examples
-    names: dict[str, Any] = {"assert_round_trip": assert_round_trip}
+    names: dict[str, Any] = {"assert_round_trip": assert_round_trip, "check": check}
     exec("import bridge, numpy, onnx, openvino", names)
     for example in examples:
         exec(example.source, names)

@@ -278,25 +278,55 @@ def test_a_tree_obeys_keys(tab: Page, tmp_path: Path) -> None:
     opened(tab, tmp_path / "m.html")
     tab.run("document.getElementById('tree').focus()")
     for key, first, count in [
-        ("ArrowDown", "then", 3),
-        ("ArrowDown", "else", 3),
-        ("ArrowLeft", "▾", 3),
-        ("ArrowLeft", "▸", 1),
-        ("ArrowRight", "▾", 3),
-        ("End", "else", 3),
-        ("Home", "▾", 3),
+        ("ArrowDown", "▸ then", 3),
+        ("ArrowRight", "▾ then", 4),
+        ("ArrowRight", "Exp t", 4),
+        ("ArrowLeft", "▾ then", 4),
+        ("ArrowLeft", "▸ then", 3),
+        ("ArrowDown", "▸ else", 3),
+        ("ArrowLeft", "▾ If", 3),
+        ("ArrowLeft", "▸ If", 1),
+        ("ArrowRight", "▾ If", 3),
+        ("End", "▸ else", 3),
+        ("Home", "▾ If", 3),
     ]:
         tab.press(key)
-        assert (chosen(tab).split()[0], len(shown(tab))) == (first, count), key
+        assert (" ".join(chosen(tab).split()[:2]), len(shown(tab))) == (first, count), key
     tab.press("/")
     tab.type("forced")
-    assert [row.split()[0] for row in shown(tab)] == ["▾", "then"]
+    assert [row.split()[1] for row in shown(tab)] == ["If", "then"]
     tab.press("Enter")
     assert "ReduceSum" not in tab.run("document.getElementById('details').innerText")
     assert "Takes" in tab.run("document.getElementById('details').innerText")
     tab.press("Escape")
     assert len(shown(tab)) == 3
     assert not tab.problems
+
+
+def test_operators_stand_in_their_branch(tab: Page, tmp_path: Path) -> None:
+    """They are folded, beside an If in a group, and a search finds them."""
+    assert run("inspect", NESTED, "--html", tmp_path / "m.html").code == 0
+    opened(tab, tmp_path / "m.html")
+    assert [row.split() for row in shown(tab) if "operator" in row] == [["▸", "1", "operator"]] * 2
+    (row,) = [row for row in seek(tab, "s2") if row.split()[0] == "Sub"]
+    assert row.split()[1] == "s2"
+    tab.press("Enter")
+    tab.run("document.querySelector('.operator').closest('[role=treeitem]').click()")
+    assert "from s1" not in tab.run("document.getElementById('details').innerText")
+    assert chosen(tab).split()[0] == "Sub"
+    assert not tab.problems
+
+
+def test_a_picture_of_many_ifs_folds(tmp_path: Path) -> None:
+    """It shows a few in each place, those that differ first."""
+    ifs(tmp_path / "m.onnx", 300)
+    made = outline(bridge.load(tmp_path / "m.onnx"), "m")
+    equal, wrong = ({"state": state, "text": ""} for state in ("reached", "different"))
+    sites = [{"where": node["where"], "then": equal, "else": equal} for node in made["nodes"]]
+    sites[250]["else"] = wrong
+    text = picture(made, {"ifs": sites})
+    assert "292 more Ifs" in text and text.count('class="if"') == 8
+    assert text.count("DIFFERENT") == 1
 
 
 def test_a_page_of_2000_ifs(tab: Page, tmp_path: Path) -> None:
