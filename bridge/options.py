@@ -120,7 +120,7 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
     for name, words in (("device", DEVICES), ("ifs", IFS)):
-        word = options.get(name, words[0])
+        word = options.get(name) or words[0]
         if word not in words:
             raise UsageError(f"{name} is one of {', '.join(words)}, not {word!r}")
     debug = options.get("debug", False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.device import RAN_ON
 from bridge.check.instrument import Site
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
@@ -72,6 +73,7 @@ def as_json(report: CheckReport) -> Json:
             ],
             "tried": report.runs,
             "refused": dict(refusals(report).most_common()),
+            "device": _device(report),
             "failures": report.failures,
             "notes": report.notes,
             "first_difference": _first(report),
@@ -89,6 +91,20 @@ def _site(report: CheckReport, site: Site) -> Json:
         "parents": [[index, _role(branch)] for index, branch in site.parents],
         **{role: asdict(state) for role, state in states.items()},
     }
+
+
+def _device(report: CheckReport) -> Json | None:
+    """What shows of the device that IRs are for."""
+    device = report.device
+    if device is None:
+        return None
+    findings = [
+        {"version": version, **asdict(finding)}
+        for version, found in device.findings.items()
+        for finding in found
+    ]
+    asked = {name: device.asked.get(name) for name in ("device", "openvino")}
+    return {**asked, "ran_on": RAN_ON, "text": f"{device.title}: {device}", "findings": findings}
 
 
 def _verdict(report: CheckReport) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import bridge
 from bridge.boundary import Boundary
+from bridge.check.device import for_device, is_elsewhere
 from bridge.check.files import FileFacts, facts
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
@@ -18,11 +19,6 @@ from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.compress import compress_constants
-
-
-def _for_device(options: ConvertOptions) -> dict[str, Any]:
-    """The options that say whom an IR is for."""
-    return {name: given for name, given in options.items() if name in ("device", "openvino")}
 
 
 @dataclass
@@ -155,12 +151,26 @@ class Pair:
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
         source = self.loaded(self.source) if model is None else model
         self.pruned.extend(bridge.convert(source, there, **self._options_for(there)).pruned)
-        yield f"{here} → {other}", there
+        yield f"{here} → {other}", (model and self.worked_round(there)) or there
         # A model that is run as a whole is asked for again, a changed one is not.
         again = self.loaded(there) if model is None else there
-        device = {} if there.suffix == ".xml" else _for_device(self.options)
-        self.pruned.extend(bridge.convert(again, back, **cast(ConvertOptions, device)).pruned)
-        yield f"{here} → {other} → {here}", back
+        returning = {} if there.suffix == ".xml" else for_device(self.options)
+        if returning:  # ONNX has no ranges of sizes, which devices may want.
+            shapes = {value.name: value.shape for value in source.graph.inputs if value.shape}
+            returning["input_shapes"] = shapes
+        self.pruned.extend(bridge.convert(again, back, **cast(ConvertOptions, returning)).pruned)
+        yield f"{here} → {other} → {here}", (model and self.worked_round(back)) or back
+
+    def worked_round(self, path: Path) -> Path | None:
+        """An IR for another device with what works round the faults of the CPU plugin, which is
+        what runs it; None for other files, and for an IR that Bridge did not make of ONNX."""
+        model = self.loaded(path) if path.suffix == ".xml" and is_elsewhere(self.options) else None
+        if model is None or model.opset is None:
+            return None
+        target = path.with_name(f"{path.stem}-worked-round.xml")
+        shapes = {value.name: value.shape for value in model.graph.inputs if value.shape}
+        bridge.save(clone_model(model), self.scratch / target.name, input_shapes=shapes)
+        return self.scratch / target.name
 
     def convert_alike(self) -> None:
         """Converts the source with the input shapes of what it is held to, for what that prunes."""
@@ -182,7 +192,7 @@ class Pair:
         """The options of the first conversion: that to ONNX is for no device."""
         if there.suffix == ".xml":
             return self.options
-        left = {k: v for k, v in self.options.items() if k not in _for_device(self.options)}
+        left = {k: v for k, v in self.options.items() if k not in for_device(self.options)}
         return cast(ConvertOptions, left)
 
     def stand_in(self) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bridge.check.bisect import FirstDifference
 from bridge.check.compare import Difference
+from bridge.check.device import DeviceCheck
 from bridge.check.fault import Fault
 from bridge.check.files import FileFacts
 from bridge.check.force import Forced
@@ -64,7 +65,8 @@ class CheckReport:
     branches that such inputs alone take.
 
     `around` is what stands around the first value that differs, by version. `fault` says who is at
-    fault for that. `outline` is what a page shows of the first version.
+    fault for that. `outline` is what a page shows of the first version. `device` is what shows of
+    the device that IRs are for, where one was named.
     """
 
     source: str
@@ -92,6 +94,7 @@ class CheckReport:
     fault: Fault | None = None
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
     outline: dict[str, Any] | None = None
+    device: DeviceCheck | None = None
 
     @property
     def compared(self) -> bool:

@@ -17,8 +17,11 @@ _SHOWN = 3  # kinds of input that the model refuses
 def summary(report: CheckReport) -> list[str]:
     """The verdict, and in a few lines what it rests on; of outputs and branches those alone that
     differ."""
-    lines = [f"{verdict(report)}: {report.source}{_doubt(report)}", *_explained(report)]
+    device = report.device
+    meant = "" if device is None else f", {device.title}"
+    lines = [f"{verdict(report)}: {report.source}{meant}{_doubt(report)}", *_explained(report)]
     lines += [f"  {version.label}: {version.engine}" for version in report.versions]
+    lines += [] if device is None else [f"  {device.name}: {device}"]
     lines += [f"  failed: {failure}" for failure in report.failures]
     lines += [f"  note: {note}" for note in report.notes]
     lines += _outputs(report)

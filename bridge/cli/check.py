@@ -13,17 +13,21 @@ from bridge.cli.models import found, is_many, paired
 from bridge.cli.options import (
     AsJson,
     Debug,
+    Ifs,
+    InputShape,
     Limit,
     Quiet,
     Values,
     Weights,
     given_limits,
     given_values,
+    input_shapes,
     parse_dimension,
 )
 from bridge.cli.output import echo, progress, require_file, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
+from bridge.options import DEVICES, IFS
 
 if TYPE_CHECKING:
     from bridge.neutral.types import Interval
@@ -61,6 +65,25 @@ def check(
         ),
     ] = None,
     value: Values = None,
+    input_shape: InputShape = None,
+    ifs: Ifs = IFS[0],
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(DEVICES),
+            autocompletion=lambda: list(DEVICES),
+            help="The plugin of OpenVINO that the IR is for: layers, element types, sizes and the "
+            "inputs of branches are held to what it takes. The CPU plugin runs the IR all the "
+            "same.",
+        ),
+    ] = None,
+    openvino: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="The oldest release of OpenVINO that the IR is for, for example 2024.6.",
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         typer.Option(
@@ -101,6 +124,7 @@ def check(
       bridge check model.onnx model.xml --samples 10 --verbose
       bridge check model.onnx --report report.html
       bridge check model.xml --size batch=2
+      bridge check model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
     """
     if report is not None:
@@ -109,6 +133,7 @@ def check(
     options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
         limits=given_limits(limit), values=given_values(value), timeout=timeout,
+        input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
     )  # fmt: skip
     given = [model, *(other or ())]
     if jobs or junit or cache or is_many(given):

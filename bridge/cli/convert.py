@@ -14,6 +14,8 @@ from bridge.cli.options import (
     AsJson,
     Debug,
     Device,
+    Ifs,
+    InputShape,
     Limit,
     Quiet,
     Release,
@@ -82,15 +84,7 @@ def convert(
             help="Rename an input or output; may be repeated. Other options take the new name.",
         ),
     ] = None,
-    input_shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=[DIM,...]",
-            help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
-            "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
-            "IR only if it is named here.",
-        ),
-    ] = None,
+    input_shape: InputShape = None,
     value: Values = None,
     compress_to_fp16: Annotated[
         bool,
@@ -159,16 +153,7 @@ def convert(
     ] = False,
     device: Device = DEVICES[0],
     openvino: Release = None,
-    ifs: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(IFS),
-            autocompletion=lambda: list(IFS),
-            help="What becomes of Ifs: they stay; or both branches run and what counts is "
-            "selected, for readers without If. select refuses a model with an If that cannot be "
-            "selected, select-some keeps that If.",
-        ),
-    ] = IFS[0],
+    ifs: Ifs = IFS[0],
     external_data: Annotated[
         bool | None,
         typer.Option(
@@ -297,5 +282,6 @@ def _convert(
     if check:
         from bridge.cli.check import run_check
 
-        also = {name: options[name] for name in ("values", "weights", "limits")}
+        also = {name: options[name] for name in ("values", "weights", "limits", "openvino")}
+        also["device"] = options["device"] if options["device"] != DEVICES[0] else None
         run_check(given, destination, quiet or as_json, **also)

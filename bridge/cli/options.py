@@ -12,7 +12,7 @@ import typer
 
 from bridge.errors import UsageError
 from bridge.limits import MEANINGS
-from bridge.options import DEVICES
+from bridge.options import DEVICES, IFS
 
 Weights = Annotated[
     Path | None,
@@ -33,6 +33,25 @@ Values = Annotated[
         metavar="NAME=VALUE",
         help="Fix an input, for example sr=16000, 'k=[1,2]' or mask=mask.npy; may be repeated. A "
         "number fills an input of known shape.",
+    ),
+]
+InputShape = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=[DIM,...]",
+        help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
+        "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
+        "IR only if it is named here.",
+    ),
+]
+Ifs = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(IFS),
+        autocompletion=lambda: list(IFS),
+        help="What becomes of Ifs: they stay; or both branches run and what counts is "
+        "selected, for readers without If. select refuses a model with an If that cannot be "
+        "selected, select-some keeps that If.",
     ),
 ]
 Device = Annotated[

@@ -10,9 +10,20 @@ from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
-from bridge.neutral.graph import Body, Model, Node, Value, loop_kind
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
+from bridge.neutral.inference import infer_graph
 from bridge.neutral.ports import Sliced
-from bridge.neutral.types import STRING, Interval, format_shape, is_static, size_of
+from bridge.neutral.types import (
+    ANY,
+    STRING,
+    Interval,
+    TensorType,
+    Type,
+    format_shape,
+    is_static,
+    size_of,
+)
 from bridge.operators.spelling import choose
 from bridge.passes.context import Context
 from bridge.passes.legality import found
@@ -51,7 +62,8 @@ def check_limits(model: Model, context: Context) -> None:
 def refusals(model: Model, options: Mapping[str, Any]) -> Iterator[Unsupported]:
     """What the device that the options name does not take of a model that is to be IR."""
     device = device_of(options)
-    for value in model.graph.inputs:
+    graph = _inferred(model) if device.shapes == "bounded" else model.graph
+    for value in graph.inputs:
         for why in (*_types(device, [value]), *_sizes(device, [value])):
             yield Unsupported("Parameter", f'graph / input "{value.name}"', why + _help(value))
 
@@ -62,7 +74,25 @@ def refusals(model: Model, options: Mapping[str, Any]) -> Iterator[Unsupported]:
         if options.get("openvino"):
             yield from _of_release(node, options)
 
-    yield from found(model.graph, faults)
+    yield from found(graph, faults)
+
+
+def _inferred(model: Model) -> Graph:
+    """A copy of the graph with the sizes that follow from its inputs: a symbol that a file declares
+    hides the bounds of a size."""
+    graph = clone_model(model).graph
+    for node in graph.walk():
+        entries = [value for body in node.bodies for value in body.graph.inputs]
+        for value in (*entries, *node.outputs) if node.op != "Constant" else ():
+            value.declared = _without_symbols(value.declared)
+    infer_graph(graph)
+    return graph
+
+
+def _without_symbols(type: Type) -> Type:
+    if not isinstance(type, TensorType) or type.shape is None:
+        return type
+    return TensorType(type.element, tuple(ANY if isinstance(d, str) else d for d in type.shape))
 
 
 def _refusals(node: Node) -> Iterator[str]:
@@ -98,6 +128,9 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
                 f"{why}; --input-shape or --value for the inputs that decide it may help"
                 + (", or --ifs select" if node.op == "If" else "")
             )
+    fits = {"order": is_aligned, "producer": is_parted}.get(device.branches)
+    if fits is not None and node.op == "If" and not fits(node):
+        yield f"{device.engine} gives its branches other inputs; convert the model for it"
     if device.trip_counts and node.op == "Loop" and not _is_counted(node, node.body):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
@@ -112,14 +145,6 @@ def _of_release(node: Node, options: Mapping[str, Any]) -> Iterator[str]:
             f"OpenVINO {options['openvino']} does not read {type} of {version}, which is read from "
             f"{since} on"
         )
-
-
-def misplaced(model: Model, device: Device) -> Iterator[str]:
-    """The Ifs of an IR whose branches would get other inputs on the device than they should."""
-    fits = {"order": is_aligned, "producer": is_parted}.get(device.branches)
-    for node in model.graph.walk():
-        if fits is not None and node.op == "If" and not fits(node):
-            yield f"{node!r}: {device.engine} gives its branches other inputs"
 
 
 def _layer(node: Node) -> tuple[str, str]:

@@ -17,6 +17,8 @@ IF = MODELS / "if_nested.xml"
 CASES = {
     "check": ["check", IF, "--samples", "1"],
     "check of another model": ["check", IF, MODELS / "if_bool.onnxtxt", "--samples", "1"],
+    "check for a device": ["check", IF, "--samples", "1", "--device", "NPU"],
+    "check for a release": ["check", IF, "--samples", "1", "--openvino", "2024.0"],
     "convert": ["convert", IF, "out.onnx"],
     "inspect": ["inspect", MODELS / "loop_in_if.onnxtxt"],
     "inspect cost": ["inspect", MODELS / "loop_in_if.onnxtxt", "--cost"],

@@ -76,7 +76,7 @@ def _original(path: Path, data: bytes) -> Iterator[list[np.ndarray]]:
             yield engine.run(list(model_files.feeds(path, inputs, index).values()))
     else:
         proto = onnx.load_from_string(data)
-        inputs, session = _asked(proto), OnnxRuntime(proto)
+        inputs, session = asked(proto), OnnxRuntime(proto)
         for index in range(INPUT_SETS):
             yield flat(session.run(model_files.feeds(path, inputs, index)))
 
@@ -152,7 +152,7 @@ def _outcomes(job: Job, call: Call) -> dict[str, str]:
     if path.suffix != ".xml":
         names = [value.name for value in onnx.load_from_string(data).graph.output]
     for version, file in job.versions.items():
-        run = _run_onnx if file.suffix == ".onnx" else _run_ir
+        run = run_onnx if file.suffix == ".onnx" else run_ir
         found[version] = call(_outcome, expected, run, file, feeds, names)
     return found
 
@@ -160,15 +160,16 @@ def _outcomes(job: Job, call: Call) -> dict[str, str]:
 def _inputs(path: Path, data: bytes) -> list[model_files.Input]:
     if path.suffix == ".xml":
         return model_files.ir_inputs(openvino.Core().read_model(path))
-    return _asked(onnx.load_from_string(data))
+    return asked(onnx.load_from_string(data))
 
 
-def _asked(model: onnx.ModelProto) -> list[model_files.Input]:
+def asked(model: onnx.ModelProto) -> list[model_files.Input]:
     """The inputs without those that have a default, which is a constant in IR."""
     return [input for input in model_files.onnx_inputs(model) if not input.has_default]
 
 
-def _run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+def run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+    """What an ONNX file gives for inputs of its original, which may be an IR."""
     session = OnnxRuntime(path)
     known = [port.name for port in session.session.get_inputs()]
     for feed in feeds:
@@ -178,7 +179,9 @@ def _run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> 
             yield flat(session.run(dict(zip(known, feed.values(), strict=True))))
 
 
-def _run_ir(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+def run_ir(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
+    """What an IR gives for inputs of its original, in the order of that one's outputs; `names` are
+    those of an ONNX original."""
     model = openvino.Core().read_model(path)
     engine, boundary = OpenVino(model), bridge.Boundary.of(path)
     owners = {boundary.owner(name) for port in model.inputs for name in port.get_names()}

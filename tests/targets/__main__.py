@@ -26,7 +26,7 @@ def main() -> None:
             some = paths[first : first + TOGETHER]
             for path, verdict in zip(some, judge.apart(some, device), strict=True):
                 counts[verdict.partition(":")[0]] += 1
-                if verdict not in judge.GOOD:
+                if verdict.removesuffix(judge.KNOWN) not in judge.GOOD:
                     print(f"{device} {path.name}: {verdict}", flush=True)
         print(device, dict(counts), flush=True)
 

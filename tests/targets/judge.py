@@ -3,103 +3,129 @@
 It is refused with what would help, or it is written within the device's table, no branch gets other
 inputs than it should, and OpenVINO's CPU plugin and onnxruntime give what the default gives.
 `python -m tests.targets FILE ...` prints that of files and, without any, of `roundtrip_models/`.
+The inputs are those in the `.npz` beside a file, if there is one.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+import openvino
+
 import bridge
 from bridge.check.isolation import LostProcessError, isolated
-from bridge.errors import BridgeError, UnsupportedError
-from bridge.targets import DEVICES
-from bridge.targets.limits import misplaced, refusals
-from tests.support.model_files import (
-    INPUT_SETS,
-    feeds,
-    ir_inputs,
-    load_onnx,
-)
-from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+from bridge.errors import UnsupportedError
+from bridge.targets.limits import refusals
+from tests.releases.worker import asked, run_ir, run_onnx
+from tests.support.model_files import INPUT_SETS, feeds, ir_inputs, load_onnx
+from tests.support.running import assert_close
 
 HELP = ("--value", "--input-shape", "--ifs select", "elsewhere", "does not compute with")
 """Words that say what would help, or that nothing does."""
 
+KNOWN = " with known shapes"
 
-GOOD = ("right", "right as ONNX", "refused")
+GOOD = ("refused", "right", "right as ONNX")
 
 
-def judge(path: Path, device: str) -> str:
-    """`refused`, `right`, `right as ONNX`, or what is wrong.
+def judge(path: Path, device: str, call: Callable[..., Any] = lambda run, *a: run(*a)) -> str:
+    """`refused`, `right`, `right as ONNX`, or what is wrong. A file that is refused for open sizes
+    is written with the shapes that its inputs have, where these are known.
 
     A file for another device has no workarounds for faults of the CPU plugin. Where plain meaning
-    is wrong there too, onnxruntime runs what the way back makes of the file.
+    is wrong there too, onnxruntime runs what the way back makes of the file. `call` calls what runs
+    a file.
     """
-    import openvino
+    beside = path.with_suffix(".npz")
+    if not beside.is_file():
+        return _judge(path, device, {}, call)
+    shapes = {name: value.shape for name, value in np.load(beside).items()}
+    found = _judge(path, device, {}, call)
+    if found == "refused":
+        found = _judge(path, device, shapes, call)
+        found += KNOWN if found.startswith("right") else ""
+    return found
 
+
+def _judge(path: Path, device: str, shapes: dict[str, Any], call: Callable[..., Any]) -> str:
     source = load_onnx(path) if path.suffix == ".onnxtxt" else path
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        written = folder / "device.xml"
+        default, written, plain, back = (
+            Path(name) / file for file in ("default.xml", "device.xml", "plain.xml", "back.onnx")
+        )
         try:
-            bridge.convert(source, written, device=device)
+            bridge.convert(source, written, device=device, input_shapes=shapes)
         except UnsupportedError as error:
             lost = [one for one in error.findings if not any(word in one.why for word in HELP)]
             return f"refused without help: {lost[0]}" if lost else "refused"
-        model = bridge.load(written)
-        for fault in (*misplaced(model, DEVICES[device]), *refusals(model, {"device": device})):
+        for fault in refusals(bridge.load(written), {"device": device}):
             return f"not in the table: {fault}"
-        default, plain, back = (folder / n for n in ("default.xml", "plain.xml", "back.onnx"))
-        bridge.convert(source, default)
-        inputs = ir_inputs(openvino.Core().read_model(default))
-        given = [list(feeds(path, inputs, index).values()) for index in range(INPUT_SETS)]
-        expected = [OpenVino(default).run(feed) for feed in given]
-        if (wrong := _fault(written, given, expected)) is None:
+        bridge.convert(source, default, input_shapes=shapes)
+        given, names = _given(path)
+        expected = call(_run, default, given, names)
+
+        def fault(file: Path) -> str | None:
+            """What the engine of a file does wrong with it."""
+            try:
+                for actual, wanted in zip(call(_run, file, given, names), expected, strict=True):
+                    assert_close(actual, wanted)
+            except Exception as error:
+                return " ".join(str(error).split())[:200]
+            return None
+
+        if (wrong := fault(written)) is None:
             return "right"
-        bridge.convert(source, plain, device="ANY")
-        if _fault(plain, given, expected) is None:
+        bridge.convert(source, plain, device="ANY", input_shapes=shapes)
+        if fault(plain) is None:
             return f"wrong: {wrong}"
         bridge.convert(written, back)
-        there = OnnxRuntime(back)
-        names = [port.name for port in there.session.get_inputs()]
-        try:
-            for feed, outputs in zip(given, expected, strict=True):
-                assert_close(flat(there.run(dict(zip(names, feed, strict=True)))), outputs)
-        except Exception as error:
-            return f"wrong as ONNX: {_line(error)}"
-    return "right as ONNX"
+        wrong = fault(back)
+    return "right as ONNX" if wrong is None else f"wrong as ONNX: {wrong}"
 
 
-def _fault(path: Path, given: Sequence[Any], expected: Sequence[Any]) -> str | None:
-    """What the CPU plugin does wrong with a file."""
-    try:
-        engine = OpenVino(path)
-        for feed, outputs in zip(given, expected, strict=True):
-            assert_close(engine.run(feed), outputs)
-    except Exception as error:
-        return _line(error)
-    return None
+def _run(file: Path, given: list[dict[str, Any]], names: list[str]) -> list[list[np.ndarray]]:
+    run = run_onnx if file.suffix == ".onnx" else run_ir
+    return list(run(file, given, names))
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+def _given(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """Inputs of a model, and the names of the outputs of one that is ONNX."""
+    if path.suffix == ".xml":
+        inputs, names = ir_inputs(openvino.Core().read_model(path)), []
+    else:
+        model = load_onnx(path) if path.suffix == ".onnxtxt" else onnx.load(path)
+        inputs, names = asked(model), [value.name for value in model.graph.output]
+    beside = path.with_suffix(".npz")
+    if beside.is_file():
+        return [dict(np.load(beside))], names
+    return [feeds(path, inputs, index) for index in range(INPUT_SETS)], names
 
 
 def judge_all(paths: Sequence[Path], device: str) -> list[str]:
     """The verdicts on several models."""
-    return [judge(path, device) for path in paths]
+    return [_safely(path, device) for path in paths]
+
+
+def _safely(path: Path, device: str) -> str:
+    try:
+        return judge(path, device)
+    except Exception as error:
+        return f"fails: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def apart(paths: Sequence[Path], device: str) -> list[str]:
-    """The same in a process of their own, and each in one where one of them ends it."""
+    """The same in a process of their own; each in one where one of them ends it, and each of its
+    runs in one where such a run does."""
     try:
         found = isolated(judge_all, paths, device, seconds=60 + 60 * len(paths))
         assert isinstance(found, list)
         return found
-    except (LostProcessError, BridgeError) as error:
-        if len(paths) == 1:
-            return [f"lost: {error}"]
-        return [apart([path], device)[0] for path in paths]
+    except LostProcessError:
+        if len(paths) > 1:
+            return [apart([path], device)[0] for path in paths]
+        return [judge(paths[0], device, isolated)]
