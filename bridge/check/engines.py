@@ -172,12 +172,13 @@ class OnnxRuntime:
         model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
         try:
             session = self._module.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
+                model, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
+            # A name that is no text is met here.
+            return _OnnxRuntimeSession(self._module, session)
         except Exception as error:
             kind = LacksOperatorError if _ORT_LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {_message(error)}") from error
-        return _OnnxRuntimeSession(self._module, session)
 
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely
@@ -380,9 +381,9 @@ class OpenVino:
                 else self._core.read_model(str(source))
             )
             compiled = self._core.compile_model(model, "CPU", self._config)
+            return _OpenVinoSession(self._module, model, compiled)
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
-        return _OpenVinoSession(self._module, model, compiled)
 
 
 class _OpenVinoSession:

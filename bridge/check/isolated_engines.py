@@ -131,11 +131,16 @@ def _load(
 
 
 def _run(key: int, feeds: Mapping[str, Any]) -> list[Any]:
-    return list(_sessions[key].run(feeds).values())
+    return _in_order(_sessions[key], _sessions[key].run(feeds))
 
 
 def _run_from(
     key: int, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, np.ndarray]]:
     results, after = _sessions[key].run_from(states, feeds)
-    return list(results.values()), after
+    return _in_order(_sessions[key], results), after
+
+
+def _in_order(session: Session, results: Mapping[str, Any]) -> list[Any]:
+    """One result for each output; a model may list one output twice."""
+    return [results[port.name] for port in session.outputs]

@@ -137,6 +137,7 @@ def _without_main() -> Iterator[None]:
 def _serve(connection: Connection) -> None:
     """The process: answers calls until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
+    os.dup2(2, 1)  # What an engine prints must not stand among what the parent prints.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:

@@ -300,6 +300,22 @@ def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
     assert report.ok, str(report)
 
 
+def test_an_output_that_is_listed_twice() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] a, float[2] b)
+    { a = Neg (x) b = Exp (a) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.output.append(model.graph.output[1])
+    assert check(model).ok
+
+
+def test_a_dimension_whose_name_is_no_text(tmp_path: Path) -> None:
+    """It is said of the engine that refuses it."""
+    model = saved(GATE, tmp_path / "m.onnx")
+    model.write_bytes(model.read_bytes().replace(b"\x12\x01N", b"\x12\x01\xff"))
+    report = check(model)
+    assert not report.compared and "utf-8" in str(report)
+
+
 def test_an_output_that_is_an_element_of_another(tmp_path: Path) -> None:
     path = saved(
         """

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -46,6 +47,11 @@ def refuses() -> None:
 
 def shows(value: object) -> object:
     return value
+
+
+def test_what_an_engine_prints_is_no_result(worker: Worker, capfd: Any) -> None:
+    worker.call(os.write, 1, b"engine")
+    assert capfd.readouterr() == ("", "engine")
 
 
 def test_results_and_errors_come_back(worker: Worker) -> None:
