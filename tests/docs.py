@@ -13,9 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
-from bridge.cli.app import app
+from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
 from bridge.quirks import FOR_IR, FOR_ONNX
 from bridge.quirks.counts import said
@@ -54,7 +52,7 @@ def picture() -> str:
 
 def commands() -> Iterator[str]:
     """Each command with its arguments and options, as its help has them."""
-    group: Any = typer.main.get_command(app)
+    group = command_line()
     for name, command in group.commands.items():
         text, _, examples = (command.help or "").partition("Examples:\n")
         arguments = [p for p in command.params if p.param_type_name == "argument"]

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import cast
 
 import typer
-import typer.main
 
-from bridge.cli.app import app
+from bridge.cli.app import COMMANDS, command_line
 from bridge.cli.output import SHORTAGE, is_shortage, report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
 from bridge.errors import BridgeError, UsageError
@@ -33,7 +32,7 @@ _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
 def _run(given: Sequence[str]) -> int:
     """Runs the command that the arguments name; returns the exit code."""
-    command = typer.main.get_command(app)
+    command = command_line(given[0] if given and given[0] in COMMANDS else None)
     called = Path(sys.argv[0]).stem
     name = called if called == "onnx-bridge" else "bridge"
     try:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
-from bridge.cli.check import check
-from bridge.cli.convert import convert
-from bridge.cli.inspect import inspect
-from bridge.cli.ops import ops
 from bridge.cli.output import echo
 
-app = typer.Typer(
-    epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(short_help="Convert a model to the format that the destination's suffix names.")(
-    convert
-)
-app.command(short_help="Show that a model and its conversion compute the same.")(check)
-app.command(short_help="Show a model's inputs, outputs, operators and nested graphs.")(inspect)
-app.command(short_help="List the operators and how each is converted.")(ops)
+COMMANDS = {
+    "convert": "Convert a model to the format that the destination's suffix names.",
+    "check": "Show that a model and its conversion compute the same.",
+    "inspect": "Show a model's inputs, outputs, operators and nested graphs.",
+    "ops": "List the operators and how each is converted.",
+}
+"""What each command does. Each is the function of its name in the module of its name."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -34,7 +28,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def bridge(
     version: Annotated[
         bool,
@@ -44,3 +37,20 @@ def bridge(
     ] = False,
 ) -> None:
     """Convert models between ONNX and OpenVINO IR, conditional subgraphs included."""
+
+
+@cache
+def command_line(name: str | None = None) -> Any:
+    """The command line; with a name, with that command alone, because Typer takes about 10 ms to
+    read the options of each."""
+    app = typer.Typer(
+        epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(bridge)
+    for each in [name] if name else COMMANDS:
+        function = getattr(import_module(f"bridge.cli.{each}"), each)
+        app.command(short_help=COMMANDS[each])(function)
+    return typer.main.get_command(app)
