@@ -110,6 +110,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     - `opset`: the operator set to write, 13 to the newest (default: the source's own when it is
       ONNX, or an IR that Bridge made of ONNX, else 21).
+    - `standard_operators`: write the standard's operators in place of those of other domains, as
+      onnxruntime's com.microsoft, that the ONNX model had.
     - `external_data`: whether constants are stored beside the model (None: when they pass 1 GiB).
 
     Writing IR:
@@ -212,7 +214,7 @@ def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
         model = _loaded(given, asked)
         context = _context(model, "onnx", Report(), asked, opset)
         prepare(model, context)
-        proto = to_proto(model, context.target.opset)
+        proto = to_proto(model, context.target)
         require_unchanged(model.files)
         return proto
 
@@ -372,7 +374,9 @@ def _context(
         return Context(Target("ir"), report, options)
     from bridge.opsets import onnx_target
 
-    return Context(onnx_target(model, opset), report, options)
+    return Context(
+        onnx_target(model, opset, bool(options.get("standard_operators"))), report, options
+    )
 
 
 @contextmanager
@@ -428,7 +432,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     _note_limits(model, report)
     with written() as (part, data):
         external = options.get("external_data")
-        wrote = write_onnx(model, part, data, beside.name, context.target.opset, external)
+        wrote = write_onnx(model, part, data, beside.name, context.target, external)
         obsolete = not wrote and _holds_constants_of(beside, target)
     if obsolete:
         with suppress(OSError):

@@ -25,9 +25,10 @@ _ELEMENT_SINCE = {
 _Made = TypeVar("_Made")
 
 
-def onnx_target(model: Model, opset: int | None) -> Target:
+def onnx_target(model: Model, opset: int | None, standard: bool = False) -> Target:
     """ONNX in the operator set that was asked for; where none was, in that of the ONNX model that
-    the model is or came from, else in the default one. Raises UsageError for one that cannot be
+    the model is or came from, else in the default one. A `standard` one has no operators of other
+    domains. Raises UsageError for one that cannot be
     written."""
     if opset is None:
         number = _own_opset(model)
@@ -39,7 +40,7 @@ def onnx_target(model: Model, opset: int | None) -> Target:
         except TypeError:
             raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
     check_opset(number)
-    return Target("onnx", number, frozenset(model.opsets))
+    return Target("onnx", number, frozenset(() if standard else model.opsets))
 
 
 def in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:

@@ -66,6 +66,7 @@ class OnnxOptions(CommonOptions, total=False):
     """What is for writing ONNX."""
 
     opset: int | None
+    standard_operators: bool
 
 
 class OnnxFileOptions(OnnxOptions, total=False):

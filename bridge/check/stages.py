@@ -147,7 +147,7 @@ def plain_onnx(model: Model) -> onnx.ModelProto:
         for step in TO_ONNX:
             if step.name not in SIMPLIFYING and step.when(copy, context):
                 step.run(copy, context)
-        return to_proto(copy, context.target.opset)
+        return to_proto(copy, context.target)
 
     with limited(_UNLIMITED), strictly(False), np.errstate(all="ignore"):
         return in_some_opset(attempt, None)

@@ -70,6 +70,15 @@ def convert(
             "else 21).",
         ),
     ] = None,
+    standard_operators: Annotated[
+        bool,
+        typer.Option(
+            "--standard-operators",
+            rich_help_panel=_ONNX,
+            help="Write the standard's operators in place of those of other domains that the model "
+            "has or had, as onnxruntime's com.microsoft.",
+        ),
+    ] = False,
     outputs: Annotated[
         list[str] | None,
         typer.Option(
@@ -211,6 +220,7 @@ def convert(
     """
     options: dict[str, Any] = dict(
         opset=opset,
+        standard_operators=standard_operators,
         outputs=[name for text in outputs for name in text.split(",")] if outputs else None,
         rename=new_names(rename),
         input_shapes=input_shapes(input_shape or ()),

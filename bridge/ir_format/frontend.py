@@ -195,10 +195,9 @@ class Reader:
                     raise InvalidModelError(f"{where} / {layer}: nothing is connected to it")
                 results[layer.id] = inputs[0]
             else:
-                provenance = formers.load(layer.name)
                 start = len(graph.nodes)
                 values[layer.id] = self._layer(graph.nodes, layer, inputs, where)
-                formers.know(layer.name, values[layer.id], provenance)
+                formers.know(layer.name, values[layer.id])
                 for node in graph.nodes[start:]:
                     if why := impropriety(node) or contradiction(node):
                         raise InvalidModelError(f"{where} / {layer}: {why}")

@@ -259,8 +259,6 @@ class GraphWriter:
         """Appends a layer and the edges to its inputs. `further` are attributes of the layer
         itself; `before` and `after` the ports stands what layers with bodies have there."""
         extras = extras or {}
-        if "provenance" in extras:
-            self._record(name, extras["provenance"])
         tab = self.indent + "\t\t"
         lines = [
             f'{self.indent}\t<layer id="{id}" name={attribute(name)} {_kind(type, version)}'
@@ -298,6 +296,8 @@ class GraphWriter:
             lines.clear()
         lines.append(f"{self.indent}\t</layer>\n")
         self._layers.append("".join(lines))
+        if "provenance" in extras:
+            self._record(name, extras["provenance"])
 
     def _record(self, name: str, provenance: Provenance) -> None:
         """Notes which node of ONNX a layer stands for."""

@@ -5,6 +5,7 @@ use for."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from bridge.elements import ELEMENTS, Element
@@ -26,9 +27,13 @@ def dump(provenance: Provenance, where: Where) -> list[Any] | None:
     try:
         inputs = [None if value is None else _input(value, where) for value in provenance.inputs]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
+        outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
         return None
-    return [provenance.op, inputs, attributes] if attributes else [provenance.op, inputs]
+    said = [provenance.op, inputs, attributes, outputs]
+    while len(said) > 2 and not said[-1]:
+        said.pop()
+    return said
 
 
 def _input(value: Value, where: Where) -> Any:
@@ -38,6 +43,10 @@ def _input(value: Value, where: Where) -> Any:
     if value.constant is None:
         raise TypeError
     return {**_tensor(value.constant), "name": value.name}
+
+
+def _output(value: Value, where: Where) -> Any:
+    return {"name": value.name} if where(value) is None else _input(value, where)
 
 
 def _attribute(value: Any) -> Any:
@@ -70,28 +79,28 @@ class ProvenanceTable:
         self._said = said
         self._values: dict[str, Sequence[Value]] = {}
 
-    def load(self, layer: str) -> Provenance | None:
-        """The node that a layer, which is to be read next, stands for; None where there is no such
-        node, or a value is gone."""
-        try:
-            op, inputs, *rest = self._said[layer]
-            attributes = rest[0] if rest else {}
-            return Provenance(
-                str(op),
-                {str(name): _read_attribute(value) for name, value in attributes.items()},
-                [None if value is None else self._input(value) for value in inputs],
-            )
-        except (LookupError, TypeError, ValueError, AttributeError):
-            return None
-
-    def know(
-        self, layer: str, values: Sequence[Value], provenance: Provenance | None = None
-    ) -> None:
-        """Learns what a layer gives, and notes with its node what that stands for."""
+    def know(self, layer: str, values: Sequence[Value]) -> None:
+        """Learns what a layer gives, and notes with its node which node that stands for, if all
+        that the record names is there."""
         self._values[layer] = values
         node = values[0].producer if values else None
-        if provenance is not None and node is not None:
-            node.extras = {**(node.extras or {}), "provenance": provenance}
+        if node is not None and layer in self._said:
+            with suppress(LookupError, TypeError, ValueError, AttributeError):
+                node.extras = {**(node.extras or {}), "provenance": self._load(layer)}
+
+    def _load(self, layer: str) -> Provenance:
+        op, inputs, *rest = self._said[layer]
+        return Provenance(
+            str(op),
+            {str(name): _read_attribute(value) for name, value in (*rest, {})[0].items()},
+            [None if value is None else self._input(value) for value in inputs],
+            [self._output(value) for value in rest[1]] if len(rest) > 1 else (),
+        )
+
+    def _output(self, said: Any) -> Value:
+        if not isinstance(said, dict):
+            return self._input(said)
+        return Value(names=[str(said["name"])] if said["name"] else [])
 
     def _input(self, said: Any) -> Value:
         if not isinstance(said, dict):

@@ -37,13 +37,13 @@ LARGEST_PROTO = (1 << 31) - 1
 """Bytes that a protobuf message can have."""
 
 
-def to_proto(model: Model, opset: int, external: ExternalData | None = None) -> onnx.ModelProto:
+def to_proto(model: Model, target: Target, external: ExternalData | None = None) -> onnx.ModelProto:
     """The model as a ModelProto. Every node must have an ONNX spelling (the expand pass sees to
     it). With `external`, large constants are references to the file it lays out; without it,
     UsageError where a message cannot hold them."""
     if external is None:
         _require_room(size_of_constants(model.graph))
-    return Writer(model, opset, external).model()
+    return Writer(model, target, external).model()
 
 
 def write(
@@ -51,7 +51,7 @@ def write(
     path: Path,
     data_path: Path,
     location: str,
-    opset: int,
+    target: Target,
     external: bool | None = None,
 ) -> bool:
     """Writes the model to `path` and, where constants are external, `data_path`, which the model
@@ -60,7 +60,7 @@ def write(
     if external is None:
         external = size_of_constants(model.graph) > EMBEDDED_LIMIT
     layout = ExternalData(location) if external else None
-    writer = Writer(model, opset, layout, stream=True)
+    writer = Writer(model, target, layout, stream=True)
     proto = writer.model()
     _require_room(proto.ByteSize() + sum(tensor.nbytes for _, tensor in writer.streamed))
     write_streamed(proto, writer.streamed, path)
@@ -83,10 +83,10 @@ class Writer:
     """Writes one model. `name_of` gives a value's name and notes that it is used."""
 
     def __init__(
-        self, model: Model, opset: int, external: ExternalData | None, stream: bool = False
+        self, model: Model, target: Target, external: ExternalData | None, stream: bool = False
     ) -> None:
         self.source = model
-        self.target = Target("onnx", opset)
+        self.target = target
         self.external = external
         self.names = Names()
         self.used: dict[Value, int] = {}
@@ -117,7 +117,8 @@ class Writer:
         for tensor, node in shared.items():
             self._initializer(proto.graph, self.shared[tensor], node.attributes["value"])
         proto.opset_import.add(domain="", version=self.target.opset)
-        domains = {**self.source.opsets, **self.domains}
+        kept = {k: v for k, v in self.source.opsets.items() if k in self.target.domains}
+        domains = {**kept, **self.domains}
         for domain in sorted(domains):
             proto.opset_import.add(domain=domain, version=domains[domain])
         proto.ir_version = onnx.helper.find_min_ir_version_for(

@@ -31,7 +31,8 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
         return None, why or "Bridge does not know this operator"
     spellings = row.onnx if target.format == "onnx" else row.ir
-    if not spellings:
+    foreign = row.family == "microsoft" and "com.microsoft" not in target.domains
+    if not spellings or foreign:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
     why = ""
     for spelling in spellings:

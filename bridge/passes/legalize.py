@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
@@ -19,7 +19,7 @@ from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.context import Context
 from bridge.passes.fold import fold_value
-from bridge.vocabulary import operator
+from bridge.vocabulary import family_of, operator
 
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""
@@ -47,6 +47,7 @@ class Legalizer:
         self.debug = debug
         self.findings: list[Unsupported] = []
         self._reported: set[Node] = set()
+        self._used: dict[Graph, set[Value]] = {}
         self._pattern = Pattern(self._legalized, target=target, bodies=False)
 
     def legalize(self, graph: Graph) -> bool:
@@ -80,8 +81,17 @@ class Legalizer:
             return None
         self.expand(b, node, rewriter)
         if rewriter.depth == 0 and self.target.format == "ir" and self.source == "onnx":
-            remember(node, rewriter.of(results[0] or node.outputs[0]), b.nodes)
+            made = [result and rewriter.of(result) for result in results]
+            remember(node, made, b.nodes, lambda: self._used_in(rewriter.graph))
         return results
+
+    def _used_in(self, graph: Graph) -> set[Value]:
+        """What a graph gives and its nodes take, as it was when first asked: what comes behind the
+        node that asks is as it was."""
+        if graph not in self._used:
+            taken = (v for node in graph.nodes for v in node.inputs if v is not None)
+            self._used[graph] = {*graph.outputs, *taken}
+        return self._used[graph]
 
     def expand(self, b: Builder, node: Node, rewriter: Rewriter) -> None:
         """Legalizes what was made of a node, which the builder holds."""
@@ -99,7 +109,9 @@ class Legalizer:
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:
             known = node.op.partition("::")[0] in self.target.domains
-            return (known or self.source == self.target.format) and not _is_no_operator(node)
+            return (known or self.source == self.target.format == "ir") and not _is_no_operator(
+                node
+            )
         return choose(node, self.target)[0] is not None
 
     def _obstacle(self, node: Node) -> str:
@@ -111,6 +123,8 @@ class Legalizer:
         if self.source == self.target.format == "ir" and self._native(node):
             return None  # What came from IR is what IR means; rules are for what ONNX means.
         own = legalization(self.target.format, node.op)
+        if own is None and family_of(node.op) == "microsoft" and not self._native(node):
+            own = legalization("ir", node.op)  # It gives operators that both targets take.
         for rule in (*TYPES[self.target.format], own):
             if rule is None:
                 continue
@@ -144,21 +158,38 @@ class Legalizer:
             self.findings.append(Unsupported(node.op, rewriter.path(node), why))
 
 
-def remember(node: Node, made: Value, nodes: Sequence[Node]) -> None:
-    """Notes with the one of `nodes` that gives a value which node they all stand for, where others
-    might stand for it too."""
-    row, maker, extras = operator(node.op), made.producer, node.extras or {}
-    if maker is None or maker not in nodes or maker.bodies or maker.op == "Constant":
+def remember(
+    node: Node,
+    results: Sequence[Value | None],
+    nodes: Sequence[Node],
+    used: Callable[[], Container[Value]],
+) -> None:
+    """Notes with the last of `nodes` that gives one of the results which node they all stand for,
+    where others might stand for it too. `used` tells which values anybody uses."""
+    row, former = operator(node.op), (node.extras or {}).get("provenance")
+    several = len(node.outputs) > 1
+    if former is None and row is not None and ("recorded" not in row.traits or several):
         return
-    if "provenance" in extras:
-        maker.extras = {**(maker.extras or {}), "provenance": extras["provenance"]}
+    places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
+    wanted = used() if several else node.outputs
+    outputs = [
+        made if made is not None and made.producer in places and old in wanted else old
+        for old, made in zip(node.outputs, results, strict=False)
+    ]
+    makers = [value.producer for value in outputs if value.producer in places]
+    maker = max(makers, key=places.__getitem__, default=None)
+    if maker is None or maker.bodies:
         return
-    if row is None or "recorded" not in row.traits or len(node.outputs) != 1:
+    if former is not None:
+        stands = dict(zip(node.outputs, results, strict=False))
+        former = former.of(lambda value: stands.get(value) or value)
+    elif maker.op == node.op and all(other is maker or other.op == "Constant" for other in nodes):
         return
-    if maker.op == node.op and all(other is maker or other.op == "Constant" for other in nodes):
-        return
-    said = {k: v for k, v in node.attributes.items() if v != row.defaults.get(k)}
-    maker.extras = {**(maker.extras or {}), "provenance": Provenance(node.op, said, node.inputs)}
+    else:
+        defaults = row.defaults if row is not None else {}
+        said = {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
+        former = Provenance(node.op, said, node.inputs, outputs if several else ())
+    maker.extras = {**(maker.extras or {}), "provenance": former}
 
 
 def _made_by(nodes: Sequence[Node], value: Value) -> Value:

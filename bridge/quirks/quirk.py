@@ -111,7 +111,8 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
                 return None
             results = [result] if isinstance(result, Value) else list(result)
             legalizer.expand(b, node, place)
-            remember(node, place.of(results[0] or node.outputs[0]), b.nodes)
+            made = [result and place.of(result) for result in results]
+            remember(node, made, b.nodes, lambda: node.outputs)
             return results
 
         changed = Place(graph).run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))

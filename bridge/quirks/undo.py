@@ -33,7 +33,7 @@ def rewritten(run: Run, guess: Guess) -> Undo:
             run(graph, Context(Target("ir"), Report()))
 
         for made in guess(b, node):
-            if becomes([*_constant_parts(b.nodes), *b.nodes], made, output, again):
+            if becomes([*_constant_parts(b.nodes), *b.nodes], [(made, output)], again):
                 return made
             b.nodes.clear()
         return None

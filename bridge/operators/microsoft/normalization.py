@@ -3,23 +3,26 @@ lacks there."""
 
 from __future__ import annotations
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I32
-from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, reads, required
-from bridge.operators.nn.normalization import axes_from, root_mean_square, settings_of
+from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, required
+from bridge.operators.nn.normalization import axes_from, root_mean_square
 
 
-@reads("SimplifiedLayerNormalization", format="onnx")
-def read_simplified_layer_normalization(b: Builder, node: Node) -> Result:
+@legalizes("com.microsoft::SimplifiedLayerNormalization", target="ir")
+def simplified_layer_normalization(b: Builder, node: Node) -> Result:
     """onnxruntime's SimplifiedLayerNormalization-1 is RMSNormalization, with the inverse of the
     root as an optional output."""
     data, scale = required(node, 0, 1)
-    settings = settings_of(node)
-    normal = b.node("RMSNormalization", [data, scale], attributes=settings)
+    normal = b.node("RMSNormalization", [data, scale], attributes=dict(node.attributes))
     if len(node.outputs) == 1:
         return normal.outputs[0]
-    wide = b.cast(data, settings["stash_type"])
-    root = root_mean_square(b, wide, axes_from(normal), settings["epsilon"])
+    wide = b.cast(data, node.attributes["stash_type"])
+    root = root_mean_square(b, wide, axes_from(normal), node.attributes["epsilon"])
     return [normal.outputs[0], b.op("Reciprocal", root)]
+
+
+must.hold("com.microsoft::SimplifiedLayerNormalization", must.axis_attribute("axis"))
 
 
 @legalizes(

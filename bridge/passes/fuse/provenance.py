@@ -4,34 +4,81 @@ into IR once more, gives the very nodes that are there."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+
 from bridge.neutral.attributes import fault_of
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.operators.spelling import choose
 from bridge.passes.fuse.replay import IR, becomes
 from bridge.passes.fuse.uses import Uses
 from bridge.passes.legalize import Legalizer
+from bridge.vocabulary import operator
 
 
 def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The recorded ONNX node, if expanding it gives the nodes that are there."""
     assert b.target is not None
     provenance, output = (node.extras or {}).get("provenance"), uses.output(node)
-    if provenance is None or sum(map(uses.count, node.outputs)) > uses.count(output):
+    if provenance is None:
+        return None
+    outputs = provenance.outputs or (output,)
+    there = [value for value in outputs if value.producer is not None]
+    if output not in there or any(uses.count(v) and v not in there for v in node.outputs):
         return None
     inputs = [value for value in provenance.inputs if value is not None]
     missing = [value for value in inputs if not uses.is_before(value, node)]
     if fault_of(provenance.op, provenance.attributes) or any(v.constant is None for v in missing):
         return None
-    made = b.node(provenance.op, provenance.inputs, 1, dict(provenance.attributes))
-    if choose(made, b.target)[0] is None:
+    made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
+    pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
+    if not _is_writable(made, b.target) or not becomes([made], pairs, _legalize):
         return None
-    if not becomes([made], made.outputs[0], output, _legalize):
+    within = _between(inputs, there)
+    if len(there) > 1 and any(v.constant is None and _follows(v, within, uses) for v in inputs):
         return None
     for value in missing:
         if value.producer is not None:
             uses.prepend(value.producer)
-    return made.outputs[0]
+    _place_outputs(made, outputs, output, within, uses)
+    return next(new for new, old in pairs if old is output)
+
+
+def _place_outputs(
+    made: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
+) -> None:
+    """Puts the outputs of a node in the place of what stood for them, but for one `output`; those
+    that nobody uses keep their names, for an engine may ask for them."""
+    for new, old in zip(made.outputs, outputs, strict=True):
+        if old.producer is None:
+            new.names += old.names
+        elif old is not output:
+            uses.hand_over(old, new, sum(list(user.inputs).count(old) for user in within))
+
+
+def _is_writable(node: Node, target: Target) -> bool:
+    """Whether ONNX has the operator, or the model had others of its domain."""
+    if operator(node.op) is None:
+        return node.op.partition("::")[0] in target.domains
+    return choose(node, target)[0] is not None
+
+
+def _between(inputs: Collection[Value], outputs: Iterable[Value]) -> dict[Node, None]:
+    """The nodes that make outputs of inputs."""
+    found: dict[Node, None] = {}
+    pending = list(outputs)
+    while pending:
+        value = pending.pop()
+        if value.producer is not None and value.producer not in found and value not in inputs:
+            found[value.producer] = None
+            pending += [taken for taken in value.producer.inputs if taken is not None]
+    return found
+
+
+def _follows(value: Value, nodes: Iterable[Node], uses: Uses) -> bool:
+    """Whether a value may be computed of what one of the nodes gives, and so depend on an output of
+    the node that takes their place."""
+    return not all(uses.is_before(value, node) for node in nodes if node.op != "Constant")
 
 
 def _legalize(graph: Graph) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from bridge.errors import BridgeError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_node, clone_value
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.tensor import are_equal
 from bridge.operators import BREAKS
 from bridge.operators.spelling import choose, spell
@@ -18,9 +20,12 @@ IR = Target("ir")
 Rewrite = Callable[[Graph], object]
 """What is done to a graph, in place, on the way to IR."""
 
+Pair = tuple[Value | None, Value | None]
 
-def becomes(nodes: Sequence[Node], made: Value, output: Value, rewrite: Rewrite) -> bool:
-    """Whether `rewrite` makes of the nodes that give `made` those that give `output`."""
+
+def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) -> bool:
+    """Whether `rewrite` makes of `nodes`, which give the first value of each pair, those that give
+    the second."""
     values: dict[Value, Value] = {}
     graph = Graph()
     own = {value for node in nodes for value in node.outputs}
@@ -34,20 +39,21 @@ def becomes(nodes: Sequence[Node], made: Value, output: Value, rewrite: Rewrite)
             graph.nodes.append(Node("Constant", [], [copy], {"value": value.constant}))
     leaves = {copy: value for value, copy in values.items() if value.constant is None}
     graph.nodes += [clone_node(node, values) for node in nodes]
-    graph.outputs = [values[made]]
+    graph.outputs = [values[made] for made, _ in outputs if made is not None]
     try:
         rewrite(graph)
         fold_graph(graph)
-        return _is_same(graph.outputs[0], output, leaves)
+        there = [value for _, value in outputs]
+        return _are_same(list(zip(graph.outputs, there, strict=True)), leaves)
     except (*BREAKS, BridgeError):
         return False  # The guess is none, or the record no longer as it was written.
 
 
-def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:
-    """Whether a value is computed like one that was made; `leaves` says which values those stand
-    for that nodes were made of."""
+def _are_same(pairs: list[Pair], leaves: Mapping[Value, Value]) -> bool:
+    """Whether of all pairs the second value is computed like the first, which was made; `leaves`
+    says which values those stand for that nodes were made of."""
     met: dict[Value, Value] = {}
-    pairs: Pairs = [(made, value)]
+    same: set[tuple[Node, Node]] = set()
     while pairs:
         one, other = pairs.pop()
         if one is None or other is None:
@@ -57,7 +63,7 @@ def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:
             if leaves.get(one, met.get(one)) is not other:
                 return False
         else:
-            further = _inputs_alike(one, other)
+            further = _inputs_alike(one, other, same)
             if further is None:
                 return False
             if one.constant is None:
@@ -66,14 +72,11 @@ def _is_same(made: Value, value: Value, leaves: Mapping[Value, Value]) -> bool:
     return True
 
 
-Pairs = list[tuple[Value | None, Value | None]]
-
-
-def _inputs_alike(one: Value, other: Value) -> Pairs | None:
+def _inputs_alike(one: Value, other: Value, same: set[tuple[Node, Node]]) -> list[Pair] | None:
     """What two values are made of, in pairs, where it is one layer of IR that makes them; else
-    None."""
+    None. `same` are nodes whose bodies are known to be alike."""
     ours, theirs = one.producer, other.producer
-    if ours is None or theirs is None or ours.bodies or theirs.bodies:
+    if ours is None or theirs is None:
         return None
     if ours.op == "Constant" or theirs.op == "Constant":
         return [] if are_equal(one.constant, other.constant) else None
@@ -82,7 +85,19 @@ def _inputs_alike(one: Value, other: Value) -> Pairs | None:
     (type, inputs, attributes), (other_type, other_inputs, others) = map(_layer, (ours, theirs))
     if type != other_type or attributes != others or len(inputs) != len(other_inputs):
         return None
+    if (ours.bodies or theirs.bodies) and (ours, theirs) not in same:
+        if [*map(_alike, ours.bodies, theirs.bodies)] != [True] * len(theirs.bodies):
+            return None
+        same.add((ours, theirs))
     return list(zip(inputs, other_inputs, strict=True))
+
+
+def _alike(one: Body, other: Body) -> bool:
+    """Whether two bodies compute the same of the same inputs."""
+    if one.inputs != other.inputs or one.outputs != other.outputs:
+        return False
+    leaves = dict(zip(one.graph.inputs, other.graph.inputs, strict=True))
+    return _are_same(list(zip(one.graph.outputs, other.graph.outputs, strict=True)), leaves)
 
 
 def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:
@@ -90,4 +105,10 @@ def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:
     spelling, _ = choose(node, IR)
     if spelling is None:
         return node.op, node.inputs, node.attributes
-    return spelling.type, *spell(node, spelling)
+    inputs, attributes = spell(node, spelling)
+    return spelling.type, inputs, {name: _rounded(value) for name, value in attributes.items()}
+
+
+def _rounded(value: Any) -> Any:
+    """The value of an attribute; a float as the f32 that files hold."""
+    return np.float32(value) if isinstance(value, float) else value

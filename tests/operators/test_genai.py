@@ -1,0 +1,94 @@
+"""onnxruntime's operators come back from IR: decoders as onnxruntime-genai writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import bridge
+from tests.operators.microsoft_cases import CASES
+from tests.operators.test_microsoft import feed_of, model_of
+from tests.support.genai import Decoder, feed
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
+
+DECODERS = {
+    "packed": Decoder(),
+    "separate": Decoder(packed=False),
+    "4 bits": Decoder(bits=4),
+    "two tables": Decoder(long=True),
+    "operator set 23": Decoder(opset=23),
+}
+STEPS = ((7, 0), (1, 7), (1, 15))
+"""New words, and words before them."""
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoder_comes_back(name: str, tmp_path: Path) -> None:
+    decoder = DECODERS[name]
+    model = decoder.model()
+    onnx.save(model, tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    back = onnx.load(tmp_path / "b.onnx")
+    assert [node.op_type for node in back.graph.node] == [n.op_type for n in model.graph.node]
+    assert [n.output for n in back.graph.node] == [n.output for n in model.graph.node]
+    bridge.convert(tmp_path / "b.onnx", tmp_path / "b.xml")
+    bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
+    assert (tmp_path / "c.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+    engines = [OnnxRuntime(tmp_path / f"{x}.onnx") for x in "ab"]
+    openvino = OpenVino(tmp_path / "a.xml")
+    for length, past in STEPS:
+        given = feed(decoder, length, past)
+        expected, actual = (engine.run(given) for engine in engines)
+        for one, other in zip(expected, actual, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert_close(openvino.run(list(given.values())), expected)
+
+
+@pytest.mark.parametrize("suffix", ["onnx", "xml"])
+@pytest.mark.parametrize("name", ["packed", "two tables"])
+def test_decoder_in_standard_operators(name: str, suffix: str, tmp_path: Path) -> None:
+    decoder = DECODERS[name]
+    onnx.save(decoder.model(), tmp_path / "a.onnx")
+    if suffix == "xml":
+        bridge.convert(tmp_path / "a.onnx", tmp_path / "a.xml")
+    bridge.convert(tmp_path / f"a.{suffix}", tmp_path / "b.onnx", standard_operators=True)
+    onnx.checker.check_model(tmp_path / "b.onnx", full_check=True)
+    assert {item.domain for item in onnx.load(tmp_path / "b.onnx").opset_import} == {""}
+    before, after = OnnxRuntime(tmp_path / "a.onnx"), OnnxRuntime(tmp_path / "b.onnx")
+    for length, past in STEPS:
+        given = feed(decoder, length, past)
+        assert_close(after.run(given), before.run(given))
+
+
+def test_changed_layers_are_what_counts(tmp_path: Path) -> None:
+    case = CASES["skip, sum"]
+    bridge.convert(model_of(case), tmp_path / "a.xml")
+    text = (tmp_path / "a.xml").read_text()
+    assert text.count('eps="1e-05"') == 1
+    (tmp_path / "a.xml").write_text(text.replace('eps="1e-05"', 'eps="0.5"'))
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    assert not any(node.domain for node in onnx.load(tmp_path / "b.onnx").graph.node)
+    given = feed_of(case)
+    expected = OpenVino(tmp_path / "a.xml").run(list(given.values()))
+    assert_close(OnnxRuntime(tmp_path / "b.onnx").run(given), expected)
+
+
+def test_outputs_without_a_use_stay(tmp_path: Path) -> None:
+    """onnxruntime computes attention with a cache only where the node gives the cache, too."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[b,s,8] x, float[b,2,p,4] key, float[b,2,p,4] value) => (float[b,s,8] y) {
+            y, whole_key, whole_value = com.microsoft.MultiHeadAttention <num_heads = 2>
+                (x, x, x, "", "", "", key, value)
+        }""")
+    bridge.convert(model, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    (node,) = onnx.load(tmp_path / "b.onnx").graph.node
+    assert list(node.output) == ["y", "whole_key", "whole_value"]
+    rng = np.random.default_rng(3)
+    shapes = {"x": (2, 3, 8), "key": (2, 2, 5, 4), "value": (2, 2, 5, 4)}
+    given = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    assert_close(OnnxRuntime(tmp_path / "b.onnx").run(given), OnnxRuntime(model).run(given))
