@@ -335,11 +335,11 @@ def _operators_by_type(family: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _families_that_name(word: str, any_case: bool = False) -> tuple[str, ...]:
-    """The families whose files have a string or a heading that ends in `word`. No other can have a
-    row for it, and is not parsed: to parse all takes longer than many a conversion."""
+    """The families whose files have a string or a heading that is `word`. No other can have a row
+    for it, and is not parsed: to parse all takes longer than many a conversion."""
     texts = _folded_texts() if any_case else _texts()
-    ends = (f'{word}"', f"{word}]")
-    return tuple(family for family, text in texts.items() if any(end in text for end in ends))
+    forms = (f'"{word}"', f"[{word}]")
+    return tuple(family for family, text in texts.items() if any(form in text for form in forms))
 
 
 @cache
