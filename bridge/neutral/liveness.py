@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.dataflow import Analysis, Now, Updates
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Carried, Condition, Sliced, outer_input
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Carried, Condition, InputPort, Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
 
 
@@ -37,14 +37,24 @@ class Needed(Analysis[bool]):
                     yield value, now(node.outputs[port.output])
 
     def enter(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """What a body needs of the values outside, and of the iteration before. What is sliced
-        says how often a Loop runs, though no iteration may read its part."""
+        """What a body needs of the values outside, and of the iteration before."""
         yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
         for body in node.bodies:
             for value, port in body.entries():
                 index = outer_input(port)
                 given = None if index is None else node.inputs[index]
                 if given is not None:
-                    yield given, now(value) or isinstance(port, Sliced)
+                    yield given, now(value) or _counts(node, body, port, now)
                 if isinstance(port, Carried):
                     yield body.exit_of(port)[0], now(value)
+
+
+def _counts(node: Node, body: Body, port: InputPort, now: Now[bool]) -> bool:
+    """Whether a Loop needs what it is given at a port, though no iteration may read it: slices say
+    how often it runs, and without an iteration the first state comes out."""
+    if isinstance(port, Carried):
+        exit = body.exit_of(port)[1]
+        return isinstance(exit, Condition) or (
+            exit.output is not None and now(node.outputs[exit.output])
+        )
+    return isinstance(port, Sliced)

@@ -29,7 +29,11 @@ def remove_dead_nodes(graph: Graph, trim: bool = False) -> bool:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
     `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
     optional."""
-    return Rewriter(graph).run(TRIM if trim else CLEAN)
+    changed = Rewriter(graph).run(TRIM if trim else CLEAN)
+    while trim and _drop_states(graph):
+        Rewriter(graph).run(TRIM)
+        changed = True
+    return changed
 
 
 def _cleaned(b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -48,9 +52,6 @@ def _trimmed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         return None
     rewriter.changed |= _drop_outputs(node, rewriter)
     rewriter.descend(node, TRIM)
-    while node.op == "Loop" and _drop_states(node):
-        rewriter.changed = True
-        rewriter.descend(node, TRIM)
     _drop_captures(node, rewriter)
     return None
 
@@ -100,13 +101,17 @@ def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
     return True
 
 
-def _drop_states(node: Node) -> bool:
-    """Removes what a Loop carries for itself alone, or gives to nobody; whether there was any."""
-    body = node.body
+def _drop_states(graph: Graph) -> bool:
+    """Removes what Loops carry for themselves alone, or give to nobody; whether there was any."""
+    needed = Facts(Needed(), graph)
+    bodies = [node.body for node in graph.walk() if node.op == "Loop"]
+    return any([_drop_states_of(body, needed) for body in bodies])
+
+
+def _drop_states_of(body: Body, needed: Facts[bool]) -> bool:
     spare = {index for index, exit in enumerate(body.outputs) if exit == Yield(None)}
     if not spare:
         return False
-    needed = Facts(Needed(), Graph([], node.outputs, [node]))
     gone = spare - {
         port.output
         for value, port in body.entries()

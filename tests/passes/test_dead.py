@@ -6,8 +6,9 @@ from inspect import cleandoc
 
 import pytest
 
+from bridge.passes import dead
 from bridge.passes.dead import remove_dead_code, trim_outputs
-from tests.support.graphs import after
+from tests.support.graphs import after, context, read
 
 DEAD = {
     "nodes that no output needs": (
@@ -118,6 +119,40 @@ UNUSED = {
               %v -> Yield(output=None)
         """,
     ),
+    "a state that is given to a Loop inside, which may not run, stays": (
+        """g (float[2] x, int64 n, int64 m) => (float[M, 2] y) {
+           z, y = Loop (m, "", x) <
+             body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] w) {
+               d = Identity (c) t = Add (s, s)
+               w = Loop (n, "", s) <
+                 body = a (int64 j, bool e, float[2] u) => (bool f, float[2] v) {
+                   f = Identity (e) v = Neg (x) }> }> }""",
+        """
+        graph (%x: f32[2], %n: i64[], %m: i64[]) -> %y
+          %y: f32[M,2] = Loop(%m, -, %x, %n, %x)
+            body (%i: i64[], %c: bool[], %s: f32[2], %n#1: i64[], %x#1: f32[2]) -> %d, %t, %w
+              %d: bool[] = Identity(%c)
+              %t: f32[2] = Add(%s, %s)
+              %w: f32[2] = Loop(%n#1, -, %s, %x#1)
+                body (%j: i64[], %e: bool[], %u: f32[2], %x#2: f32[2]) -> %f, %v
+                  %f: bool[] = Identity(%e)
+                  %v: f32[2] = Neg(%x#2)
+                  %j <- Iteration()
+                  %e <- Carried(input=None, output=0)
+                  %u <- Carried(input=2, output=1)
+                  %x#2 <- Invariant(input=3)
+                  %f -> Condition()
+                  %v -> Yield(output=0)
+              %i <- Iteration()
+              %c <- Carried(input=None, output=0)
+              %s <- Carried(input=2, output=1)
+              %n#1 <- Invariant(input=3)
+              %x#1 <- Invariant(input=4)
+              %d -> Condition()
+              %t -> Yield(output=None)
+              %w -> Stacked(output=0, keepdims=False)
+        """,
+    ),
     "an optional output at the end": (
         """g (float[4] x) => (float[4] y) { y, mask = Dropout (x) }""",
         """
@@ -145,3 +180,31 @@ def test_dead_code(name: str) -> None:
 def test_outputs_that_nobody_uses(name: str) -> None:
     text, expected = UNUSED[name]
     assert after(trim_outputs, text) == cleandoc(expected)
+
+
+def _nest(depth: int) -> str:
+    """Loops within one another, each with a state for itself alone."""
+    inside = "v = Neg (s)"
+    for level in range(depth):
+        inside = f"""
+            v, unused{level} = Loop (n, "", s, x) <
+              body = b{level} (int64 i{level}, bool c{level}, float[2] s, float[2] u{level})
+                     => (bool d{level}, float[2] v, float[2] w{level}) {{
+                d{level} = Identity (c{level}) w{level} = Add (u{level}, u{level}) {inside} }}>"""
+    outermost = inside.replace("v,", "y,", 1).replace("s, x", "x, x", 1)
+    return f"g (float[2] x, int64 n) => (float[2] y) {{ {outermost} }}"
+
+
+def test_a_nest_of_states_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    drop = dead._drop_captures
+    monkeypatch.setattr(dead, "_drop_captures", lambda *given: asked.append(0) or drop(*given))
+    counts = []
+    for depth in (4, 8):
+        asked.clear()
+        model = read(_nest(depth))
+        assert trim_outputs(model, context())
+        loops = [node for node in model.graph.walk() if node.op == "Loop"]
+        assert all(len(loop.body.outputs) == 2 for loop in loops)
+        counts.append(len(asked))
+    assert counts[1] <= 2.5 * counts[0]
