@@ -93,6 +93,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS, undo="Max Or"),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("openvino_cpu.scaled_in_place", "Mul", undo="Mul"),
+    _at("openvino_cpu.negative_scale_of_quantisation", "FakeQuantize", undo="Max"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),

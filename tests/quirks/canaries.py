@@ -64,6 +64,11 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2)},
         ends=True,
     ),
+    "openvino_cpu.negative_scale_of_quantisation": Canary(
+        "(float[n, 3] x) => (int8[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
+        "int8 zero = {0}> { scaled = Mul (x, scale) y = QuantizeLinear (scaled, step, zero) }",
+        {"x": _f32(2, 3)},
+    ),
     "openvino_cpu.selection_by_itself": Canary(
         "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
         {"x": np.array([True, False])},
