@@ -31,6 +31,16 @@ Values: TypeAlias = "Mapping[str, Any]"
 GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
+OwnInputs: TypeAlias = "PathLike | Mapping[str, Any] | Sequence[PathLike | Mapping[str, Any]]"
+"""Inputs of one's own for a check: values by the input's name, a file or a folder, or several of
+these (`bridge.check.own_inputs`)."""
+
+Ranges: TypeAlias = "Mapping[str, tuple[float, float]]"
+"""The lowest and the highest number that is drawn for an input, by the input's name."""
+
+Tolerance: TypeAlias = "float | Mapping[str, float]"
+"""A tolerance for all outputs, or by the output's name, with "*" for the others."""
+
 Stateful: TypeAlias = "bool | Mapping[str, str]"
 """Which inputs and outputs become variables: the output by the input's name, or True for those that
 are pairs by their names."""

@@ -34,7 +34,8 @@ from bridge.check.loading import TIMEOUT, load, time_limit
 from bridge.check.matching import matched_sites, shared_sizes, with_sizes
 from bridge.check.memory import as_file, name_of
 from bridge.check.neighbourhood import neighbourhood
-from bridge.check.outputs import Comparison, Results
+from bridge.check.outputs import ATOL, RTOL, Comparison, Results
+from bridge.check.own_inputs import Place, places_of, read_inputs, require_free, save_feeds
 from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe, ways
@@ -45,13 +46,13 @@ from bridge.errors import BridgeError, UsageError
 from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node
-from bridge.neutral.types import Interval
-from bridge.options import ConvertOptions
+from bridge.neutral.types import Interval, innermost
+from bridge.options import ConvertOptions, OwnInputs, PathLike, Ranges, Tolerance
 from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import take_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
-from bridge.suggestions import keywords
+from bridge.suggestions import keywords, nearest
 
 
 @keywords(ConvertOptions)
@@ -61,8 +62,11 @@ def check(
     *,
     seed: int = 0,
     samples: int = 4,
-    rtol: float = 1e-3,
-    atol: float = 1e-5,
+    rtol: Tolerance = RTOL,
+    atol: Tolerance = ATOL,
+    inputs: OwnInputs | None = None,
+    ranges: Ranges | None = None,
+    save_inputs: PathLike | None = None,
     sizes: Mapping[str, int | Interval] | None = None,
     fills: Mapping[str, float] | None = None,
     budget: int = 1500,
@@ -72,7 +76,15 @@ def check(
     """Show that a model and its conversion compute the same, every branch of every If included.
 
     Without `against`, `source` is converted to the other format and back, and all three are
-    compared; with it, the two models are, each a source as for `bridge.convert`. `sizes` fixes or
+    compared; with it, the two models are, each a source as for `bridge.convert`.
+
+    `inputs` are the user's own, which run first: values by the input's name, an `.npz`, a folder of
+    these or in the layout of ONNX's backend tests (whose outputs the model is held to), or several.
+    `samples` more are drawn, and others sought for branches; with 0, neither. `ranges` limits what
+    is drawn for an input, `(lowest, highest)`. `save_inputs` is a new folder for all that ran.
+    `rtol` and `atol` are numbers, or numbers by the output's name, with "*" for the others.
+
+    `sizes` fixes or
     bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
     runs that look for inputs by chance, `timeout` is the time that one run may take, in seconds.
     `options` are those of `bridge.convert`; `weights` is the
@@ -88,16 +100,33 @@ def check(
     >>> report = check("model.onnx")
     >>> report.ok
     True
+    >>> check("model.onnx", ranges={"x": (0, 1)}, save_inputs="inputs").ok
+    True
+    >>> check("model.onnx", inputs="inputs/input-0.npz", samples=0, rtol={"*": 1e-2}).ok
+    True
     >>> open("report.html", "w", encoding="utf-8").write(report.as_html()) > 0
     True
     """
-    _require_numbers(seed, samples, rtol, atol)
+    tolerances = {"rtol": _by_output("rtol", rtol, RTOL), "atol": _by_output("atol", atol, ATOL)}
+    places = places_of(inputs)
+    _require_numbers(seed, samples, 0 if places else 1)
+    if save_inputs is not None:
+        require_free(Path(save_inputs))
     fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
     weights = options.pop("weights", None)
     tell = options.pop("progress", None) or (lambda step: None)
     limits = read_limits(options.pop("limits", None))
     with usually(limits), little_collection(), time_limit(timeout), scratch_folder() as scratch:
-        report = CheckReport(name_of(source), rtol, atol)
+        report = CheckReport(
+            name_of(source), tolerances["rtol"].pop("*"), tolerances["atol"].pop("*")
+        )
+        report.tolerances = {
+            name: (
+                tolerances["rtol"].get(name, report.rtol),
+                tolerances["atol"].get(name, report.atol),
+            )
+            for name in sorted({*tolerances["rtol"], *tolerances["atol"]})
+        }
         report.device = DeviceCheck.of(options)
         pair = Pair(
             as_file(source, scratch / "source"),
@@ -108,17 +137,26 @@ def check(
             report.notes,
         )
         checker = _Checker(pair, report, tell)
-        checker.run(Recipe(seed, fixed, dict(fills or {})), samples, budget)
+        base = Recipe(seed, fixed, dict(fills or {}), ranges=dict(ranges or {}))
+        checker.run(base, samples, budget, places)
+        if save_inputs is not None:
+            report.saved = save_feeds(Path(save_inputs), report.feeds, checker.bad)
         return report
 
 
-def _require_numbers(seed: int, samples: int, rtol: float, atol: float) -> None:
-    for name, value, least in (("seed", seed, 0), ("samples", samples, 1)):
+def _require_numbers(seed: int, samples: int, fewest: int) -> None:
+    for name, value, least in (("seed", seed, 0), ("samples", samples, fewest)):
         if value < least:
             raise UsageError(f"{name} is {value}; it must be {least} or more")
-    for name, number in (("rtol", rtol), ("atol", atol)):
+
+
+def _by_output(name: str, given: Tolerance, usual: float) -> dict[str, float]:
+    """A tolerance by the output's name, with "*" for the others."""
+    found = {"*": usual, **(given if isinstance(given, Mapping) else {"*": given})}
+    for number in found.values():
         if not (math.isfinite(number) and number >= 0):
             raise UsageError(f"{name} is {number}; a tolerance is a number from 0 on")
+    return found
 
 
 def _size(name: str, given: Any) -> int | Interval:
@@ -129,6 +167,7 @@ def _size(name: str, given: Any) -> int | Interval:
 
 
 _REWRITTEN = "original, rewritten"
+_GIVEN = "original, held to the outputs that were given"
 
 
 class _Checker:
@@ -136,22 +175,24 @@ class _Checker:
         self.pair = pair
         self.report = report
         self.tell = tell
-        self.comparison = Comparison(report.rtol, report.atol, self._note)
+        self.comparison = Comparison(report.rtol, report.atol, self._note, report.tolerances)
         self.fixed = Fixed()
+        self.bad: dict[int, str] = {}  # inputs, and what is wrong with them
 
-    def run(self, base: Recipe, samples: int, budget: int) -> None:
+    def run(self, base: Recipe, samples: int, budget: int, places: Sequence[Place]) -> None:
         """Fills the report."""
         report, pair = self.report, self.pair
         sessions = self._sessions()
         if len(sessions) < 2:
             return
-        self._explore(base, samples, budget, sessions)
+        _require_names(report.tolerances, sessions[0][1])
+        self._explore(base, samples, budget, sessions, places)
         if not report.feeds:
             report.failures.append(
                 "no input was found that the model takes; give it sizes that fit"
             )
             return
-        self._compare(sessions, report.feeds, frozenset(base.fills))
+        self._compare(sessions, report.feeds, base.chosen)
         gone = self.fixed.never_taken(pair.load(pair.source)) if self.fixed else set()
         never = {branch: NEVER_TAKEN for branch in gone - report.reached.keys()}
         missing = [
@@ -226,7 +267,12 @@ class _Checker:
         return session
 
     def _explore(
-        self, base: Recipe, samples: int, budget: int, sessions: list[tuple[str, Session]]
+        self,
+        base: Recipe,
+        samples: int,
+        budget: int,
+        sessions: list[tuple[str, Session]],
+        places: Sequence[Place],
     ) -> None:
         report, pair = self.report, self.pair
         model = pair.load(pair.source)
@@ -244,6 +290,8 @@ class _Checker:
         layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
         report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(model))
+        _require_ranges(base.ranges, model)
+        own = read_inputs(places, model, self.fixed.values)
         if pair.against is not None:
             twin = pair.load(pair.against)
             take_pairs(twin)
@@ -265,8 +313,9 @@ class _Checker:
         survive = partial(self._survive, watched_file, model)
         exploration = explore(
             model, session, sites, base, samples, budget, probes, survive,
-            lambda text: self.tell(f"seeking inputs: {text}"),
+            lambda text: self.tell(f"seeking inputs: {text}"), own,
         )  # fmt: skip
+        report.failures += exploration.failures
         report.feeds, report.recipes = exploration.feeds, exploration.recipes
         report.taken, report.reached = exploration.taken, exploration.reached
         report.unreachable = exploration.unreachable
@@ -313,7 +362,10 @@ class _Checker:
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
         wanted = [original.run(feed) for feed in feeds]
-        aside = [why_aside(feed, given) for feed in feeds]
+        aside = [
+            "" if recipe.is_own else why_aside(feed, given)
+            for recipe, feed in zip(report.recipes, feeds, strict=True)
+        ]
         if all(aside):
             aside = [""] * len(feeds)
         for label, session in others:
@@ -324,22 +376,46 @@ class _Checker:
                 if not _are_bad(again):
                     rows = again
                     self._note_workarounds(label, "is wrong")
-            for sample, output, difference in rows:
-                if isinstance(difference, EngineError):
-                    self._failed(label, sample, aside[sample], difference)
-                    continue
-                if aside[sample] and not difference.ok:
-                    what = f"differs in '{output}' ({difference})"
-                    self._set_aside(label, sample, aside[sample], what)
-                    continue
-                result = Result(label, output, difference, sample)
-                if not difference.ok:
-                    report.wrong.add(sample)
-                known = worst.get((label, output))
-                if known is None or _badness(difference) > _badness(known.worst):
-                    worst[label, output] = result
+            self._record(label, rows, aside, worst)
+        self._record(_GIVEN, self._given_rows(original, wanted), aside, worst)
         report.results = list(worst.values())
         self._doubt(aside)
+
+    def _record(
+        self,
+        label: str,
+        rows: Sequence[_Row],
+        aside: Sequence[str],
+        worst: dict[tuple[str, str], Result],
+    ) -> None:
+        """Takes down how a version compares, with the worst input for each output."""
+        for sample, output, difference in rows:
+            if isinstance(difference, EngineError):
+                self._failed(label, sample, aside[sample], difference)
+                continue
+            if aside[sample] and not difference.ok:
+                what = f"differs in '{output}' ({difference})"
+                self._set_aside(label, sample, aside[sample], what)
+                continue
+            result = Result(label, output, difference, sample)
+            if not difference.ok:
+                self.report.wrong.add(sample)
+                self.bad[sample] = "differs"
+            known = worst.get((label, output))
+            if known is None or _badness(difference) > _badness(known.worst):
+                worst[label, output] = result
+
+    def _given_rows(self, original: Session, wanted: Sequence[Results]) -> list[_Row]:
+        """How the original's outputs compare with those that were given with an input."""
+        rows: list[_Row] = []
+        for sample, recipe in enumerate(self.report.recipes):
+            for name, value in (recipe.own.outputs if recipe.own else {}).items():
+                ports = (p.name for p in original.outputs if name in {p.name, *p.aliases})
+                known = next(ports, "")
+                if recipe.is_own and known and known not in self.comparison.random:
+                    difference = self.comparison.compared(known, value, wanted[sample][known])
+                    rows.append((sample, known, difference))
+        return rows
 
     def _rows(
         self,
@@ -381,6 +457,7 @@ class _Checker:
             self._set_aside(label, sample, kind, f"fails ({why})")
         else:
             self.report.failures.append(f"{label}, input {sample}: {why}")
+            self.bad.setdefault(sample, "fails")
 
     def _set_aside(self, label: str, sample: int, kind: str, what: str) -> None:
         self.report.aside.add(sample)
@@ -496,14 +573,16 @@ class _Checker:
         """The first difference: that of an output, or else of a branch that was forced."""
         report = self.report
         for result in report.results:
-            if not result.worst.ok:
-                return _Mismatch(result.version, report.feeds[result.sample], ())
+            if not result.worst.ok and result.version != _GIVEN:
+                allowed = self.comparison.allowed(result.output)
+                return _Mismatch(result.version, report.feeds[result.sample], (), allowed)
         for branch, forced in report.forced.items():
             if forced.wrong and forced.given is not None and branch not in report.pruned:
                 missing = [place for place in report.branches if place in report.forced]
                 return _Mismatch(
-                    forced.wrong[0], forced.given, tuple(to_switch(report.sites, missing))
-                )
+                    forced.wrong[0], forced.given, tuple(to_switch(report.sites, missing)),
+                    (report.rtol, report.atol),
+                )  # fmt: skip
         return None
 
     def _explain(self, mismatch: _Mismatch) -> None:
@@ -527,7 +606,7 @@ class _Checker:
             first, others = pair.changed("seen", changed, changed_too)
             return load(first)[0], load(_labelled(others, mismatch.version))[0]
 
-        first = first_difference(mine, its, shown, mismatch.feed, report.rtol, report.atol)
+        first = first_difference(mine, its, shown, mismatch.feed, *mismatch.allowed)
         report.first = first
         if isinstance(first, FirstDifference):
             for version in report.versions:
@@ -548,11 +627,13 @@ class _Checker:
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """A version that differs with an input, in models that have switches at these Ifs."""
+    """A version that differs with an input by more than is `allowed`, in models that have switches
+    at these Ifs."""
 
     version: str
     feed: Results
     switched: tuple[int, ...]
+    allowed: tuple[float, float]
 
 
 _Row = tuple[int, str, Difference | EngineError]
@@ -622,3 +703,32 @@ def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
         if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
             open = f"open are {', '.join(free)}" if free else "all of them are fixed"
             raise UsageError(f'"{key}" is no open dimension of the inputs; {open}')
+
+
+def _require_ranges(ranges: Ranges, model: Model) -> None:
+    """Raises UsageError for a range that nothing can be drawn from."""
+    known = {value.name: innermost(value.type).element for value in model.graph.inputs}
+    for name, (lowest, highest) in ranges.items():
+        if name not in known:
+            raise UsageError(_unknown("input", name, known))
+        element = known[name]
+        if element is None or element.kind not in ("bool", "int", "uint", "float"):
+            raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
+        if not element.is_float:
+            lowest, highest = math.ceil(lowest), math.floor(highest)
+        if not lowest <= highest:
+            raise UsageError(f'the range of "{name}" has no number of {element} in it')
+
+
+def _require_names(tolerances: Iterable[str], session: Session) -> None:
+    """Raises UsageError for a tolerance of what is no output."""
+    names = {port.name for port in session.outputs}
+    for name in tolerances:
+        if name not in names:
+            raise UsageError(_unknown("output", name, names))
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    meant = nearest(name, known)
+    help = f'did you mean "{meant}"?' if meant else f"it has {', '.join(sorted(known))}"
+    return f'the model has no {what} "{name}"; {help}'

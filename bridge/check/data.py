@@ -33,6 +33,10 @@ def as_json(report: CheckReport) -> Json:
             "verdict": _verdict(report),
             "rtol": report.rtol,
             "atol": report.atol,
+            "tolerances": {
+                name: {"rtol": rtol, "atol": atol}
+                for name, (rtol, atol) in report.tolerances.items()
+            },
             "versions": [
                 {
                     "label": version.label,
@@ -71,6 +75,7 @@ def as_json(report: CheckReport) -> Json:
                 }
                 for recipe, feeds in zip(report.recipes, report.feeds, strict=True)
             ],
+            "saved": report.saved,
             "tried": report.runs,
             "refused": dict(refusals(report).most_common()),
             "device": _device(report),

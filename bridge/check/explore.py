@@ -20,6 +20,7 @@ from bridge.check.demands import demanded
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, Site, all_taken, branches_of
+from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
 from bridge.errors import UsageError
@@ -56,7 +57,8 @@ class Exploration:
     `feeds` are inputs that the model takes, `recipes` what makes them, `taken` the branches that
     each takes. `reached` has the number of each branch's first input. `refused` counts the engine's
     messages for inputs that the model refused. `unreachable` says why no input takes a branch, if
-    that is known. `runs` is the number of inputs that were tried. `cut_short` is set if the time
+    that is known. `failures` say which of the user's inputs the model does not take, and why.
+    `runs` is the number of inputs that were tried. `cut_short` is set if the time
     was over before the search was.
     """
 
@@ -66,6 +68,7 @@ class Exploration:
     reached: dict[Branch, int] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     unreachable: dict[Branch, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
     runs: int = 0
     cut_short: bool = False
 
@@ -80,26 +83,30 @@ def explore(
     probes: Probes,
     survive: Survive = lambda recipes, feeds, taken: (),
     tell: Callable[[str], None] = lambda text: None,
+    own: Sequence[InputSet] = (),
 ) -> Exploration:
     """Find `samples` inputs that the model takes and more that reach further branches, or have no
-    elements.
+    elements. What the user gave comes first; with no samples nothing else is tried.
 
     `model` is the graph without additions; `session` runs it with what `took` asks for among
     its outputs. Runs at most `budget` times. `tell` is called with how far the search is.
     """
     search = _Search(model, session, sites, base, samples, budget, tell)
-    search.draw()
-    search.aim(probes)
-    search.empty(survive)
-    search.wander()
-    search.deepen()
+    search.take(own)
+    if samples:
+        search.draw()
+        search.aim(probes)
+        search.empty(survive)
+        search.wander()
+        search.deepen()
     search.conclude()
     return search.result
 
 
 @dataclass
 class _Search:
-    """See `explore`. `failing` says why the model refuses inputs that lead to a branch."""
+    """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `own` is
+    how many of the inputs a user gave."""
 
     model: Model
     session: Session
@@ -111,6 +118,7 @@ class _Search:
     largest: int = _LARGEST_INPUT
     result: Exploration = field(default_factory=Exploration)
     failing: dict[Branch, str] = field(default_factory=dict)
+    own: int = 0
 
     def __post_init__(self) -> None:
         self.inputs = Inputs(self.model)
@@ -121,6 +129,22 @@ class _Search:
         self.wanted = set(branches_of(self.sites))
         self.count = len(self.wanted)
 
+    def take(self, own: Sequence[InputSet]) -> None:
+        """The inputs that the user gave."""
+        for one in own:
+            recipe = replace(self.base, own=one)
+            feeds = self.inputs.make(recipe)
+            self.largest = max(self.largest, _size(list(feeds.values())))
+            why = self._run(recipe, feeds, keep=True)
+            if why is not None:
+                self.result.failures.append(f"the model does not take {one.where}: {why}")
+        self.own = len(self.result.feeds)
+
+    @property
+    def _missing(self) -> int:
+        """How many inputs are to be drawn still."""
+        return self.samples - (len(self.result.feeds) - self.own)
+
     def draw(self) -> None:
         """The first inputs: small ones, or such as networks are made for, where small ones do not
         fit or windows slide over them."""
@@ -128,7 +152,7 @@ class _Search:
         if any(_slides(node.op) for node in self.model.graph.nodes):
             ways.reverse()
         for way in ways:
-            if not self.result.feeds:
+            if len(self.result.feeds) == self.own:
                 way()
 
     def _draw_small(self) -> None:
@@ -157,16 +181,16 @@ class _Search:
                     break
             except UsageError:  # too large
                 continue
-        for recipe in self.result.recipes[:1]:
+        for recipe in self.result.recipes[self.own : self.own + 1]:
             self._more_like(recipe)
 
     def _more_like(self, recipe: Recipe) -> None:
         """As many inputs as are wanted, by other seeds, unless the inputs are extreme."""
         for more in range(1, self.samples):
             again = replace(recipe, seed=recipe.seed + more)
-            if len(self.result.feeds) < self.samples and not self._over():
+            if self._missing > 0 and not self._over():
                 feeds = self._feeds(again)
-                if not why_aside(feeds, frozenset(self.base.fills)):
+                if not why_aside(feeds, self.base.chosen):
                     self._run(again, feeds)
 
     def aim(self, probes: Probes) -> None:
@@ -269,7 +293,7 @@ class _Search:
         found, as many of each as are wanted of them."""
         sizes = {key: dim for value in self.inputs.values for key, dim in open_sizes(value).items()}
         open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
-        count = 1 if self.result.feeds else self.samples
+        count = 1 if len(self.result.feeds) > self.own else self.samples
         recipes = [
             replace(self.start, seed=self.start.seed + more, sizes={**self.start.sizes, key: 0})
             for key in sorted(open)[:_EMPTY]
@@ -286,14 +310,14 @@ class _Search:
         self.wanted = {branch for branch in self.wanted if branch[0] not in within}
         rng = np.random.default_rng(self.base.seed)
         # What is tried here is not tried in a process of its own.
-        whole = [recipe for recipe in self.result.recipes if 0 not in recipe.sizes.values()]
+        drawn = [recipe for recipe in self.result.recipes if recipe.own is None]
+        whole = [recipe for recipe in drawn if 0 not in recipe.sizes.values()]
         found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
-        for recipe in list(self.result.recipes):
+        for recipe in drawn:
             self._more_like(recipe)
         idle = 0
         while not self._over() and self.result.runs < self.budget:
-            missing = len(self.result.feeds) < self.samples
-            if not missing and (not self.wanted or idle > _PATIENCE):
+            if self._missing <= 0 and (not self.wanted or idle > _PATIENCE):
                 break
             recipe = found[int(rng.integers(len(found)))]
             for _ in range(int(rng.integers(1, 5))):
@@ -319,7 +343,7 @@ class _Search:
                 if takers[branch] >= _TAKERS or len(result.feeds) >= _FEEDS or self._over():
                     break
                 feeds = self._feeds(again)
-                if why_aside(feeds, frozenset(self.base.fills)):
+                if why_aside(feeds, self.base.chosen):
                     continue
                 count = len(result.feeds)
                 self._run(again, feeds, wanted=branch)
@@ -360,7 +384,7 @@ class _Search:
         # Branches among them for which inputs are not sought any more: those that were tried in
         # vain were refused for something else.
         new = taken - result.reached.keys()
-        if keep or new or wanted in taken or len(result.feeds) < self.samples:
+        if keep or new or wanted in taken or self._missing > 0:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
@@ -385,6 +409,8 @@ def _varied(recipe: Recipe, inputs: Sequence[Value]) -> Iterator[Recipe]:
     ]
     for more, factor in ((0, -1.0), (0, -30.0), (6, 1.0), (7, 300.0), (8, 1.0)):
         scales = {} if factor == 1.0 else dict.fromkeys(floats, factor)
+        if recipe.own is not None and not scales:
+            continue
         yield replace(recipe, seed=recipe.seed + more, scales={**recipe.scales, **scales})
 
 

@@ -7,6 +7,7 @@ that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the tab
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.own_inputs import InputSet
 from bridge.errors import InvalidModelError, UsageError
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -33,6 +35,7 @@ from bridge.neutral.types import (
     low,
     size_of,
 )
+from bridge.options import Ranges
 from bridge.passes.strings.vocabularies import words_of_inputs
 from bridge.vocabulary import has_trait, operator
 
@@ -105,7 +108,8 @@ class Recipe:
 
     `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol, each a
     size or a range to draw it from; `fills` are numbers that a whole input is filled with, `scales`
-    factors on what is drawn for it. `values` are inputs that are not drawn.
+    factors on what is drawn for it. `values` are inputs that are not drawn, `ranges` the limits of
+    what is drawn. `own` are inputs that a user gave, unless fills or scales change them.
     """
 
     seed: int = 0
@@ -113,10 +117,22 @@ class Recipe:
     fills: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
+    own: InputSet | None = None
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The inputs whose numbers it gives or limits."""
+        return frozenset({*self.fills, *self.ranges})
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its inputs are those that a user gave."""
+        return self.own is not None and not (self.fills or self.scales)
 
     def __str__(self) -> str:
         """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
-        parts = [f"seed {self.seed}"]
+        parts = [f"seed {self.seed}" if self.own is None else self.own.where]
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
         parts += [
             f"{name} filled with {number:g}"
@@ -185,8 +201,12 @@ class _Maker:
 
     def make(self, value: Value, uses: Uses) -> Any:
         """A value for one input of the graph."""
-        fixed = self.recipe.values.get(value.name)
-        return self._of_type(value, value.type, uses) if fixed is None else fixed
+        recipe = self.recipe
+        if value.name in recipe.values:
+            return recipe.values[value.name]
+        if recipe.own is not None and value.name not in {*recipe.fills, *recipe.scales}:
+            return recipe.own.inputs[value.name]
+        return self._of_type(value, value.type, uses)
 
     def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
         if isinstance(type, SequenceType):
@@ -196,16 +216,40 @@ class _Maker:
             return self._of_type(value, type.item, uses) if present else None
         if isinstance(type, ForeignType) or type.element is None:
             raise InvalidModelError(f"input '{value.name}' is {type}: no values are made for that")
-        shape = self.shape(value.name, type.shape)
+        own = self._own(value)
+        shape = self.shape(value.name, type.shape) if own is None else own.shape
         if size_of(shape) > self.largest:
             raise UsageError(
                 f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
                 "smaller sizes"
             )
+        array = self._array(value, type.element, shape, uses)
+        if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
+            bits = min(type.element.bits, 53)  # a cast of what does not fit is not defined
+            top = float((1 << (bits - type.element.is_signed)) - 1)
+            array = np.clip(array, -top if type.element.is_signed else 0.0, top)
+        with np.errstate(all="ignore"):
+            return np.asarray(array).astype(type.element.dtype)
+
+    def _own(self, value: Value) -> np.ndarray | None:
+        """The array that a user gave for an input."""
+        found = self.recipe.own.inputs[value.name] if self.recipe.own else None
+        return found if isinstance(found, np.ndarray) else None
+
+    def _array(
+        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
+    ) -> np.ndarray:
+        """What is drawn or chosen for a tensor."""
         words = self.words.get(value)
-        array = drawn = (
-            _drawn(self.rng, words, shape) if words else self._tensor(type.element, shape, uses)
-        )
+        limits, own = self.recipe.ranges.get(value.name), self._own(value)
+        if own is not None:
+            array = drawn = own
+        elif limits:
+            array = drawn = _between(self.rng, element, limits, shape)
+        elif words:
+            array = drawn = _drawn(self.rng, words, shape)
+        else:
+            array = drawn = self._tensor(element, shape, uses)
         if value.name in self.recipe.scales:
             array = array * self.recipe.scales[value.name]
         if value.name in self.recipe.fills:
@@ -216,12 +260,9 @@ class _Maker:
             names = {_input_name(node, index) for node, index in uses}
             highest = bounds[1] if names & _INDEXES else max(bounds[1], _LARGEST_COUNT)
             array = np.clip(array, bounds[0], highest)
-        if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
-            bits = min(type.element.bits, 53)  # a cast of what does not fit is not defined
-            top = float((1 << (bits - type.element.is_signed)) - 1)
-            array = np.clip(array, -top if type.element.is_signed else 0.0, top)
-        with np.errstate(all="ignore"):
-            return np.asarray(array).astype(type.element.dtype)
+        if limits:
+            array = np.clip(array, *limits)
+        return array
 
     def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
         for node, index in uses:
@@ -331,6 +372,16 @@ def _drawn(rng: np.random.Generator, words: Sequence[str], shape: tuple[int, ...
     """Strings of these words."""
     drawn = rng.choice(np.array(words, dtype=object), shape)
     return np.asarray(drawn, dtype=object).reshape(shape)
+
+
+def _between(
+    rng: np.random.Generator, element: Element, limits: tuple[float, float], shape: tuple[int, ...]
+) -> np.ndarray:
+    """Numbers within limits."""
+    if element.is_float:
+        return np.asarray(rng.uniform(*limits, shape))
+    lowest, highest = math.ceil(limits[0]), math.floor(limits[1])
+    return np.asarray(rng.integers(lowest, highest, shape, endpoint=True))
 
 
 def _free(rng: np.random.Generator, element: Element, shape: tuple[int, ...]) -> np.ndarray:

@@ -14,14 +14,25 @@ Results = Mapping[str, Any]
 
 _RUNS = 8  # that an output which differs is asked for; a random bit may be the same in a few
 
+RTOL, ATOL = 1e-3, 1e-5
+"""What outputs may differ by, unless something else is asked for."""
+
 
 class Comparison:
-    """Compares within these tolerances; `note` is told what a reader should know. `random` are the
-    outputs that have other numbers in each run of the original."""
+    """Compares within these tolerances; `note` is told what a reader should know. `own` are the
+    tolerances of single outputs, the relative one first. `random` are the outputs that have other
+    numbers in each run of the original."""
 
-    def __init__(self, rtol: float, atol: float, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        rtol: float,
+        atol: float,
+        note: Callable[[str], None],
+        own: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
         self.rtol = rtol
         self.atol = atol
+        self.own = own or {}
         self.note = note
         self.random: set[str] = set()
 
@@ -53,9 +64,17 @@ class Comparison:
         if actual is None:
             return [("outputs", Difference(ok=False, problem="are not as many as expected"))]
         return [
-            (name, compare(value, actual[name], tolerance(value, self.rtol), self.atol))
-            for name, value in expected.items()
+            (name, self.compared(name, value, actual[name])) for name, value in expected.items()
         ]
+
+    def allowed(self, name: str) -> tuple[float, float]:
+        """The relative and the absolute tolerance of an output."""
+        return self.own.get(name, (self.rtol, self.atol))
+
+    def compared(self, name: str, expected: Any, actual: Any) -> Difference:
+        """How two values of an output compare."""
+        rtol, atol = self.allowed(name)
+        return compare(expected, actual, tolerance(expected, rtol), atol)
 
     def judged(
         self, first: Session, second: Session, feed: Results, expected: Results, actual: Results

@@ -66,7 +66,8 @@ class CheckReport:
 
     `around` is what stands around the first value that differs, by version. `fault` says who is at
     fault for that. `outline` is what a page shows of the first version. `device` is what shows of
-    the device that IRs are for, where one was named.
+    the device that IRs are for, where one was named. `tolerances` are those of single outputs, the
+    relative one first. `saved` are the files that inputs were saved in.
     """
 
     source: str
@@ -95,6 +96,8 @@ class CheckReport:
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
     outline: dict[str, Any] | None = None
     device: DeviceCheck | None = None
+    tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
+    saved: list[Path] = field(default_factory=list)
 
     @property
     def compared(self) -> bool:

@@ -66,7 +66,9 @@ def _outputs(report: CheckReport) -> list[str]:
         return []
     wrong = [result for result in report.results if not result.worst.ok]
     names = {result.output for result in report.results}
-    on = f"on {_inputs(len(report.feeds))} (rtol {report.rtol:g}, atol {report.atol:g})"
+    allowed = [f"rtol {report.rtol:g}, atol {report.atol:g}"]
+    allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in report.tolerances.items()]
+    on = f"on {_inputs(len(report.feeds))} ({'; '.join(allowed)})"
     if wrong:
         differ = len({result.output for result in wrong})
         return [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
@@ -92,7 +94,9 @@ def _doubt(report: CheckReport) -> str:
     """What the verdict does not rest on: with which input it differs, or what was not shown."""
     wrong = [result for result in report.results if not result.worst.ok]
     if wrong:
-        return f", with input {wrong[0].sample} ({report.recipes[wrong[0].sample]})"
+        number = wrong[0].sample
+        where = report.saved[number] if report.saved else report.recipes[number]
+        return f", with input {number} ({where})"
     unknown = [b for b in report.branches if report.state(b).state == "unknown"]
     if not report.compared or not unknown:
         return ""

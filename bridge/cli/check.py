@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,12 +51,55 @@ def check(
             "than one, and with --jobs, --junit or --cache any, are checked by themselves.",
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs to draw.")] = 4,
+    samples: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Inputs to draw; with --inputs and 0, no others are drawn or sought for branches.",
+        ),
+    ] = 4,
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="What the inputs are drawn from.")
     ] = 0,
-    rtol: Annotated[float, typer.Option(metavar="X", help="Relative tolerance.")] = 1e-3,
-    atol: Annotated[float, typer.Option(metavar="X", help="Absolute tolerance.")] = 1e-5,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Inputs of your own, which run first: an .npz with an array for each input, a "
+            "folder of these, or test_data_set_*/input_*.pb; may be repeated.",
+        ),
+    ] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME=LOW..HIGH",
+            help="Draw numbers for an input within limits, for example x=0..1; may be repeated.",
+        ),
+    ] = None,
+    save_inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Save each input that ran in a new folder, as input-N.npz, or input-N-differs.npz "
+            "where an output differs; --inputs takes them.",
+        ),
+    ] = None,
+    rtol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[OUTPUT=]X",
+            help="Relative tolerance (default: 0.001), of one output or of all; may be repeated.",
+        ),
+    ] = None,
+    atol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[OUTPUT=]X",
+            help="Absolute tolerance (default: 1e-05), of one output or of all; may be repeated.",
+        ),
+    ] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,6 +168,8 @@ def check(
       bridge check model.onnx model.xml --samples 10 --verbose
       bridge check model.onnx --report report.html
       bridge check model.xml --size batch=2
+      bridge check model.onnx --inputs recorded.npz --save-inputs ran
+      bridge check model.onnx --range image=0..1 --rtol scores=1e-2
       bridge check model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
     """
@@ -131,14 +177,16 @@ def check(
         require_file(report, ".html")
     sizes = dict(map(_size, size or ()))
     options: dict[str, Any] = dict(
-        samples=samples, seed=seed, rtol=rtol, atol=atol, sizes=sizes, weights=weights,
+        samples=samples, seed=seed, rtol=_tolerance("--rtol", rtol),
+        atol=_tolerance("--atol", atol), ranges=dict(map(_range, ranges or ())),
+        inputs=inputs, save_inputs=save_inputs, sizes=sizes, weights=weights,
         limits=given_limits(limit), values=given_values(value), timeout=timeout,
         input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
     )  # fmt: skip
     given = [model, *(other or ())]
     if jobs or junit or cache or is_many(given):
-        if weights or report:
-            raise UsageError("--weights and --report are for one model")
+        if weights or report or inputs or save_inputs:
+            raise UsageError("--weights, --report, --inputs and --save-inputs are for one model")
         require_engines(model, None)
         check_many(
             paired(found(given)), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet
@@ -154,6 +202,32 @@ def _size(text: str) -> tuple[str, int | Interval]:
     if not (name and equals and number[:1].isdecimal()):
         raise UsageError(f"--size {text}: is not DIM=N; write for example batch=2 or x.0=2")
     return name, parse_dimension(number, f"--size {text}")
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, _, limits = text.rpartition("=")
+    low, _, high = limits.partition("..")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = math.inf, math.inf
+    if not name or not all(map(math.isfinite, found)):
+        raise UsageError(f"--range {text}: is not NAME=LOW..HIGH; write for example x=0..1")
+    return name, found
+
+
+def _tolerance(option: str, texts: list[str] | None) -> dict[str, float]:
+    """A tolerance by the output's name, with "*" for the others."""
+    given: dict[str, float] = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            given[name or "*"] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"{option} {text}: is no number; write for example 1e-3 or y=1e-2"
+            ) from None
+    return given
 
 
 def require_engines(model: Path, other: Path | None) -> None:

@@ -1,0 +1,253 @@
+"""A user's own inputs: reads them from files, holds them to a model, and saves those that ran.
+
+A file is an `.npz` with an array for each input, or a folder in the layout of ONNX's backend tests:
+`test_data_set_0/input_0.pb`, `output_0.pb`. Of a sequence `s` an `.npz` has `s.0`, `s.1` and so on;
+an optional that is absent is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import UsageError
+from bridge.neutral.graph import Model, Value, names_of_outputs
+from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
+from bridge.options import OwnInputs
+from bridge.suggestions import nearest
+
+_TAKEN = "a .npz file, or a folder of .npz files, of input_*.pb or of test_data_set_*"
+_DATA_SET = "test_data_set_*"
+
+
+@dataclass(frozen=True, eq=False)
+class InputSet:
+    """Values of a model's inputs by name, and of its outputs where they are given. `where` says
+    where they come from."""
+
+    where: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+Place = Path | Mapping[str, Any]
+"""Where a set of inputs is: a file, a data set's folder, or the mapping itself."""
+
+
+def places_of(given: OwnInputs | None) -> list[Place]:
+    """The `.npz` files, data sets and mappings that inputs are given by. UsageError for a path that
+    is none of these."""
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [given]
+    if not isinstance(given, str | os.PathLike):
+        return [place for one in given for place in places_of(one)]
+    path = Path(given)
+    if path.suffix.lower() == ".npz" and path.is_file():
+        return [path]
+    found = [path] if any(path.glob("input_*.pb")) else []
+    for pattern in ("*.npz", _DATA_SET):
+        found = found or sorted(path.glob(pattern), key=_by_number)
+    if not found:
+        what = "holds no inputs" if path.exists() else "there is no such file or folder"
+        raise UsageError(f"{path}: {what}; inputs are {_TAKEN}")
+    return [*found]
+
+
+def _by_number(path: Path) -> tuple[tuple[str, int], ...]:
+    """The key to sort names by that end in numbers."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D+)(\d*)", path.name))
+
+
+def read_inputs(
+    places: Sequence[Place], model: Model, fixed: Mapping[str, np.ndarray]
+) -> list[InputSet]:
+    """The sets of inputs at these places, held to a model of which some inputs are `fixed`. Raises
+    UsageError where one does not fit."""
+    return [_held(_read(place, number, model), model, fixed) for number, place in enumerate(places)]
+
+
+def _read(place: Place, number: int, model: Model) -> InputSet:
+    if isinstance(place, Mapping):
+        return InputSet(f"given input {number}", place)
+    if place.is_dir():
+        graph = model.graph
+        results = [
+            Value(value.type, [name])
+            for name, value in zip(names_of_outputs(graph), graph.outputs, strict=True)
+        ]
+        given = _messages(place, "input", graph.inputs), _messages(place, "output", results)
+        return InputSet(str(place), *map(dict, given))
+    try:
+        with np.load(place, allow_pickle=False) as arrays:
+            return InputSet(str(place), dict(arrays))
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{place}: is no .npz that can be read: {error}") from None
+
+
+def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple[str, Any]]:
+    """What the files of a data set hold, by name. A file without a known name counts by place."""
+    from google.protobuf.message import DecodeError
+    from onnx import OptionalProto, SequenceProto, TensorProto, numpy_helper
+
+    readers: dict[type, tuple[Any, Any]] = {
+        SequenceType: (SequenceProto, numpy_helper.to_list),
+        OptionalType: (OptionalProto, numpy_helper.to_optional),
+    }
+    types = {port.name: port.type for port in ports}
+    for path in sorted(folder.glob(f"{role}_*.pb"), key=_by_number):
+        place = int(path.stem.rpartition("_")[2]) if path.stem[-1].isdecimal() else len(ports)
+        if place >= len(ports):
+            raise UsageError(f"{path}: the model has {len(ports)} {role}s, counted from 0")
+        kind, read = readers.get(type(ports[place].type), (TensorProto, numpy_helper.to_array))
+        try:
+            message = kind.FromString(path.read_bytes())
+            name = message.name
+            if type(types.get(name)) is not type(ports[place].type):
+                name = ports[place].name
+            yield name, read(message)
+        except (OSError, ValueError, TypeError, DecodeError) as error:
+            raise UsageError(f"{path}: is no {kind.__name__} that can be read: {error}") from None
+
+
+def _held(given: InputSet, model: Model, fixed: Mapping[str, np.ndarray]) -> InputSet:
+    """The set, if the model takes it, with what is fixed."""
+    left = dict(given.inputs)
+    inputs: dict[str, Any] = {}
+    for value in model.graph.inputs:
+        found = _taken(left, value)
+        if value in model.defaults:
+            if found:
+                raise UsageError(
+                    f'{given.where}: "{value.name}" has a default value, which the conversion '
+                    "makes a constant; name it in --input-shape, and it stays an input"
+                )
+            continue
+        if value.name in fixed:
+            inputs[value.name] = fixed[value.name]
+            if found and not np.array_equal(found[value.name], fixed[value.name]):
+                raise UsageError(f'{given.where}: "{value.name}" is fixed to another value')
+            continue
+        inputs[value.name] = _value(value, found, given.where)
+    for name in left:
+        known = [value.name for value in model.graph.inputs]
+        meant = nearest(name, known)
+        help = f'did you mean "{meant}"?' if meant else f"it has {', '.join(known)}"
+        raise UsageError(f'{given.where}: the model has no input "{name}"; {help}')
+    return InputSet(given.where, inputs, given.outputs)
+
+
+def _taken(left: dict[str, Any], value: Value) -> dict[str, Any]:
+    """What is given for an input, by its names, taken out of `left`."""
+    names = [value.name]
+    if isinstance(value.type, SequenceType | OptionalType):
+        names += [name for name in left if re.fullmatch(re.escape(value.name) + r"\.\d+", name)]
+    return {name: left.pop(name) for name in names if name in left}
+
+
+def _value(value: Value, found: Mapping[str, Any], where: str) -> Any:
+    """The value of one input; UsageError where it does not fit."""
+    type, typed = value.type, partial(_typed, value, where)
+    if value.name in found:
+        return typed(type, found[value.name])
+    parts = [found[name] for name in sorted(found, key=lambda name: int(name.rpartition(".")[2]))]
+    if isinstance(type, OptionalType):
+        return typed(type.item, parts) if parts else None
+    if isinstance(type, SequenceType):
+        return typed(type, parts)
+    raise UsageError(f'{where}: has no value for the input "{value.name}"')
+
+
+def _typed(value: Value, where: str, type: Type, given: Any) -> Any:
+    """A value of an input as the engines take it."""
+    if isinstance(type, OptionalType):
+        return None if given is None else _typed(value, where, type.item, given)
+    if isinstance(type, SequenceType):
+        if not isinstance(given, list | tuple):
+            raise UsageError(f'{where}: "{value.name}" is a sequence, a list of arrays')
+        return [_typed(value, where, type.item, item) for item in given]
+    array = _array(value, where, given)
+    wanted = innermost(type).shape
+    if wanted is None:
+        return array
+    shown = f'{where}: "{value.name}" has the shape {list(array.shape)}, and the model takes {type}'
+    if array.ndim != len(wanted):
+        raise UsageError(f"{shown}: {len(wanted)} dimensions, not {array.ndim}")
+    for axis, (size, dim) in enumerate(zip(array.shape, wanted, strict=True)):
+        if not _suits(size, dim):
+            raise UsageError(f"{shown}: axis {axis} is {size}, not {dim}")
+    return array
+
+
+def _array(value: Value, where: str, given: Any) -> np.ndarray:
+    """The array, if it has the type of the input. Numbers and lists get it."""
+    element = innermost(value.type).element
+    dtype = None if element is None else np.dtype(element.dtype)
+    try:
+        numbers = isinstance(given, bool | int | float | list | tuple)
+        array = np.asarray(given, dtype if numbers else None)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UsageError(f'{where}: "{value.name}" is no array of {dtype}: {error}') from None
+    if dtype is not None and dtype.kind == "O" and array.dtype.kind in "SU":
+        array = array.astype(str).astype(object)
+    if dtype is not None and array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+        array = array.view(dtype)  # a type that numpy lacks, as it comes out of a file
+    if dtype is not None and array.dtype != dtype:
+        raise UsageError(
+            f'{where}: "{value.name}" is {array.dtype}, and the model takes {dtype}; '
+            f'astype("{dtype}") makes it so'
+        )
+    return array
+
+
+def _suits(size: int, dim: Dim) -> bool:
+    most = high(dim)
+    return low(dim) <= size and (most is None or size <= most)
+
+
+def require_free(folder: Path) -> None:
+    """Raises UsageError for a folder that inputs cannot be saved in: what ran would mix with what
+    stands there."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is no folder to save inputs in")
+    if any(folder.glob("input-*.npz")):
+        raise UsageError(f"{folder}: holds inputs of another check; give a new folder")
+
+
+def save_feeds(
+    folder: Path, feeds: Sequence[Mapping[str, Any]], bad: Mapping[int, str]
+) -> list[Path]:
+    """Writes each input that ran as `input-N.npz`. What is `bad` of one ends its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = []
+    for number, feed in enumerate(feeds):
+        what = f"-{bad[number]}" if number in bad else ""
+        saved.append(folder / f"input-{number}{what}.npz")
+        with zipfile.ZipFile(saved[-1], "w") as file:
+            for name, array in _arrays(feed):
+                with file.open(f"{name}.npy", "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, array, allow_pickle=False)
+    return saved
+
+
+def _arrays(feed: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+    for name, value in feed.items():
+        if isinstance(value, list):
+            yield from ((f"{name}.{place}", _plain(item)) for place, item in enumerate(value))
+        elif value is not None:
+            yield name, _plain(value)
+
+
+def _plain(value: Any) -> np.ndarray:
+    """An array that an `.npz` can hold."""
+    array = np.asarray(value)
+    return array.astype(str) if array.dtype.kind == "O" else array

@@ -1,0 +1,171 @@
+"""A check with inputs of the user's own: read, held to the model, compared, saved and run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import bridge
+from bridge.check import check
+from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.own_inputs import places_of, read_inputs, save_feeds
+from bridge.errors import UsageError
+from tests.support.command_line import bridge as run
+
+GATE = """
+<ir_version: 9, opset_import: ["" : 18]>
+gate (float[N,4] x, int64 mode) => (float[N,4] y, float[N,4] z) {
+  seven = Constant<value = int64 {7}>()
+  is_seven = Equal(mode, seven)
+  z = Neg(x)
+  y = If (is_seven) <
+    then_branch = a () => (float[N,4] t) { t = Exp(x) },
+    else_branch = d () => (float[N,4] u) { u = Add(x, x) }>
+}
+"""
+KINDS = """
+<ir_version: 9, opset_import: ["" : 18]>
+kinds (bfloat16[2] b, string[2] s, seq(float[N]) q, optional(float[2]) o, float[2] default)
+  => (bfloat16[2] y) <float[2] default = {1, 2}> { y = Identity(b) }
+"""
+X = np.ones((2, 4), np.float32)
+SEVEN = {"x": X, "mode": np.array(7)}
+
+
+def gate(folder: Path, name: str = "m.onnx", **changes: str) -> Path:
+    text = GATE
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    onnx.save(onnx.parser.parse_model(text), folder / name)
+    return folder / name
+
+
+def test_own_inputs_come_first_and_count(tmp_path: Path) -> None:
+    path = gate(tmp_path)
+    report = check(path, inputs=[SEVEN, {"x": X * 1e9, "mode": 3}], samples=2)
+    assert report.ok and report.reached == {(0, 1): 0, (0, 0): 1}
+    assert len(report.feeds) >= 4 and np.array_equal(report.feeds[0]["x"], X)
+    assert not report.aside and not report.doubtful
+    alone = check(path, inputs=SEVEN, samples=0)
+    assert alone.ok and len(alone.feeds) == 1
+    assert alone.state((0, 0)).state == "forced" and alone.state((0, 1)).state == "reached"
+
+
+def test_a_failing_input_that_was_saved_reproduces(tmp_path: Path) -> None:
+    path, wrong = gate(tmp_path), gate(tmp_path, "w.onnx", Exp="Abs")
+    report = check(path, wrong, save_inputs=tmp_path / "ran")
+    assert report.different
+    bad = [file for file in report.saved if file.stem.endswith("-differs")]
+    assert bad and len(report.saved) == len(report.feeds)
+    pairs = zip(report.feeds, report.saved, strict=True)
+    assert all((feed["mode"] == 7) == (file in bad) for feed, file in pairs)
+    (first, *_) = report.results
+    again = check(path, wrong, inputs=report.saved[first.sample], samples=0)
+    assert again.results[0].worst == first.worst
+    assert f"with input 0 ({report.saved[first.sample]})" in again.summary()
+    with pytest.raises(UsageError, match="holds inputs of another check"):
+        check(path, save_inputs=tmp_path / "ran")
+
+
+def test_data_sets_of_the_backend_tests(tmp_path: Path) -> None:
+    path = gate(tmp_path)
+    for number, error in enumerate((0.0, 1.0)):
+        folder = tmp_path / f"test_data_set_{number}"
+        folder.mkdir()
+        arrays = {"input_0": (X, ""), "input_1": (np.array(7), "mode")}
+        arrays |= {"output_0": (np.exp(X) + error, "y"), "output_1": (-X, "z")}
+        for name, (array, known) in arrays.items():
+            message = numpy_helper.from_array(array, known)
+            (folder / f"{name}.pb").write_bytes(message.SerializeToString())
+    right = check(path, inputs=tmp_path / "test_data_set_0", samples=1)
+    assert right.ok and {result.output for result in right.results} == {"y", "z"}
+    both = check(path, inputs=tmp_path, samples=1)
+    (wrong,) = [result for result in both.results if not result.worst.ok]
+    assert wrong.sample == 1 and wrong.version.endswith("held to the outputs that were given")
+
+
+def test_tolerances_of_single_outputs(tmp_path: Path) -> None:
+    path, other = gate(tmp_path), gate(tmp_path, "w.onnx", Neg="Identity")
+    options: dict[str, Any] = {"inputs": SEVEN, "samples": 0}
+    assert check(path, other, **options).different
+    report = check(path, other, rtol={"z": 3.0, "*": 1e-6}, **options)
+    assert report.ok and report.rtol == 1e-6 and report.tolerances == {"z": (3.0, 1e-5)}
+    assert "(rtol 1e-06, atol 1e-05; 'z': rtol 3, atol 1e-05)" in report.summary()
+
+
+def test_ranges_hold_for_all_that_is_drawn(tmp_path: Path) -> None:
+    report = check(gate(tmp_path), ranges={"x": (0.25, 0.5), "mode": (5.5, 7)}, samples=3)
+    assert report.ok and len(report.reached) == 2
+    for feed in report.feeds:
+        assert np.all((feed["x"] >= 0.25) & (feed["x"] <= 0.5)) and feed["mode"] in (6, 7)
+    model = bridge.load(gate(tmp_path))
+    large = make_inputs(model, Recipe(fills={"x": 1e9, "mode": -1}, ranges={"x": (-2, 3)}))
+    assert np.all(large["x"] == 3) and large["mode"] == -1
+
+
+def test_all_kinds_of_inputs_are_saved_and_read(tmp_path: Path) -> None:
+    model = bridge.load(onnx.parser.parse_model(KINDS))
+    feed: dict[str, Any] = {
+        "b": np.array([1, 2], ml_dtypes.bfloat16),
+        "s": np.array(["ä", ""], object),
+        "q": [np.ones(k, np.float32) for k in range(12)],
+        "o": None,
+    }
+    (file,) = save_feeds(tmp_path, [feed], {})
+    for place in (file, feed):
+        (found,) = read_inputs(places_of(place), model, {})
+        np.testing.assert_equal(dict(found.inputs), feed)
+        assert found.inputs["b"].dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"inputs": {"x": X}}, 'given input 0: has no value for the input "mode"'),
+        ({"inputs": {**SEVEN, "Mode": 1}}, 'no input "Mode"; did you mean "mode"'),
+        ({"inputs": {**SEVEN, "x": X.astype("float64")}}, '"x" is float64, and .* float32'),
+        ({"inputs": {**SEVEN, "x": X[0]}}, "2 dimensions, not 1"),
+        ({"inputs": {**SEVEN, "x": X[:, :3]}}, r"axis 1 is 3, not 4"),
+        ({"inputs": {"x": "a", "mode": 1}}, '"x" is <U1'),
+        ({"inputs": "none.npz"}, "none.npz: there is no such file"),
+        ({"inputs": __file__}, "holds no inputs"),
+        ({"inputs": {**SEVEN, "mode": 1}, "values": {"mode": 2}}, "is fixed to another value"),
+        ({"ranges": {"X": (0, 1)}}, 'no input "X"; did you mean "x"'),
+        ({"ranges": {"mode": (0.2, 0.7)}}, 'the range of "mode" has no number of i64 in it'),
+        ({"rtol": {"Y": 1}}, 'no output "Y"; did you mean "y"'),
+        ({"atol": {"y": -1}}, "atol is -1"),
+        ({"samples": 0}, "samples is 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], says: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=says):
+        check(gate(tmp_path), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--range", "x=1"], "is not NAME=LOW..HIGH"),
+        (["--range", "x=0..inf"], "is not NAME=LOW..HIGH"),
+        (["--rtol", "y=a"], "is no number"),
+        (["--inputs", "a.npz", "--jobs", "2"], "are for one model"),
+    ],
+)
+def test_options_of_the_command(options: list[str], says: str, tmp_path: Path) -> None:
+    result = run("check", gate(tmp_path), *options)
+    assert result.code == 2 and says in result.err
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = gate(tmp_path)
+    np.savez(tmp_path / "a.npz", **SEVEN)
+    options = ["--inputs", tmp_path / "a.npz", "--range", "x=0..1", "--rtol", "y=1e-2"]
+    result = run("check", path, "--samples", "1", *options, "--save-inputs", tmp_path / "ran")
+    assert result.code == 0, result.err
+    assert len(list((tmp_path / "ran").iterdir())) >= 2
