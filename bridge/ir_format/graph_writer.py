@@ -71,6 +71,7 @@ class GraphWriter:
         self._edges: Text = []
         self._ports: dict[Value, tuple[int, int]] = {}
         self._places: dict[Value, tuple[str, int]] = {}
+        self._stored: dict[object, str] = {}
         self._number = str(len(file.bodies))
         self._spelled = [s for s in map(self._spell, graph.nodes) if s is not None]
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
@@ -238,6 +239,7 @@ class GraphWriter:
         given = self._given(node.name) if node is not None and node.name else ""
         name = self._named(given, f"Const_{id}")
         extras = node.extras if node is not None else None
+        self._stored[tensor.storage] = name
         self.layer(id, name, "Const", "opset1", data, [], [value], extras, node=node)
 
     def layer(
@@ -301,7 +303,7 @@ class GraphWriter:
 
     def _record(self, name: str, provenance: Provenance) -> None:
         """Notes which node of ONNX a layer stands for."""
-        said = dump_provenance(provenance, self._places.get)
+        said = dump_provenance(provenance, self._places.get, self._stored)
         if said is not None:
             self.file.formers.setdefault(self._number, {})[name] = said
 

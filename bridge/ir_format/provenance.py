@@ -12,7 +12,7 @@ from bridge.elements import ELEMENTS, Element
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.provenance import Provenance
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 
 LONGEST = 1024
@@ -22,10 +22,13 @@ Where = Callable[[Value], "tuple[str, int] | None"]
 """The name of the layer that gives a value, and which of its outputs it is."""
 
 
-def dump(provenance: Provenance, where: Where) -> list[Any] | None:
-    """What JSON says of a node; None where it cannot say it."""
+def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
+    """What JSON says of a node; None where it cannot say it. `stored` names the layer of each
+    constant by its bytes."""
     try:
-        inputs = [None if value is None else _input(value, where) for value in provenance.inputs]
+        inputs = [
+            None if value is None else _input(value, where, stored) for value in provenance.inputs
+        ]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
@@ -36,17 +39,20 @@ def dump(provenance: Provenance, where: Where) -> list[Any] | None:
     return said
 
 
-def _input(value: Value, where: Where) -> Any:
-    place = where(value)
+def _input(value: Value, where: Where, stored: Mapping[object, str]) -> Any:
+    place, tensor = where(value), value.constant
     if place is not None:
         return place[0] if place[1] == 0 else list(place)
-    if value.constant is None:
+    if tensor is None:
         raise TypeError
-    return {**_tensor(value.constant), "name": value.name}
+    if tensor.nbytes > LONGEST and tensor.storage in stored:
+        said = {"element": tensor.element.name, "shape": list(tensor.shape)}
+        return {**said, "of": stored[tensor.storage], "name": value.name}
+    return {**_tensor(tensor), "name": value.name}
 
 
 def _output(value: Value, where: Where) -> Any:
-    return {"name": value.name} if where(value) is None else _input(value, where)
+    return {"name": value.name} if where(value) is None else _input(value, where, {})
 
 
 def _attribute(value: Any) -> Any:
@@ -109,7 +115,9 @@ class ProvenanceTable:
         key = str(said)
         if key not in self._constants:
             names = [str(said["name"])] if said.get("name") else []
-            self._constants[key] = Builder([]).tensor(_read_tensor(said), names)
+            held = self._values[said["of"]][0].constant if "of" in said else None
+            tensor = _read_tensor(said, None if held is None else held.source)
+            self._constants[key] = Builder([]).tensor(tensor, names)
         return self._constants[key]
 
 
@@ -121,11 +129,13 @@ def _read_attribute(said: Any) -> Any:
     return _read_tensor(said) if "bytes" in said else ELEMENTS[said["element"]]
 
 
-def _read_tensor(said: Any) -> Tensor:
-    element, data = ELEMENTS[said["element"]], bytes.fromhex(said["bytes"])
-    shape = tuple(map(int, said["shape"]))
+def _read_tensor(said: Any, range: Any = None) -> Tensor:
+    """A tensor that is written down, or that is a range of a file."""
+    element, shape = ELEMENTS[said["element"]], tuple(map(int, said["shape"]))
     if element is STRING or min(shape, default=0) < 0:
         raise ValueError("no such tensor is written down")
-    if element.nbytes(size_of(shape)) != len(data):
+    held = isinstance(range, FileRange)
+    data = range if held else bytes.fromhex(said["bytes"])
+    if element.nbytes(size_of(shape)) != (range.length if held else len(data)):
         raise ValueError("a tensor has other bytes than its type and shape say")
     return Tensor(element, shape, data)

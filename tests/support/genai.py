@@ -64,6 +64,19 @@ class _Writer:
             domain="com.microsoft",
         )  # fmt: skip
 
+    def embedding(self, root: str) -> str:
+        bits, blocks = self.decoder.bits, WIDTH // 32
+        if not bits:
+            words = self.random("model.embed_tokens.weight", WORDS, WIDTH)
+            return self.node("Gather", f"{root}/Gather", words, "input_ids")
+        packed = self.rng.integers(0, 256, (WORDS, WIDTH * bits // 8)).astype(np.uint8)
+        scales = self.rng.uniform(0.005, 0.02, (WORDS, blocks)).astype(np.float32)
+        return self.node(
+            "GatherBlockQuantized", f"{root}/Gather_Q{bits}", self.constant("embed.q", packed),
+            "input_ids", self.constant("embed.s", scales), bits=bits, block_size=32, gather_axis=0,
+            quantize_axis=1, domain="com.microsoft",
+        )  # fmt: skip
+
     def mask(self) -> list[str]:
         """Lengths of the sequences less one, and the whole length."""
         root = "/model/attn_mask_reformat"
@@ -146,10 +159,9 @@ class _Writer:
         return made
 
     def write(self) -> onnx.ModelProto:
-        words = self.random("model.embed_tokens.weight", WORDS, WIDTH)
         self.lengths = self.mask()
         self.rotary = self.tables()
-        self.root = self.node("Gather", "/model/embed_tokens/Gather", words, "input_ids")
+        self.root = self.embedding("/model/embed_tokens")
         scale = self.random("model.layers.0.input_layernorm.weight", WIDTH)
         x = self.node(
             "SimplifiedLayerNormalization", "/model/layers.0/input_layernorm/LayerNorm", self.root,
