@@ -5,9 +5,12 @@ Hypothesis may take minutes to shrink what fails; `pytest --hypothesis-profile=s
 """
 
 import os
+from typing import Any
 
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
+
+from tests.support import sample
 
 # Before Bridge is imported, here and in the processes that tests start: the graph is verified after
 # each pass, a rule must leave its node as it was, and inference swallows no exception.
@@ -24,3 +27,13 @@ settings.load_profile("report")
 if hasattr(providers, "_get_local_constants"):
     _none = providers.Constants()
     providers._get_local_constants = lambda: _none
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption(
+        "--whole", action="store_true", help="all cases of the standard and all drawn programs"
+    )
+
+
+def pytest_configure(config: Any) -> None:
+    sample.WHOLE = config.getoption("--whole")

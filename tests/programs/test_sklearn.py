@@ -44,6 +44,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 
 import bridge
 from tests.support.running import OnnxRuntime, OpenVino
+from tests.support.sample import sample
 
 RNG = np.random.default_rng(0)
 IRIS = load_iris()
@@ -228,7 +229,7 @@ CASES["label binarizer"] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sample(CASES, 2))
 def test_there_and_back(name: str, tmp_path: Path) -> None:
     estimator, data, target, types, feed = CASES[name]
     with warnings.catch_warnings():

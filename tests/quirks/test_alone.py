@@ -18,6 +18,7 @@ from tests.quirks.alone import fired
 from tests.quirks.sources import judged, sources
 from tests.support.graphs import HEADER
 from tests.support.model_files import ONNX_FILES
+from tests.support.sample import WHOLE
 
 SAMPLE = {"canaries": 1, "roundtrip": 12, "control-flow": 40}
 """Each how many sources of a kind is looked at."""
@@ -80,7 +81,7 @@ def worker() -> Iterator[Worker]:
 SAMPLED = [
     pytest.param(kind, index, id=f"{kind}-{index}")
     for kind, every in SAMPLE.items()
-    for index in range(0, len(sources(kind)), every)
+    for index in range(0, len(sources(kind)), every * (1 if kind == "canaries" or WHOLE else 2))
 ]
 
 
