@@ -5,12 +5,12 @@ Most levels here exclude others, with which libraries for covering arrays leave 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice, product
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations, islice, product
 
 Row = Mapping[str, str]
-Pick = tuple[tuple[str, str], ...]
-"""Levels of some axes, in the order of the axes."""
+Level = tuple[str, str]
+"""An axis, and a level of it. In sets of levels each has a bit: `Levels.bits`."""
 
 TRIES = 60
 """How many rows are tried for a pick. One of which none exists is left out."""
@@ -25,82 +25,110 @@ def covering(
 ) -> Iterator[Row]:
     """Rows, greedily: each begins with a pick of levels that have not met, and takes those further
     levels that meet most others for the first time. The same axes give the same rows."""
-    order = random.Random(0)
-    apart = _apart(axes, exists, order)
+    levels = Levels(axes, exists)
+    levels.part()
     unmet = {
-        pick: None for pick in _picks(axes, strength) if apart.isdisjoint(combinations(pick, 2))
+        levels.set(pick): pick
+        for pick in _picks(axes, strength)
+        if not any(levels.are_apart(pair) for pair in combinations(pick, 2))
     }
     while unmet:
-        pick = next(iter(unmet))
-        rows = _tried(axes, pick, unmet, apart, order, strength)
-        row = next(filter(exists, rows), None)
-        unmet.pop(pick)
+        key, pick = next(iter(unmet.items()))
+        row = next(filter(exists, levels.rows(pick, unmet, strength)), None)
+        unmet.pop(key)
         if row is not None:
             for met in combinations(row.items(), strength):
-                unmet.pop(met, None)
+                unmet.pop(levels.set(met), None)
             yield row
 
 
-def _apart(
-    axes: Mapping[str, Sequence[str]], exists: Callable[[Row], bool], order: random.Random
-) -> set[Pick]:
-    """Pairs of levels that do not go together: no row was found that has them."""
-    apart = set(_picks(axes, 2))
-    for _ in range(DRAWN):
-        row = {axis: order.choice(levels) for axis, levels in axes.items()}
-        if not apart.isdisjoint(combinations(row.items(), 2)) and exists(row):
-            apart.difference_update(combinations(row.items(), 2))
-    before = 0
-    while len(apart) != before:
-        before = len(apart)
-        for pick in sorted(apart):
-            tried = chain.from_iterable(
-                islice(_tried(axes, pick, {}, avoided, order, 2), FEW)
-                for avoided in (apart - {pick}, set())
-            )
-            row = next(filter(exists, tried), None)
-            if row is not None:
-                apart.difference_update(combinations(row.items(), 2))
-    return apart
-
-
-def _picks(axes: Mapping[str, Sequence[str]], strength: int) -> Iterator[Pick]:
+def _picks(axes: Mapping[str, Sequence[str]], strength: int) -> Iterator[tuple[Level, ...]]:
     for names in combinations(axes, strength):
         for levels in product(*(axes[name] for name in names)):
             yield tuple(zip(names, levels, strict=True))
 
 
-def _tried(
-    axes: Mapping[str, Sequence[str]],
-    pick: Pick,
-    unmet: Mapping[Pick, None],
-    apart: set[Pick],
-    order: random.Random,
-    strength: int,
-) -> Iterator[Row]:
-    """Rows with these levels, which may exist: half of them with many picks that are `unmet`, the
-    rest at random. No two of their levels are known to keep `apart`."""
-    places = {axis: place for place, axis in enumerate(axes)}
+class Levels:
+    """The levels of all axes, and which pairs of them are known to keep apart."""
 
-    def picks(levels: Mapping[str, str], axis: str, level: str, size: int) -> Iterator[Pick]:
-        for others in combinations(levels.items(), size - 1):
-            yield tuple(sorted((*others, (axis, level)), key=lambda item: places[item[0]]))
+    def __init__(self, axes: Mapping[str, Sequence[str]], exists: Callable[[Row], bool]) -> None:
+        self.axes = axes
+        self.exists = exists
+        self.order = random.Random(0)
+        every = [(axis, level) for axis, levels in axes.items() for level in levels]
+        self.bits = {level: 1 << place for place, level in enumerate(every)}
+        self.apart = dict.fromkeys(every, 0)
+        """Of each level the set of those that it does not go together with."""
 
-    for number in range(TRIES):
-        levels = dict(pick)
-        for axis in order.sample(list(axes), len(axes)):
-            if axis in levels:
-                continue
-            fitting = [
-                level for level in axes[axis] if apart.isdisjoint(picks(levels, axis, level, 2))
-            ]
-            if not fitting:
-                break
-            order.shuffle(fitting)
-            if unmet and number < TRIES // 2:
-                fitting.sort(
-                    key=lambda level: -sum(p in unmet for p in picks(levels, axis, level, strength))
-                )
-            levels[axis] = fitting[0]
-        if len(levels) == len(axes):
-            yield {axis: levels[axis] for axis in axes}
+    def set(self, levels: Collection[Level]) -> int:
+        """A set of levels."""
+        return sum(self.bits[level] for level in levels)
+
+    def are_apart(self, pair: Sequence[Level]) -> bool:
+        """Whether two levels do not go together."""
+        one, other = pair
+        return bool(self.apart[one] & self.bits[other])
+
+    def part(self) -> None:
+        """Finds the pairs that do not go together: those of which no row was found."""
+        apart = {(one, other) for one, other in _picks(self.axes, 2)}
+        for _ in range(DRAWN):
+            row = {axis: self.order.choice(levels) for axis, levels in self.axes.items()}
+            pairs = [*combinations(row.items(), 2)]
+            if not apart.isdisjoint(pairs) and self.exists(row):
+                apart.difference_update(pairs)
+        for one, other in apart:
+            self._note(one, other, True)
+        before = 0
+        while len(apart) != before:
+            before = len(apart)
+            for pick in sorted(apart):
+                row = next(filter(self.exists, self._few(pick)), None)
+                if row is not None:
+                    apart.difference_update(combinations(row.items(), 2))
+                    for one, other in combinations(row.items(), 2):
+                        self._note(one, other, False)
+
+    def _few(self, pick: tuple[Level, Level]) -> Iterator[Row]:
+        """A few rows of a pair that may go together after all; first those in which all other
+        pairs do."""
+        one, other = pick
+        avoided = {**self.apart}
+        avoided[one] &= ~self.bits[other]
+        avoided[other] &= ~self.bits[one]
+        for apart in (avoided, dict.fromkeys(avoided, 0)):
+            yield from islice(self.rows(pick, {}, 2, apart), FEW)
+
+    def _note(self, one: Level, other: Level, apart: bool) -> None:
+        for a, b in ((one, other), (other, one)):
+            self.apart[a] = self.apart[a] | self.bits[b] if apart else self.apart[a] & ~self.bits[b]
+
+    def rows(
+        self,
+        pick: tuple[Level, ...],
+        unmet: Collection[int],
+        strength: int,
+        apart: Mapping[Level, int] | None = None,
+    ) -> Iterator[Row]:
+        """Rows with these levels, which may exist: half of them with many picks that are `unmet`,
+        the rest at random. No two of their levels are known to keep `apart`."""
+        apart, bits = self.apart if apart is None else apart, self.bits
+        for number in range(TRIES):
+            row = dict(pick)
+            taken = [bits[level] for level in pick]
+            for axis in self.order.sample(list(self.axes), len(self.axes)):
+                if axis in row:
+                    continue
+                all_taken = sum(taken)
+                fitting = [v for v in self.axes[axis] if not apart[axis, v] & all_taken]
+                if not fitting:
+                    break
+                self.order.shuffle(fitting)
+                if unmet and number < TRIES // 2:
+                    others = [sum(some) for some in combinations(taken, strength - 1)]
+                    new = {v: sum(bits[axis, v] + o in unmet for o in others) for v in fitting}
+                    fitting.sort(key=new.__getitem__, reverse=True)
+                row[axis] = fitting[0]
+                taken.append(bits[axis, fitting[0]])
+            if len(row) == len(self.axes):
+                yield {axis: row[axis] for axis in self.axes}

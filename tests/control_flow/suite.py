@@ -78,18 +78,21 @@ def entries(strength: int | None, kinds: Sequence[str] = tuple(KINDS)) -> Iterat
     """The programs in which every `strength` levels of different axes meet, where they go together;
     with None every combination of each kind's core axes, the others in turn."""
     for kind in kinds:
-        axes = {**KINDS[kind].axes, "place": tuple(PLACES)}
-        chosen: Iterator[Mapping[str, str]] = (
-            _whole(kind, axes)
-            if strength is None
-            else covering(axes, partial(_exists, kind), strength)
-        )
-        for levels in chosen:
+        for levels in _whole(kind) if strength is None else _covering(kind, strength):
             yield Entry(kind, tuple(levels.items()))
 
 
-def _whole(kind: str, axes: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]]:
-    core = KINDS[kind].core
+def _axes(kind: str) -> Mapping[str, Sequence[str]]:
+    return {**KINDS[kind].axes, "place": tuple(PLACES)}
+
+
+@cache
+def _covering(kind: str, strength: int) -> Sequence[Mapping[str, str]]:
+    return tuple(covering(_axes(kind), partial(_exists, kind), strength))
+
+
+def _whole(kind: str) -> Iterator[Mapping[str, str]]:
+    axes, core = _axes(kind), KINDS[kind].core
     turns = {axis: 0 for axis in axes if axis not in core}
     for number, combination in enumerate(product(*(axes[axis] for axis in core))):
         given = dict(zip(core, combination, strict=True))
