@@ -1,0 +1,30 @@
+"""How much the tests run: a sample, which is the same each time, or with `pytest --whole` all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from zlib import crc32
+
+WHOLE = False
+"""Whether all is run; `tests/conftest.py` sets it before test files are read."""
+
+
+def sample(names: Iterable[str], part: int) -> list[str]:
+    """One of `part` names, as drawn by their checksums."""
+    return [name for name in names if WHOLE or crc32(name.encode()) % part == 0]
+
+
+def spread(names: Iterable[str], part: int, kind: Callable[[str], str]) -> list[str]:
+    """The first name of each kind, and of the others one of `part`."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        place = seen[kind(name)] = seen.get(kind(name), -1) + 1
+        if WHOLE or place % part == 0:
+            found.append(name)
+    return found
+
+
+def few(count: int, part: int) -> int:
+    """How many of `count` are made."""
+    return count if WHOLE else -(-count // part)
