@@ -3,15 +3,16 @@ that runs no iteration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import Invariant, Stacked, Yield
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Stacked, Yield
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import is_static
 from bridge.operators import Result
+from bridge.operators.branches import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.fuse.uses import Uses
@@ -30,7 +31,8 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
     runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
     outer = list(dict.fromkeys(value for value in node.inputs if value is not None))
 
-    def runs_on(inner: Builder, values: dict[Value, Value]) -> list[Value]:
+    def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
+        values = dict(zip(outer, inside, strict=True))
         inputs = [None if value is None else values[value] for value in node.inputs]
         made = inner.node(
             "Loop", inputs, len(node.outputs), dict(node.attributes), node.bodies, node.name,
@@ -40,15 +42,15 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
             new.type = new.declared = old.type
         return made.outputs
 
-    def gives_back(inner: Builder, values: dict[Value, Value]) -> list[Value]:
+    def gives_back(inner: Builder, inside: list[Value]) -> list[Value]:
+        values = dict(zip(outer, inside, strict=True))
         states = initial_states(node)
         return [
             values[states[index]] if index in states else _nothing(inner, node, index)
             for index in range(len(node.outputs))
         ]
 
-    bodies = (_branch(b, outer, runs_on), _branch(b, outer, gives_back))
-    results = b.node("If", [runs, *outer], len(node.outputs), {}, bodies).outputs
+    results = either(b, runs, outer, runs_on, gives_back)
     for new, old in zip(results, node.outputs, strict=True):
         new.type = new.declared = old.type
     return results
@@ -66,20 +68,6 @@ def _heads(node: Node) -> list[tuple[int, Value]]:
 def _is_set(b: Builder, position: int, head: Value) -> Value:
     value = scalar(b, head)
     return value if position else b.op("Greater", value, b.like(0, value))
-
-
-def _branch(
-    b: Builder, outer: list[Value], make: Callable[[Builder, dict[Value, Value]], list[Value]]
-) -> Body:
-    inner = {value: Value(value.type) for value in outer}
-    graph = Graph()
-    graph.outputs = make(Builder(graph.nodes, b.name, b.target), inner)
-    body = Body(graph, [], [Yield(index) for index in range(len(graph.outputs))])
-    taken = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}
-    body.set_entries(
-        (own, Invariant(index)) for index, own in enumerate(inner.values(), start=1) if own in taken
-    )
-    return body
 
 
 def _nothing(b: Builder, node: Node, index: int) -> Value:

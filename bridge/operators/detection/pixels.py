@@ -8,10 +8,9 @@ runs: an If.
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Body, Graph
-from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
+from bridge.operators.branches import either
 from bridge.operators.detection.greedy import suppressed
 
 
@@ -24,15 +23,15 @@ def pixels_suppressed(
     outer = [low, high, scores]
     if overlap <= 0:
         return _exactly(b, outer, limit, overlap, least)
-    bodies = []
-    for name, rows in (("narrow", _exactly), ("wide", _by_operator)):
-        graph = Graph([Value(v.type) for v in outer], name=name)
-        inner = Builder(graph.nodes, b.name, b.target)
-        graph.outputs = [rows(inner, graph.inputs, limit, overlap, least)]
-        ports = [Invariant(i + 1) for i in range(len(outer))]
-        bodies.append(Body(graph, [*ports], [Yield(0)]))
-    narrow = _narrow(b, outer, overlap, least)
-    return b.node("If", [narrow, *outer], 1, {}, tuple(bodies)).outputs[0]
+    (rows,) = either(
+        b,
+        _narrow(b, outer, overlap, least),
+        outer,
+        lambda inner, boxes: [_exactly(inner, boxes, limit, overlap, least)],
+        lambda inner, boxes: [_by_operator(inner, boxes, limit, overlap, least)],
+        ("narrow", "wide"),
+    )
+    return rows
 
 
 def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Value:

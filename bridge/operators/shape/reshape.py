@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import integers, values_of
-from bridge.neutral.graph import Body, Graph
 from bridge.neutral.inference import (
     constraints as must,
     first,
@@ -27,7 +26,6 @@ from bridge.neutral.inference.dims import (
     rearranged,
     unknown,
 )
-from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -41,6 +39,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
+from bridge.operators.branches import either
 
 
 @legalizes("Shape", target="ir")
@@ -70,19 +69,15 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     if dims is not None:
         return b.zeros(x, shape)
     count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
-    inside = [Value(x.type), Value(shape.type), Value(shape.type)]
-    nothing = Graph([inside[1]], name="nothing")
-    something = Graph([inside[0], inside[2]], name="something")
-    nothing.outputs = [Builder(nothing.nodes, b.name).zeros(x, inside[1])]
-    something.outputs = [
-        Builder(something.nodes, b.name).op("Reshape", inside[0], inside[2], allowzero=False)
-    ]
-    bodies = (
-        Body(nothing, [Invariant(2)], [Yield(0)]),
-        Body(something, [Invariant(1), Invariant(2)], [Yield(0)]),
+    (result,) = either(
+        b,
+        b.op("Equal", count, b.like(0, count)),
+        [x, shape],
+        lambda inner, values: [inner.zeros(values[0], values[1])],
+        lambda inner, values: [inner.op("Reshape", *values, allowzero=False)],
+        ("nothing", "something"),
     )
-    empty = b.op("Equal", count, b.like(0, count))
-    return b.node("If", [empty, x, shape], 1, {}, bodies).outputs[0]
+    return result
 
 
 @legalizes("Size", target="ir")

@@ -8,13 +8,14 @@ for each rank that may be there: one copy of the operator for each, and none of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import TensorType, broadcast
 from bridge.operators import Refused
+from bridge.operators.branches import either
 from bridge.passes.ranks import opens_rank
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.open_shapes import on_shapes
@@ -188,25 +189,15 @@ def _nested(
         return [leaf for form in held for leaf in form.leaves()]
     given = [form for form in forms if form is not None]
     outer = list(dict.fromkeys(leaf for form in given for leaf in form.leaves()))
-    branches: list[Body] = []
-    for part in ([case], others):
-        inner = {leaf: _captured(leaf) for leaf in outer}
-        graph = Graph(list(inner.values()))
-        within = [form and form.with_leaves(inner[leaf] for leaf in form.leaves())
+
+    def branch(part: list[RankCase], inner: Builder, inside: list[Value]) -> list[Value]:
+        held = dict(zip(outer, inside, strict=True))
+        within = [form and form.with_leaves(held[leaf] for leaf in form.leaves())
                   for form in forms]  # fmt: skip
-        builder = Builder(graph.nodes, b.name, b.target)
-        graph.outputs = _nested(builder, node, within, part, targets)
-        body = Body(graph, [Invariant(i + 1) for i in range(len(outer))])
-        body.outputs = [Yield(i) for i in range(len(graph.outputs))]
-        branches.append(body)
-    inputs = [_is_case(b, forms, case), *outer]
-    return b.node("If", inputs, len(branches[0].outputs), {}, tuple(branches)).outputs
+        return _nested(inner, node, within, part, targets)
 
-
-def _captured(outer: Value) -> Value:
-    inner = Value(outer.type, [f"{name}.inside" for name in outer.names])
-    inner.known_value = outer.known_value
-    return inner
+    then, otherwise = partial(branch, [case]), partial(branch, others)
+    return either(b, _is_case(b, forms, case), outer, then, otherwise, suffix=".inside")
 
 
 def _is_case(b: Builder, forms: Inputs, case: RankCase) -> Value:

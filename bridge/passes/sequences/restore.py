@@ -22,6 +22,7 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
+from bridge.operators.branches import either
 from bridge.passes.context import Context
 
 
@@ -110,20 +111,19 @@ def taken_apart(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value
 
 
 def _element_or_dummy(b: Builder, whole: Value, present: Value, recorded: BoundaryValue) -> Value:
-    element = recorded.type
-    inside = Value(whole.type, [f"{whole.name}.inside"])
-    there = Graph([inside], name="present")
-    inner = Builder(there.nodes, b.name)
-    there.outputs = [inner.op("OptionalGetElement", inside)]
-    absent = Graph(name="absent")
-    inner = Builder(absent.nodes, b.name)
-    if recorded.kind == "tensor":
-        dummy = inner.filled(0, recorded.dummy, element)
-    else:
-        dummy = inner.op("SequenceEmpty", dtype=element)
-    absent.outputs = [dummy]
-    bodies = (Body(there, [Invariant(1)], [Yield(0)]), Body(absent, [], [Yield(0)]))
-    return b.node("If", [present, whole], 1, {}, bodies).outputs[0]
+    def element(inner: Builder, inside: list[Value]) -> list[Value]:
+        return [inner.op("OptionalGetElement", *inside)]
+
+    def dummy(inner: Builder, inside: list[Value]) -> list[Value]:
+        if recorded.kind == "tensor":
+            return [inner.filled(0, recorded.dummy, recorded.type)]
+        return [inner.op("SequenceEmpty", dtype=recorded.type)]
+
+    return either(b, present, [whole], element, dummy, _NAMES)[0]
+
+
+_NAMES = ("present", "absent")
+"""The branches of an If that asks for an optional."""
 
 
 def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tuple[Value, Value]:
@@ -189,20 +189,19 @@ def put_together(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Val
     """The sequence, optional or tensor of open rank that tensors stand for."""
     if not recorded.optional:
         return _whole(b, recorded, parts)
-    present, *parts = parts
-    inputs: list[Value | None] = [present, *parts]
-    inside = [Value(value.type, [f"{value.name}.inside"]) for value in parts]
-    there = Graph(inside, name="present")
-    inner = Builder(there.nodes, b.name)
-    value = _whole(inner, recorded, inside)
-    there.outputs = [inner.op("Optional", value)]
-    absent = Graph(name="absent")
+    present, *held = parts
     type = _type(recorded)
     assert isinstance(type, OptionalType)
-    absent.outputs = [Builder(absent.nodes, b.name).op("Optional", type=type.item)]
-    ports = [Invariant(i + 1) for i in range(len(parts))]
-    bodies = (Body(there, list(ports), [Yield(0)]), Body(absent, [], [Yield(0)]))
-    return b.node("If", inputs, 1, {}, bodies).outputs[0]
+    item = type.item
+    (whole,) = either(
+        b,
+        present,
+        held,
+        lambda inner, inside: [inner.op("Optional", _whole(inner, recorded, inside))],
+        lambda inner, inside: [inner.op("Optional", type=item)],
+        _NAMES,
+    )
+    return whole
 
 
 def _whole(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:

@@ -18,12 +18,13 @@ import numpy as np
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
+from bridge.operators.branches import either
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,
@@ -126,11 +127,8 @@ def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
     empty = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
     state = _input(model, name, TensorType(element, shape), empty)
     absent = b.op("Equal", b.op("Size", state), b.constant(0))
-    branches = tuple(
-        Body(Graph([inner], [inner]), [Invariant(index)], [Yield(0)])
-        for index, inner in ((1, Value(initial.type)), (2, Value(state.type)))
-    )
-    return b.node("If", [absent, initial, state], 1, bodies=branches).outputs[0]
+    (value,) = either(b, absent, [initial, state], lambda _, v: v[:1], lambda _, v: v[1:])
+    return value
 
 
 def _input(model: Model, name: str, type: TensorType, default: Tensor) -> Value:
