@@ -17,11 +17,14 @@ from tests.support.running import flat
 ROUTES = {"ONNX": ".onnx", "IR": ".xml", "back": ".onnx"}
 """The suffix of what is written by route: from ONNX, and from the IR that Bridge makes of it."""
 
-OF_X = frozenset({"same", "captured", "integers"})
-"""What branches give that has the shape of `x`."""
+ROWS = frozenset({
+    "same", "longer", "captured", "constant", "open", "nothing", "integers", "in a Loop",
+    "initializer",
+})  # fmt: skip
+"""What branches give that has one axis."""
 
-OF_ONE_SHAPE = frozenset({*OF_X, "longer", "other rank", "scalar", "constant", "nothing"})
-"""What branches give whose shape is sure."""
+RANKED = frozenset({*ROWS, "other rank", "scalar", "truths", "one truth"})
+"""What branches give that is a tensor of numbers of a rank that is sure."""
 
 
 def judge_selected(entry: Entry) -> Verdicts:
@@ -75,9 +78,10 @@ def _is_refusal(said: str) -> bool:
 
 
 def is_right(entry: Entry, route: str, said: str) -> bool:
-    """Whether a route says "right", or refuses an If whose branches may give other shapes."""
+    """Whether a route says "right", or an If is refused in ONNX whose branches give tensors of
+    other ranks, texts, sequences or optionals. In IR all of these are tensors of one rank."""
     levels = dict(entry.levels)
     pair = {levels["then"], levels["otherwise"]}
-    of_one_shape = pair <= OF_X or (len(pair) == 1 and pair <= OF_ONE_SHAPE)
-    refused = _is_refusal(said) and not (of_one_shape and entry.place in ("top", "in a Loop"))
+    of_one_rank = pair <= ROWS or (len(pair) == 1 and pair <= RANKED)
+    refused = _is_refusal(said) and route != "IR" and not of_one_rank
     return route == NO_PROGRAM or said == "right" or refused

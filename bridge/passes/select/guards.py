@@ -6,15 +6,18 @@ an index 0, a divisor 1. What cannot be made safe is refused. A Loop runs no ite
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.constraints import contradiction, equal_sizes, sizes_that_suit
-from bridge.neutral.inference.dims import content_of, known_axes
-from bridge.neutral.ports import Sliced
+from bridge.neutral.inference.dims import content_of, known_axes, known_integers
+from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import I64, Dim
+from bridge.neutral.types import ANY, BOOL, I8, I64, U8, Dim
+from bridge.operators.nn.shapes import full_attributes
 from bridge.passes.select.pick import pick
 from bridge.passes.select.sizes import fits, go_together, is_surely_filled
 from bridge.vocabulary import has_trait, operator
@@ -30,7 +33,7 @@ ANY_ELEMENTS = frozenset(
     {
         "Bucketize", "Concat", "ConstantOfShape", "EyeLike", "Flatten", "Identity", "NonZero",
         "OneHot", "Reverse", "Shape", "Size", "Slice", "Split", "Squeeze", "Transpose",
-        "Trilu", "Unique", "Unsqueeze",
+        "Trilu", "Unique", "Unsqueeze", "VariadicSplit", "ir::Split",
     }
 )  # fmt: skip
 """Operators on shapes and places that no element makes fail, if what shapes their outputs is
@@ -55,6 +58,8 @@ def guarded(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
     if guard is not None:
         return guard(b, node, counts)
     _require_known(node)
+    if has_trait(node.op, "broadcasts"):
+        return _together(b, node, counts)
     _require_sizes(node)
     return None
 
@@ -97,18 +102,12 @@ def _any_rank(node: Node) -> bool:
 def _require_sizes(node: Node) -> None:
     """Raises Unsafe where sizes may not go together."""
     is_sized = _family(node) in SIZED
-    if has_trait(node.op, "broadcasts"):
-        if not go_together([value.shape for value in node.inputs if value is not None]):
-            raise Unsafe("sizes may not go together there")
-        return
     pairs = [*equal_sizes(node), *sizes_that_suit(node)]
     if any(one != other or not isinstance(one, int | str) for one, other in pairs):
         raise Unsafe("sizes may not go together there")
     if node.op in ("ArgMax", "ArgMin") and not is_surely_filled([_at(node, 0, "axis")]):
         raise Unsafe("there may be nothing to choose from")
-    if node.op == "Squeeze" and not all(dim == 1 for dim in _squeezed(node)):
-        raise Unsafe("an axis that it removes may have another size than 1")
-    if node.op in ("Split", "TopK") or is_sized:
+    if node.op in ("Split", "TopK", "VariadicSplit", "ir::Split") or is_sized:
         for index, value in enumerate(node.inputs):
             dims = () if value is None or value.shape is None else value.shape
             if not all(isinstance(dim, int) for dim in dims[index == 0 and is_sized :]):
@@ -129,14 +128,6 @@ def _at(node: Node, index: int, name: str) -> int:
     return known if isinstance(known, int) else 0
 
 
-def _squeezed(node: Node) -> Sequence[Dim]:
-    """The sizes of the axes that a Squeeze removes."""
-    data = node.inputs[0]
-    assert data is not None
-    axes = known_axes(node.input(1), len(data.dims))
-    return (0,) if axes is None else [data.dims[axis] for axis in axes]
-
-
 def _where(b: Builder, counts: Value, value: Value, otherwise: int) -> Value:
     """A value where the branch counts, and else a number."""
     return pick(b, counts, value, b.like(otherwise, value))
@@ -147,15 +138,14 @@ def _where(b: Builder, counts: Value, value: Value, otherwise: int) -> Value:
 
 def _divisor(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
     """Div, Mod: integers are divided by 1."""
-    if not go_together([value.shape for value in node.inputs if value is not None]):
-        raise Unsafe("sizes may not go together there")
-    one, other = node.inputs
+    together = _together(b, node, counts)
+    one, other = node.inputs if together is None else together
     assert one is not None and other is not None
     if one.element is None:
         raise Unsafe("its element type is not known")
     known = values_of(other)
     if not one.element.is_integer or (known is not None and known.all()):
-        return None
+        return together
     return [one, _where(b, counts, other, 1)]
 
 
@@ -196,7 +186,7 @@ def _index(
         rank = len(data.dims)
         more = _where(b, counts, b.constant([0]), 1)
         pads = [b.constant([0] * (rank + axis)), more, b.constant([0] * (rank - axis - 1))]
-        data = b.op("Pad", data, b.concat(0, *pads), b.like(0, data), mode="constant")
+        data = b.op("Pad", data, b.concat(0, *pads), _filler(b, data), mode="constant")
     return [data, _where(b, counts, indices, 0)]
 
 
@@ -230,12 +220,29 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     shape = data.shape
     if known == (-1,) or (shape is not None and known is not None and fits(shape, known, copies)):
         return None
+    if known is not None and known.count(-1) == 1:
+        others = [dim for dim in known if dim != -1]
+        if not all(isinstance(dim, int) and dim > 0 for dim in others) or data.element is None:
+            raise Unsafe("what it takes may not fit the shape that it gives")
+        each = math.prod(dim for dim in others if isinstance(dim, int))
+        return None if each == 1 else [_in_rows(b, data, each), target]
     rank = target.shape[0] if target.shape is not None and len(target.shape) == 1 else None
     if data.element is None or not isinstance(rank, int):
         raise Unsafe("data decide the rank of what it gives")
+    if rank and (known is None or set(known) == {None}):
+        # Nothing is known of the sizes that it gives, so that any do.
+        return [data, b.op("Where", counts, b.as_i64(target), b.constant([-1] + [1] * (rank - 1)))]
     if known is None or any(dim in (None, 0, -1) for dim in known):
         raise Unsafe("what it takes may not fit the shape that it gives")
     return [_of_size(b, data, _product(b, target)), target]
+
+
+def _in_rows(b: Builder, data: Value, each: int) -> Value:
+    """The elements of data in a row, and zeros behind them, as many as several of `each`: where
+    there are as many, they are the same."""
+    size = b.op("Shape", b.op("Reshape", data, b.constant([-1])))
+    rows = b.op("Div", b.op("Add", size, b.constant([each - 1])), b.constant([each]))
+    return _of_size(b, data, b.op("Mul", rows, b.constant([each])))
 
 
 def _product(b: Builder, vector: Value) -> Value:
@@ -248,7 +255,7 @@ def _of_size(b: Builder, data: Value, size: Value) -> Value:
     row = b.op("Reshape", data, b.constant([-1]))
     missing = b.op("Max", b.op("Sub", size, b.op("Shape", row)), b.constant([0]))
     pads = b.concat(0, b.constant([0]), missing)
-    longer = b.op("Pad", row, pads, b.like(0, data), mode="constant")
+    longer = b.op("Pad", row, pads, _filler(b, data), mode="constant")
     return b.op("Slice", longer, *(b.constant([0]), size, b.constant([0]), b.constant([1])))
 
 
@@ -300,21 +307,218 @@ def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | No
 
 
 def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Pad: any numbers from 0 on do, where they are constants to fill with."""
-    pads = node.inputs[1]
-    if pads is None or not is_not_negative(pads) or node.attributes["mode"] != "constant":
-        raise Unsafe("there may be too few elements to pad with, or to cut away")
-    return None
+    """Pad, that of IR too: any numbers from 0 on do, where they are constants to fill with; else
+    there are as many elements as are repeated."""
+    of_ir = node.op == "ir::Pad"
+    data, pads, *others = node.inputs
+    ends = others[0] if of_ir else pads
+    mode = node.attributes["pad_mode" if of_ir else "mode"]
+    if data is None or not all(each is not None and is_not_negative(each) for each in (pads, ends)):
+        raise Unsafe("there may be too few elements to cut away")
+    if mode == "constant":
+        return None
+    rank = data.rank or 0
+    axes = known_axes(others[1], rank) if len(others) > 1 and not of_ir else tuple(range(rank))
+    known, behind = known_integers(pads), known_integers(ends)
+    if known is None or behind is None or not axes or data.shape is None:
+        raise Unsafe("there may be too few elements to repeat")
+    both = zip(known, behind[-len(axes) :], strict=False)
+    least = {
+        axis: max(pair) + (mode == "reflect")
+        for axis, pair in zip(axes, both, strict=True)
+        if any(pair)
+    }
+    return [_with_at_least(b, data, least, counts), pads, *others]
+
+
+def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Value) -> Value:
+    """Data with zeros behind them, up to the sizes of axes that are needed, where the branch does
+    not count."""
+    if data.shape is None or data.element is None:
+        raise Unsafe("the rank or the element type of what it takes is not known")
+    if any(isinstance(data.dims[axis], int) and data.dims[axis] < size  # type: ignore[operator]
+           for axis, size in least.items()):  # fmt: skip
+        raise Unsafe("there are too few elements")
+    open = {axis: size for axis, size in least.items() if not isinstance(data.dims[axis], int)}
+    if not open:
+        return data
+    none = b.constant([0] * len(open))
+    short = b.op("Sub", b.constant(list(open.values())), b.sizes(data, *open))
+    more = b.op("Where", counts, none, b.op("Max", short, none))
+    zeros = b.constant([0] * len(data.dims))
+    ends = b.op("ScatterElements", zeros, b.constant(list(open)), more, b.constant(0))
+    return b.op("Pad", data, b.concat(0, zeros, ends), _filler(b, data), mode="constant")
+
+
+def _resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) -> Value:
+    """A value of a size along an axis where the branch does not count: cut, or with zeros behind
+    it."""
+    own = b.sizes(value, axis)
+    wanted = b.op("Where", counts, own, size)
+    zeros = b.constant([0] * len(value.dims))
+    more = b.op("Max", b.op("Sub", wanted, own), b.constant([0]))
+    ends = b.op("ScatterElements", zeros, b.constant([axis]), more, b.constant(0))
+    longer = b.op("Pad", value, b.concat(0, zeros, ends), _filler(b, value), mode="constant")
+    return b.op("Slice", longer, b.constant([0]), wanted, b.constant([axis]))
+
+
+def _squeeze(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
+    """Squeeze: the axes that it removes have one element."""
+    data, axes = node.inputs[0], node.input(1)
+    known = None if data is None else known_axes(axes, data.rank or 0)
+    if data is None or data.shape is None or data.element is None or known is None:
+        raise Unsafe("data decide the rank of what it gives")
+    if any(isinstance(data.dims[axis], int) and data.dims[axis] != 1 for axis in known):
+        raise Unsafe("an axis that it removes has another size than 1")
+    others = [axis for axis in known if data.dims[axis] != 1]
+    for axis in others:
+        data = _resized(b, data, axis, b.constant([1]), counts)
+    return [data, *node.inputs[1:]] if others else None
+
+
+@dataclass(frozen=True)
+class _Recurrent:
+    """The axis of the batch of each input of a recurrent layer that has one, by place. `steps` is
+    the first input's axis of steps, if it has steps; `lengths` is the place of their numbers."""
+
+    batch: Mapping[int, int]
+    steps: int | None = None
+    lengths: int | None = None
+
+
+_LAYOUTS = {
+    "GRU": _Recurrent({0: 1, 5: 1}, 0, 4),
+    "GRUCell": _Recurrent({0: 0, 1: 0}),
+    "GRUSequence": _Recurrent({0: 0, 1: 0}, 1, 2),
+    "LSTM": _Recurrent({0: 1, 5: 1, 6: 1}, 0, 4),
+    "LSTMCell": _Recurrent({0: 0, 1: 0, 2: 0}),
+    "LSTMSequence": _Recurrent({0: 0, 1: 0, 2: 0}, 1, 3),
+    "RNN": _Recurrent({0: 1, 5: 1}, 0, 4),
+    "RNNCell": _Recurrent({0: 0, 1: 0}),
+    "RNNSequence": _Recurrent({0: 0, 1: 0}, 1, 2),
+}
+"""The recurrent layers of ONNX and of IR."""
+
+
+def _recurrent(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
+    """Recurrent layers: there are a step and a batch, and states and lengths are as many."""
+    layout, inputs = _LAYOUTS[node.op], list(node.inputs)
+    open = {(0, layout.steps), *layout.batch.items(), (layout.lengths, 0)}
+    for place, value in enumerate(inputs):
+        dims = enumerate(() if value is None else value.shape or (ANY,))
+        if not all(isinstance(dim, int) or (place, axis) in open for axis, dim in dims):
+            raise Unsafe("sizes are open, with some of which it fails")
+    x, lengths = inputs[0], node.input(layout.lengths or 0)
+    if x is None or node.attributes.get("layout"):
+        raise Unsafe("sizes are open, with some of which it fails")
+    axes = {layout.batch[0]: 1} | ({} if layout.steps is None else {layout.steps: 1})
+    inputs[0] = x = _with_at_least(b, x, axes, counts)
+    batch = b.sizes(x, layout.batch[0])
+    for place, axis in layout.batch.items():
+        value = node.input(place)
+        if place and value is not None:
+            inputs[place] = _resized(b, value, axis, batch, counts)
+    if layout.lengths is not None and lengths is not None:
+        inputs[layout.lengths] = _where(b, counts, _resized(b, lengths, 0, batch, counts), 1)
+    return inputs
+
+
+def _filler(b: Builder, data: Value) -> Value:
+    """The zero that data are padded with. Raises Unsafe for types that Pad does not take."""
+    element = data.element
+    if element is None or (element.bits < 16 and element not in (BOOL, I8, U8)):
+        raise Unsafe(f"the element type {element} cannot be padded")
+    return b.like(0, data)
+
+
+def _window(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
+    """A window that moves over axes of open sizes: it fits once."""
+    data, *others = node.inputs
+    assert data is not None
+    filters = others[0].shape if others and others[0] is not None else None
+    kernel = node.attributes.get("kernel_shape") or (filters and filters[2:])
+    if data.shape is None or not kernel or len(kernel) != len(data.shape) - 2:
+        raise Unsafe("the rank of what it takes is not known")
+    sizes = [data.shape[1], *kernel, *(d for v in others if v for d in v.shape or (ANY,))]
+    if contradiction(node) or not all(isinstance(size, int) for size in sizes):
+        raise Unsafe("sizes are open, with some of which it fails")
+    full = full_attributes(node.attributes, len(kernel))
+    least = {}
+    for place, size in enumerate(kernel):
+        assert isinstance(size, int)
+        reach = (size - 1) * full["dilations"][place] + 1
+        reach -= full["pads"][place] + full["pads"][place + len(kernel)]
+        least[2 + place] = 1 if full["auto_pad"].startswith("SAME") else max(reach, 1)
+    return [_with_at_least(b, data, least, counts), *others]
+
+
+def _together(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
+    """Operands that are broadcast: nothing is left of axes of open sizes that do not go together,
+    where the branch does not count."""
+    shapes = [value.shape for value in node.inputs if value is not None]
+    if go_together(shapes):
+        return None
+    if None in shapes:
+        raise Unsafe("the rank of what it takes is not known")
+    inputs = list(node.inputs)
+    most = max(len(shape) for shape in shapes if shape is not None)
+    for place in range(1, most + 1):
+        dims = [s[-place] for s in shapes if s is not None and len(s) >= place]
+        if go_together([(dim,) for dim in dims]):
+            continue
+        if all(isinstance(dim, int) for dim in dims):
+            raise Unsafe("its sizes do not go together")
+        mine = [i for i, v in enumerate(inputs) if v is not None and len(v.dims) >= place
+                and v.dims[-place] != 1]  # fmt: skip
+        cut = _cut_where_apart(b, [inputs[i] for i in mine], place, counts)
+        inputs = [cut[mine.index(i)] if i in mine else value for i, value in enumerate(inputs)]
+    return inputs
+
+
+def _cut_where_apart(
+    b: Builder, values: Sequence[Value | None], place: int, counts: Value
+) -> list[Value]:
+    """Values without elements where the branch does not count and their sizes of an axis, counted
+    from the end, are neither equal nor 1."""
+    given = [value for value in values if value is not None]
+    sizes = [b.sizes(value, len(value.dims) - place) for value in given]
+    largest = b.op("Max", *sizes)
+    one = b.constant([1])
+    go: Value | None = None
+    for size in sizes:
+        fits = b.op("Or", b.op("Equal", size, largest), b.op("Equal", size, one))
+        go = fits if go is None else b.op("And", go, fits)
+    assert go is not None
+    kept = b.op("Or", go, counts)
+    ends = [b.op("Where", kept, size, b.constant([0])) for size in sizes]
+    axes = [b.constant([len(value.dims) - place]) for value in given]
+    start = b.constant([0])
+    return [
+        b.op("Slice", value, start, end, axis)
+        for value, end, axis in zip(given, ends, axes, strict=True)
+    ]
 
 
 def _steps(node: Node, value: Value) -> Sequence[int]:
     return (integers(value) or ()) if value is node.input(4) else ()
 
 
+def runs_in_full(node: Node) -> bool:
+    """Whether a Loop runs all its iterations where its branch does not count: how many is not for
+    data to decide, and what it stacks has as many elements. Raises Unsafe."""
+    sliced = [port for port in node.body.inputs if isinstance(port, Sliced)]
+    counted = node.inputs[0] is not None and node.inputs[0].constant is not None
+    if sliced:
+        shapes = [(node.inputs[port.input], port.axis) for port in sliced]
+        sizes = {value.dims[axis] for value, axis in shapes if value is not None and value.shape}
+        if len(sizes) != 1 or not all(isinstance(size, int | str) for size in sizes):
+            raise Unsafe("what it slices may be of several sizes")
+        return True
+    return counted and any(isinstance(port, Stacked) for port in node.body.outputs)
+
+
 def _loop(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
     """Loop: it runs no iteration."""
-    if any(isinstance(port, Sliced) for port in node.body.inputs):
-        raise Unsafe("what it slices says how often it runs")
     trips, condition, *others = [*node.inputs, None, None][: max(len(node.inputs), 2)]
     if trips is not None:
         trips = _where(b, counts, trips, 0)
@@ -341,11 +545,17 @@ GUARDS: Mapping[str, Guard] = {
     "Loop": _loop,
     "Mod": _divisor,
     "Pad": _pad,
+    "ir::Pad": _pad,
     "Range": _range,
     "Reshape": _reshape,
     "ScatterElements": _places,
     "ScatterND": _places,
     "Slice": _slice,
+    "Squeeze": _squeeze,
     "Tile": _computed_shape,
+    **dict.fromkeys(
+        ("AveragePool", "AvgPool", "Conv", "ConvInteger", "LpPool", "MaxPool"), _window
+    ),
+    **dict.fromkeys(_LAYOUTS, _recurrent),
 }
 """What makes operators safe that some elements make fail."""

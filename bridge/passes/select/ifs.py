@@ -6,7 +6,7 @@ never broadcasts. Where picks, so that no NaN of the other branch gets through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
@@ -16,8 +16,8 @@ from bridge.neutral.types import ANY, STRING, Shape, TensorType, format_shape
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.select.cost import multiplications
-from bridge.passes.select.guards import Unsafe, guarded
-from bridge.passes.select.pick import pick
+from bridge.passes.select.pick import pick, wider
+from bridge.passes.select.safe import steps_of, take_steps
 from bridge.passes.select.sizes import NamedSizes, same_shape
 
 
@@ -45,6 +45,7 @@ class _Selection:
         self.context = context
         self.sizes = sizes
         self.refused: list[Unsupported] = []
+        self.made: set[Node] = set()
 
     def ask(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
         """Both branches and the selections; None where the If stays."""
@@ -56,7 +57,7 @@ class _Selection:
         branches = []
         others = (counts, b.op("Not", counts))
         for (role, body), own in zip(node.roles(), others, strict=True):
-            safe, why = _made_safe(b, body, own)
+            safe, why = steps_of(body.graph.nodes, own, b, self.made)
             found += [f"in its {role}, {each}" for each in why]
             branches.append(safe)
         if found:
@@ -67,34 +68,36 @@ class _Selection:
             return None
         self.context.report.selected.append(f"{where}: {_cost(node)}")
         results = []
-        for body, safe in zip(node.bodies, branches, strict=True):
-            for inner, inputs in safe:
-                inner.inputs = inner.inputs if inputs is None else list(inputs)
-            body.graph.nodes = [inner for inner, _ in safe]
+        for body, own, safe in zip(node.bodies, others, branches, strict=True):
+            take_steps(body.graph, safe, own, self.made)
             results.append(rewriter.inline(b, node, body, _NOTHING))
-        made = []
+        made, inlined = [], len(b.nodes)
         for output, *pair in zip(node.outputs, *results, strict=True):
             one, other = (rewriter.of(value) for value in pair if value is not None)
             made.append(self._selected(b, counts, one, other))
             self.sizes.declare(made[-1], output)
+        self.made.update(b.nodes[inlined:])
         return made
 
     def _selected(self, b: Builder, counts: Value, one: Value, other: Value) -> Value:
         """One value where the condition is true, else the other: both padded to the larger size of
-        each axis, and cut to the size that counts."""
+        each axis, a constant where both have bounds, and cut to the size that counts."""
         if one is other:
             return b.op("Identity", one)
         if same_shape(one, other):
             return pick(b, counts, one, other)
         most = self.sizes.largest(one.shape, other.shape)
         assert most is not None
+        element, wide = one.element, wider(one.element)
+        one, other = b.cast(one, wide), b.cast(other, wide)
         sizes = [b.sizes(value, *most) for value in (one, other)]
-        padded = [_padded(b, *pair, most) for pair in zip((one, other), sizes, strict=True)]
+        bounds = [size for size in most.values() if size is not None]
+        larger = b.constant(bounds) if len(bounds) == len(most) else b.op("Max", *sizes)
+        padded = [_padded(b, *pair, most, larger) for pair in zip((one, other), sizes, strict=True)]
         ends = b.op("Where", counts, *sizes)
         axes = b.constant(list(most))
-        return b.op(
-            "Slice", b.op("Where", counts, *padded), b.constant([0] * len(most)), ends, axes
-        )
+        start = b.constant([0] * len(most))
+        return b.cast(b.op("Slice", pick(b, counts, *padded), start, ends, axes), element)
 
     def _unequal(self, node: Node) -> Iterator[str]:
         """Why outputs cannot be selected."""
@@ -106,20 +109,21 @@ class _Selection:
             elif one.element is not other.element or one.element is None:
                 yield f'its "{name}" is of another element type in each branch'
             elif not same_shape(one, other) and not self.sizes.largest(one.shape, other.shape):
-                ranks = {one.rank, other.rank}
                 shapes = " and ".join(_shown(value.shape) for value in (one, other))
-                why = "sizes without bounds" if len(ranks) == 1 and None not in ranks else "ranks"
-                yield f'its "{name}" may have other {why} in each branch: {shapes}'
+                yield f'its "{name}" may have other ranks in each branch: {shapes}'
             elif one.element is STRING and not same_shape(one, other):
                 yield f'its "{name}" may have other sizes in each branch: strings are not padded'
 
 
-def _padded(b: Builder, value: Value, sizes: Value, most: Mapping[int, int]) -> Value:
-    """A value with zeros at the ends of axes, up to these sizes."""
+def _padded(
+    b: Builder, value: Value, sizes: Value, most: Mapping[int, int | None], larger: Value
+) -> Value:
+    """A value with zeros at the ends of axes, up to the larger sizes, of which `most` has those
+    that are known."""
     assert value.element is not None
     if all(value.dims[axis] == size for axis, size in most.items()):
         return value
-    more = b.op("Sub", b.constant(list(most.values())), sizes)
+    more = b.op("Sub", larger, sizes)
     zero = b.constant([0] * len(value.dims))
     pads = b.concat(
         0, zero, b.op("ScatterElements", zero, b.constant(list(most)), more, b.constant(0))
@@ -131,26 +135,6 @@ def _shown(shape: Shape) -> str:
     """A shape for people, to whom names of sizes that are not known say nothing."""
     dims = (ANY if isinstance(dim, str) and dim.startswith("#") else dim for dim in shape or ())
     return format_shape(None if shape is None else tuple(dims))
-
-
-Safe = list[tuple[Node, Sequence[Value | None] | None]]
-"""Nodes, each with the inputs that make it safe, or None for its own."""
-
-
-def _made_safe(b: Builder, body: Body, counts: Value) -> tuple[Safe, list[str]]:
-    """The nodes of a branch with what makes them safe, and why that cannot be."""
-    found: Safe = []
-    why: list[str] = []
-    for node in body.graph.nodes:
-        guards = Builder([], node.name, b.target)
-        try:
-            inputs = guarded(guards, node, counts)
-        except Unsafe as unsafe:
-            why.append(f"{node!r}: {unsafe}")
-            continue
-        found += [(guard, None) for guard in guards.nodes]
-        found.append((node, inputs))
-    return found, why
 
 
 def _given(body: Body, index: int) -> Value:

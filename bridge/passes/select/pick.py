@@ -20,12 +20,12 @@ def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
     if element is BOOL:
         kept = b.op("And", condition, one)
         return b.op("Or", kept, b.op("And", b.op("Not", condition), other))
-    wide = _wider(element)
+    wide = wider(element)
     return b.cast(b.op("Where", condition, b.cast(one, wide), b.cast(other, wide)), element)
 
 
-def _wider(element: Element | None) -> Element | None:
+def wider(element: Element | None) -> Element | None:
     """The type in which values of a type are picked, which holds all of them."""
-    if element is None or element.bits > NARROW or element in AS_THEY_ARE:
+    if element is None or element is BOOL or element.bits > NARROW or element in AS_THEY_ARE:
         return element
     return I32 if element.is_integer else F32 if element.kind == "float" else element

@@ -84,18 +84,17 @@ class NamedSizes:
             self._most[name] = dim.high
         return name if what is None else self._shaped.setdefault((*what, axis), name)
 
-    def largest(self, one: Shape, other: Shape) -> dict[int, int] | None:
-        """The larger size of each axis in which two shapes may differ; None where they differ in
-        rank, or a size has no bound."""
+    def largest(self, one: Shape, other: Shape) -> dict[int, int | None] | None:
+        """The larger size of each axis in which two shapes may differ, None for one without bound;
+        None where the shapes differ in rank."""
         if one is None or other is None or len(one) != len(other):
             return None
-        found = {}
+        found: dict[int, int | None] = {}
         for axis, dims in enumerate(zip(one, other, strict=True)):
-            most = [dim if isinstance(dim, int) else self._most.get(str(dim)) for dim in dims]
             if dims[0] != dims[1] or not _is_known(dims[0]):
-                if None in most:
-                    return None
-                found[axis] = max(size for size in most if size is not None)
+                most = [dim if isinstance(dim, int) else self._most.get(str(dim)) for dim in dims]
+                bounds = [size for size in most if size is not None]
+                found[axis] = max(bounds) if len(bounds) == len(most) else None
         return found
 
 
