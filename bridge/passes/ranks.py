@@ -45,7 +45,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
 
     Ranks that the file declares decide only where the operators leave a choice and the condition
     depends on shapes alone; those that data decide are forgotten (`Context.disbelieved`). Raises
-    UsageError for `output_ranks` of no output.
+    UsageError for `output_ranks` of no output, or that no output has.
     """
     graph = model.graph
     names = names_of_outputs(graph)
@@ -54,6 +54,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
             known = ", ".join(sorted(names))
             raise UsageError(f'there is no output "{name}"; the outputs are {known}')
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
+        _require_asked(graph, context)
         return False
     remove_dead_nodes(graph)
     infer_and_fold(graph)
@@ -103,10 +104,7 @@ def note_open_ranks(model: Model, context: Context) -> bool:
 
     Raises UsageError for `output_ranks` other than those of the outputs.
     """
-    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
-        rank = context.output_ranks.get(name, value.rank)
-        if value.rank not in (None, rank):
-            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
+    _require_asked(model.graph, context)
     context.report.notes += [
         f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
         "model"
@@ -121,6 +119,14 @@ def note_open_ranks(model: Model, context: Context) -> bool:
                 "OpenVINO's CPU plugin does not run such a model"
             )
     return False
+
+
+def _require_asked(graph: Graph, context: Context) -> None:
+    """Raises UsageError for `output_ranks` that the outputs do not have."""
+    for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
+        rank = context.output_ranks.get(name, value.rank)
+        if value.rank not in (None, rank):
+            raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
 
 
 def _changes_rank(loop: Node) -> bool:

@@ -20,12 +20,14 @@ from bridge.neutral.arrays import spend, zeros
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant
-from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
+from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
 from bridge.operators import Refused
 from bridge.operators.branches import either
 from bridge.passes.context import Context
+from bridge.passes.fuse import by_op, fuses
+from bridge.passes.fuse.uses import Uses
 from bridge.passes.state.exchange import (
     assign_variable,
     read_variable,
@@ -179,7 +181,8 @@ def restore_state(model: Model, context: Context) -> None:
         for pair in STATE.take(model.metadata) or ()
         if inputs.get(pair.input) in model.defaults and pair.output in graph.output_names
     ]
-    started = _restore_starts(graph, {value: pair.variable for value, pair in found})
+    states = {value: pair.variable for value, pair in found}
+    started = _restore_starts(graph, states, context) if states else set()
     for value, pair in found:
         graph.inputs.remove(value)
         b, start = Builder(front, pair.variable), model.defaults.pop(value)
@@ -192,38 +195,30 @@ def restore_state(model: Model, context: Context) -> None:
     graph.prepend(front)
 
 
-def _restore_starts(graph: Graph, states: Mapping[Value, str]) -> set[Value]:
+BEFORE, START = var(), var()
+SIZE = op("Size", BEFORE)
+STARTED = op("If", op("Equal", SIZE, 0), START, BEFORE)
+"""What `_state` writes for a state that starts with what is computed."""
+
+
+def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context) -> set[Value]:
     """Reads variables, with what they start with, in the place of the Ifs that `_state` wrote for
     that. The answer is the values that nothing uses since."""
-    dead: set[Node] = set()
     started: set[Value] = set()
 
-    def read(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        if len(node.inputs) != 3 or node.inputs[2] not in states or not _passes_on(node):
+    def read(b: Builder, found: Found, uses: Uses) -> Value | None:
+        state, node = found[BEFORE], found.node(STARTED)
+        if state not in states or len(node.inputs) != 3 or not _passes_on(node):
             return None
-        condition, start, state = node.inputs
-        test = _made_by("Equal", condition)
-        size = _made_by("Size", test.inputs[0]) if test is not None else None
-        if start is None or state is None or test is None or size is None:
+        if {*uses.users(state)} != {node, found.node(SIZE)}:
             return None
-        if size.inputs[0] is not state or {node, size} != set(rewriter.users(state)):
-            return None
-        zero = test.inputs[1].constant if test.inputs[1] is not None else None
-        if zero is None or zero.array().any() or len(rewriter.users(test.outputs[0])) > 1:
-            return None
-        dead.update((test, size))
         started.add(state)
-        return b.node("ReadValue", [start], 1, variable_attributes(states[state], state)).outputs
+        return b.node(
+            "ReadValue", [found[START]], 1, variable_attributes(states[state], state)
+        ).outputs[0]
 
-    Rewriter(graph).run(Pattern(read, frozenset({"If"}), bodies=False))
-    graph.nodes = [node for node in graph.nodes if node not in dead]
+    Uses(graph).run(by_op({"If": (fuses(STARTED)(read),)}, context))
     return started
-
-
-def _made_by(op: str, value: Value | None) -> Node | None:
-    """The node that makes a value, if it is of an operator."""
-    made = None if value is None else value.producer
-    return made if made is not None and made.op == op else None
 
 
 def _passes_on(node: Node) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Forward
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.terms import Found, op, var
 from bridge.operators import Result
+from bridge.passes.fuse import fuses
 from bridge.passes.fuse.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
@@ -43,16 +45,14 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     return b.op("Squeeze", b.op("Abs", b.op("Unsqueeze", x, axis)), axis)
 
 
-def of_vector(b: Builder, node: Node, uses: Uses) -> Value | None:
+X = var()
+ABS = op("Abs", op("Unsqueeze", X, 0))
+
+
+@fuses(op("Squeeze", ABS, 0), ABS)
+def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     """The absolute value of the vector that was made a matrix."""
-    found = uses.single_use(node.inputs[0], "Abs")
-    before = uses.single_use(found.inputs[0], "Unsqueeze") if found is not None else None
-    if found is None or before is None or before.inputs[0] is None:
-        return None
-    if integers(node.inputs[1]) != (0,) or integers(before.inputs[1]) != (0,):
-        return None
-    b.name = found.name
-    return b.op("Abs", before.inputs[0])
+    return b.op("Abs", found[X])
 
 
 QUIRK = Quirk(
