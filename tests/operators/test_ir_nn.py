@@ -283,10 +283,10 @@ for across in (False, True):
         of(2, "MVN", across_channels=across, normalize_variance=True, eps=0.1),
         IMAGE,
     )
-for axes in ([1], [2, 3]):
+for axes, size in product(([1], [2, 3], [1, 2, 3]), (2, 3, 4)):
     case(
-        f"lrn {axes}",
-        of(1, "LRN", alpha=0.1, beta=0.75, bias=2.0, size=3),
+        f"lrn {axes} {size}",
+        of(1, "LRN", alpha=0.1, beta=0.75, bias=2.0, size=size),
         IMAGE,
         Constant(axes, I64),
     )

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 import bridge
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
@@ -350,3 +351,19 @@ def test_weights_of_open_sizes_are_refused_with_advice(op: str, tmp_path: Path) 
         bridge.convert(model, tmp_path / "m.xml")
     bridge.convert(model, tmp_path / "m.xml", input_shapes={"w": [2, 2, 3, 3]})
     OpenVino(tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_even_window_of_lrn(size: int, tmp_path: Path) -> None:
+    """onnxruntime takes odd ones alone. The evaluator of the standard counts as many channels as
+    there are images."""
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n,c,h,w] x) => (float[n,c,h,w] y) {{
+            y = LRN <size = {size}, alpha = 0.5, bias = 2.0> (x)
+        }}""")
+    x = np.random.default_rng(size).normal(size=(7, 7, 3, 2)).astype(np.float32)
+    bridge.convert(model, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    assert_close(OpenVino(tmp_path / "a.xml").run([x]), expected)
+    assert_close(OnnxRuntime(tmp_path / "b.onnx").run({"x": x}), expected)

@@ -220,18 +220,26 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
-    """IR says along which axes, and a window of an even size has an element more than in ONNX
-    (LRN-1)."""
-    if node.attributes["size"] % 2 == 0:
-        raise Refused("IR's window of an even size lies elsewhere than ONNX's")
+    """LRN (1 to 13): IR says along which axes. A window of an even size lies to the right of the
+    middle in ONNX; IR has none such, so an average over rows of channels takes its place."""
+    data, size = node.inputs[0], node.attributes["size"]
     if node.input(1) is not None:
         return None
-    return b.op("LRN", node.inputs[0], b.constant([1]), **node.attributes)
+    if size % 2:
+        return b.op("LRN", data, b.constant([1]), **node.attributes)
+    squares = b.op("Mul", data, data)
+    rows = b.unsqueeze(b.reshape(squares, 0, 0, -1), 1)
+    pads = (size // 2 - 1, 0, size // 2, 0)
+    mean = b.op(
+        "AveragePool", rows, kernel_shape=(size, 1), pads=pads, count_include_pad=True,
+    )  # fmt: skip
+    return _normalized_by(b, node, b.op("Reshape", mean, b.op("Shape", data)))
 
 
 @legalizes("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
-    """LRN (1 to 13): over other axes than the channels, by an average of squares over a window."""
+    """LRN-1 as OpenVINO's CPU computes it: the window is odd, one less than an even size, by which
+    the sum is divided still; with spatial axes, that of the channels does not count."""
     data, axes = node.inputs[0], node.input(1)
     if axes is None:
         return None
@@ -240,20 +248,29 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if known is None:
         raise Refused("its axes must be constant")
     spans = sorted(axis % rank for axis in known)
-    if attributes["size"] % 2 == 0:
-        raise Refused("a window of an even size lies elsewhere in ONNX")
+    size = (attributes["size"] - 1) // 2 * 2 + 1
+    if spans == list(range(1, rank)):
+        spans = spans[1:] or spans
+    alpha = attributes["alpha"] * (size / attributes["size"]) ** len(spans)
+    attributes = {**attributes, "size": size, "alpha": alpha}
     if spans == [1]:
         return b.op("LRN", data, **attributes)
     if not spans or spans[0] < 2:
-        raise Refused(f"axes {list(known)}: ONNX has LRN over the channels or spatial axes only")
-    size = attributes["size"]
+        raise Refused(f"axes {list(known)}: OpenVINO has LRN over the channels or spatial axes")
     kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))
     pads = tuple(k // 2 for k in kernel) * 2
     squares = b.op("Mul", data, data)
     mean = b.op("AveragePool", squares, kernel_shape=kernel, pads=pads, count_include_pad=True)
-    total = b.op("Mul", mean, b.like(attributes["alpha"], mean))
+    return _normalized_by(b, node, mean, alpha)
+
+
+def _normalized_by(b: Builder, node: Node, mean: Value, alpha: float | None = None) -> Value:
+    """The input of an LRN by a power of the mean of its squares in a window."""
+    attributes = node.attributes
+    scale = attributes["alpha"] if alpha is None else alpha
+    total = b.op("Mul", mean, b.like(scale, mean))
     base = b.op("Add", total, b.like(attributes["bias"], total))
-    return b.op("Div", data, b.op("Pow", base, b.like(attributes["beta"], base)))
+    return b.op("Div", node.inputs[0], b.op("Pow", base, b.like(attributes["beta"], base)))
 
 
 @legalizes("LpNormalization", target="ir")
