@@ -584,6 +584,7 @@ for name, attributes in DETECTION.items():
         _RNG.uniform(0, 1, (2, 90)).astype(F32), stages,
     )  # fmt: skip
 CLASSES = _RNG.uniform(0, 1, (1, 3, 30)).astype(F32)
+LIMITS = {"iou_threshold": 0.4, "score_threshold": 0.2, "output_type": "i32"}
 for kind, across in product(("none", "classid", "score"), (False, True)):
     case(
         f"multiclass {kind} {across}",
@@ -603,14 +604,27 @@ for name, more in (
     ("keep", {"keep_top_k": 4}),
     ("best", {"nms_top_k": 5}),
     ("background", {"background_class": 1}),
+    ("pixels", {"normalized": False, "iou_threshold": 0.7}),
 ):
     case(
         f"multiclass {name}",
-        of(8, "MulticlassNms", iou_threshold=0.4, score_threshold=0.2, output_type="i32", **more),
+        of(8, "MulticlassNms", **{**LIMITS, **more}),
         CORNERS.astype(F32),
         CLASSES,
         static=True,
     )
+OF_CLASSES = np.concatenate([CORNERS, CORNERS[:, ::-1] * 0.9, CORNERS * 0.8]).astype(F32)
+for name, counts, more in (
+    ("", [12, 18], {}),
+    ("nothing in one", [5, 0, 25], {"keep_top_k": 3, "sort_result_across_batch": True}),
+    ("pixels", [10, 20], {"normalized": False, "iou_threshold": 0.7, "background_class": 1}),
+    ("best", [30], {"nms_top_k": 3, "sort_result_type": "classid"}),
+):
+    full = {**LIMITS, "sort_result_type": "score", **more}
+    case(
+        f"multiclass of classes {name}", of(9, "MulticlassNms", **full), OF_CLASSES, CLASSES[0],
+        np.array(counts, np.int32), static=True,
+    )  # fmt: skip
 # Boxes that are less than a pixel wide and apart overlap with none.
 corner = _RNG.uniform(0, 6, (4, 5, 3, 2))
 full = {"min_size": 0.0, "nms_threshold": 0.3, "pre_nms_count": 60, "post_nms_count": 60}

@@ -12,21 +12,46 @@ from bridge.operators.detection.suppression import NONE, kept_scores
 @legalizes("MulticlassNms", target="onnx")
 def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
-    images, and how many rows each image has (MulticlassNms-9)."""
+    images, and how many rows each image has (MulticlassNms-9). With `roisnum` each class has boxes of
+    its own [classes, boxes, 4], of which each image has so many."""
     boxes, scores = required(node, 0, 1)
-    attributes = node.attributes
-    if node.input(2) is not None or attributes["nms_eta"] != 1 or not attributes["normalized"]:
-        raise Refused("roisnum, nms_eta below 1 and normalized = false are not supported")
-    limits = ("background_class", "nms_top_k", "iou_threshold", "score_threshold")
-    dense = kept_scores(b, boxes, scores, *(attributes[name] for name in limits))
-    return selected(b, boxes, dense, attributes)
+    attributes, counts = node.attributes, node.input(2)
+    if attributes["nms_eta"] != 1:
+        raise Refused("nms_eta below 1 is not supported")
+    limits = [attributes[name] for name in ("nms_top_k", "iou_threshold", "score_threshold")]
+    background, covered = attributes["background_class"], boxes
+    if not attributes["normalized"]:  # They count their last pixel.
+        covered = b.op("Add", boxes, b.like([0.0, 0.0, 1.0, 1.0], boxes))
+    if counts is None:
+        dense = kept_scores(b, covered, scores, background, *limits)
+        return selected(b, boxes, dense, attributes)
+    rated = _by_image(b, scores, counts, background)
+    dense = kept_scores(b, covered, rated, -1, *limits)
+    return selected(b, boxes, b.transpose(dense, 1, 0, 2), attributes, of_classes=True)
 
 
-def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any]) -> list[Value]:
+def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Value:
+    """The scores [classes, images, boxes] of boxes of which each image has so many, from [classes,
+    boxes]; NONE for those of other images, and of the class `background`."""
+    axis = b.constant(0)
+    ends = b.op("CumSum", b.as_i64(counts), axis)
+    place = b.positions(scores, 1)
+    behind = b.op("Less", place, b.unsqueeze(ends, 1))
+    ahead = b.op("Less", place, b.unsqueeze(b.op("Sub", ends, b.as_i64(counts)), 1))
+    mine = b.op("And", behind, b.op("Not", ahead))
+    label = b.unsqueeze(b.positions(scores, 0), 1, 2)
+    shown = b.op("Not", b.op("Equal", label, b.constant(background)))
+    mine = b.op("And", b.unsqueeze(mine, 0), shown)
+    return b.op("Where", mine, b.unsqueeze(scores, 1), b.constant(NONE))
+
+
+def selected(
+    b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any], of_classes: bool = False
+) -> list[Value]:
     """The outputs: the rows of the best of each image, by its scores [images, classes, boxes] that
-    are not NONE."""
+    are not NONE. The boxes [images, boxes, 4] are those of the images, or `of_classes`."""
     element = attributes["output_type"]
-    images, count = b.sizes(boxes, 0), b.sizes(boxes, 1)
+    images, count = b.sizes(dense if of_classes else boxes, 0), b.sizes(boxes, 1)
     dense = b.reshape(dense, images, -1)
     rows = b.sizes(dense, 1)
     if attributes["keep_top_k"] >= 0:
@@ -35,7 +60,8 @@ def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any])
     width = b.op("Max", count, b.constant([1]))  # of no boxes there are no places to be divided
     label, box = b.op("Div", place, width), b.op("Mod", place, width)
     image = b.op("Range", b.constant(0), b.scalar(images), b.constant(1))
-    number = b.op("Add", box, b.op("Mul", b.unsqueeze(image, 1), count))
+    owner = label if of_classes else b.unsqueeze(image, 1)
+    number = b.op("Add", box, b.op("Mul", owner, count))
     found = b.op("Greater", score, b.constant(NONE))
     per_image = b.op("ReduceSum", b.cast(found, I64), b.constant([1]), keepdims=False)
     columns = [b.reshape(v, -1) for v in (label, score, number, found)]
@@ -47,6 +73,9 @@ def selected(b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any])
     label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
     corners = b.op("Gather", b.reshape(boxes, -1, 4), number, b.constant(0))
     heads = [b.unsqueeze(b.cast(v, F32), 1) for v in (label, score)]
+    if of_classes:  # OpenVINO counts the boxes of all classes together.
+        classes = b.sizes(boxes, 0)
+        number = b.op("Add", b.op("Mul", b.op("Mod", number, count), classes), label)
     places = b.cast(b.unsqueeze(number, 1), element)
     return [b.concat(1, *heads, corners), places, b.cast(per_image, element)]
 
