@@ -12,8 +12,8 @@ from bridge.operators.detection.suppression import NONE, kept_scores
 @legalizes("MulticlassNms", target="onnx")
 def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
-    images, and how many rows each image has (MulticlassNms-9). With `roisnum` each class has boxes of
-    its own [classes, boxes, 4], of which each image has so many."""
+    images, and how many rows each image has (MulticlassNms-9). With `roisnum` each class has boxes
+    of its own [classes, boxes, 4], of which each image has so many."""
     boxes, scores = required(node, 0, 1)
     attributes, counts = node.attributes, node.input(2)
     if attributes["nms_eta"] != 1:
