@@ -44,7 +44,7 @@ class FirstDifference:
     """The first inner value that differs (`name`), the node that makes it, by its path, and how
     many values agree that were compared before. `iterations` are those of the Loops around it, the
     outermost first: the Loop, and the number of the iteration, from 0. `beside` are the names of
-    values in the same graph."""
+    values in the same graph, `places` where that is in both models."""
 
     name: str
     node: str
@@ -52,6 +52,7 @@ class FirstDifference:
     before: int
     iterations: tuple[tuple[str, int], ...] = ()
     beside: frozenset[str] = frozenset()
+    places: tuple[GraphPath, GraphPath] = ((), ())
 
     def __str__(self) -> str:
         return (
@@ -194,6 +195,7 @@ class _Search:
             self.agree,
             tuple(zip(loops, lasts, strict=True)),
             frozenset(name for one in graph.nodes for v in one.outputs for name in v.names),
+            (twin.first, twin.first if self.other is None else twin.other),
         )
 
     def _inside(
@@ -244,10 +246,10 @@ class _Search:
     def _shared(self, twin: _Twin) -> dict[Spot, Spot]:
         """The values of a graph that can be compared, in its order, and where each is in the other
         one: by name, where the other model is not made of this one."""
-        mine = _visible(graph_at(self.first, twin.first), bool(twin.first))
+        mine = visible(graph_at(self.first, twin.first), bool(twin.first))
         if self.other is None:
             return {spot: spot for spot in mine}
-        its = _visible(graph_at(self.other, twin.other), bool(twin.other))
+        its = visible(graph_at(self.other, twin.other), bool(twin.other))
         counts = Counter(name for value in its.values() for name in set(value.names))
         places = {name: spot for spot, value in its.items() for name in value.names}
         shared = {}
@@ -350,7 +352,7 @@ def _entered(twin: _Twin, index: int, its: int, body: int) -> _Twin:
     return _Twin((*twin.first, PathStep(index, body)), (*twin.other, PathStep(its, body)))
 
 
-def _visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
+def visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
     """The tensors that a graph computes, in its order, constants left out."""
     return {
         (place, index): value

@@ -39,9 +39,10 @@ from bridge.check.own_inputs import Place, places_of, read_inputs, require_free,
 from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe, ways
+from bridge.check.reduce import reduced
 from bridge.check.report import CheckReport, Result, Version
 from bridge.check.specialized import NEVER_TAKEN, Fixed
-from bridge.check.taps import expose
+from bridge.check.taps import expose, last
 from bridge.errors import BridgeError, UsageError
 from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
@@ -67,6 +68,7 @@ def check(
     inputs: OwnInputs | None = None,
     ranges: Ranges | None = None,
     save_inputs: PathLike | None = None,
+    reduce: PathLike | None = None,
     sizes: Mapping[str, int | Interval] | None = None,
     fills: Mapping[str, float] | None = None,
     budget: int = 1500,
@@ -82,6 +84,7 @@ def check(
     these or in the layout of ONNX's backend tests (whose outputs the model is held to), or several.
     `samples` more are drawn, and others sought for branches; with 0, neither. `ranges` limits what
     is drawn for an input, `(lowest, highest)`. `save_inputs` is a new folder for all that ran.
+    `reduce` is a file for the smallest part of the model that still differs, where something does.
     `rtol` and `atol` are numbers, or numbers by the output's name, with "*" for the others.
 
     `sizes` fixes or
@@ -136,7 +139,12 @@ def check(
             Path(weights) if weights is not None else None,
             report.notes,
         )
-        checker = _Checker(pair, report, tell)
+        small = None if reduce is None else Path(reduce)
+        if small is not None and small.suffix.lower() != pair.source.suffix.lower():
+            raise UsageError(
+                f"{small}: is for a part of {pair.source.name}; let it end in {pair.source.suffix}"
+            )
+        checker = _Checker(pair, report, tell, small)
         base = Recipe(seed, fixed, dict(fills or {}), ranges=dict(ranges or {}))
         checker.run(base, samples, budget, places)
         if save_inputs is not None:
@@ -171,8 +179,11 @@ _GIVEN = "original, held to the outputs that were given"
 
 
 class _Checker:
-    def __init__(self, pair: Pair, report: CheckReport, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, pair: Pair, report: CheckReport, tell: Callable[[str], None], small: Path | None
+    ) -> None:
         self.pair = pair
+        self.small = small
         self.report = report
         self.tell = tell
         self.comparison = Comparison(report.rtol, report.atol, self._note, report.tolerances)
@@ -207,6 +218,8 @@ class _Checker:
         mismatch = self._mismatch()
         if mismatch is not None:
             self._explain(mismatch)
+        elif self.small is not None:
+            report.reduced = "there is nothing to reduce: no number differs"
 
     def _sessions(self) -> list[tuple[str, Session]]:
         report, pair = self.report, self.pair
@@ -613,6 +626,8 @@ class _Checker:
                 if version is report.versions[0] or version.label == mismatch.version:
                     found = neighbourhood(version.path, first.name, first.beside)
                     report.around[version.label] = found
+        if self.small is not None:
+            self._reduce(mismatch, (mine, its), shown, self.small)
         self.tell("seeking who is at fault")
         try:
             original, others = pair.changed("wrong", mine, its)
@@ -623,6 +638,41 @@ class _Checker:
             report.fault = judge(disagreement, self.comparison, pair.scratch)
         except BridgeError as error:
             report.fault = Fault("unknown", "", shortened(str(error)), "")
+
+    def _reduce(
+        self,
+        mismatch: _Mismatch,
+        models: tuple[Model, Model | None],
+        load_shown: Callable[[Look, Look], tuple[Session, Session]],
+        target: Path,
+    ) -> None:
+        """Writes the smallest part of the model that still differs."""
+        assert self.report.first is not None
+        comparison = Comparison(*mismatch.allowed, lambda note: None)
+
+        def observe(mine: Look, its: Look, iterations: Sequence[int]) -> tuple[Results, Results]:
+            self.tell("looking at values, to reduce the model")
+            sessions = load_shown(mine, its)
+            numbers = {last(depth): np.array(number) for depth, number in enumerate(iterations)}
+            feed = {**mismatch.feed, **numbers}
+            own, other = (session.run(comparison.renamed(feed, session)) for session in sessions)
+            return own, other
+
+        def differing(part: Model, other: Model | None, feed: Results) -> set[str]:
+            self.tell(f"reducing the model: {len(part.graph.nodes)} nodes")
+            try:
+                original, files = self.pair.for_part(part).changed("part", part, other)
+                first, second = load(original)[0], load(_labelled(files, mismatch.version))[0]
+                expected = first.run(feed)
+                actual = second.run(comparison.renamed(feed, second))
+                found = comparison.judged(first, second, feed, expected, actual)
+            except BridgeError:
+                return set()
+            return {name for name, difference in found if not difference.ok}
+
+        self.report.reduced = reduced(
+            models, mismatch.feed, self.report.first, observe, differing, target
+        )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bridge.check.device import RAN_ON
 from bridge.check.instrument import Site
+from bridge.check.reduce import Reduced
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
 from bridge.release import release
@@ -76,6 +77,7 @@ def as_json(report: CheckReport) -> Json:
                 for recipe, feeds in zip(report.recipes, report.feeds, strict=True)
             ],
             "saved": report.saved,
+            "reduced": None if report.reduced is None else _reduced(report.reduced),
             "tried": report.runs,
             "refused": dict(refusals(report).most_common()),
             "device": _device(report),
@@ -110,6 +112,13 @@ def _device(report: CheckReport) -> Json | None:
     ]
     asked = {name: device.asked.get(name) for name in ("device", "openvino")}
     return {**asked, "ran_on": RAN_ON, "text": f"{device.title}: {device}", "findings": findings}
+
+
+def _reduced(found: Reduced | str) -> Json:
+    """What is known of the smallest part that differs."""
+    if isinstance(found, str):
+        return {"text": found}
+    return {"text": str(found), **asdict(found)}
 
 
 def _verdict(report: CheckReport) -> str:

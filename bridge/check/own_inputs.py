@@ -232,11 +232,16 @@ def save_feeds(
     for number, feed in enumerate(feeds):
         what = f"-{bad[number]}" if number in bad else ""
         saved.append(folder / f"input-{number}{what}.npz")
-        with zipfile.ZipFile(saved[-1], "w") as file:
-            for name, array in _arrays(feed):
-                with file.open(f"{name}.npy", "w", force_zip64=True) as part:
-                    np.lib.format.write_array(part, array, allow_pickle=False)
+        save_feed(saved[-1], feed)
     return saved
+
+
+def save_feed(path: Path, feed: Mapping[str, Any]) -> None:
+    """Writes one input as an `.npz`."""
+    with zipfile.ZipFile(path, "w") as file:
+        for name, array in _arrays(feed):
+            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, array, allow_pickle=False)
 
 
 def _arrays(feed: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import bridge
 from bridge.boundary import Boundary
@@ -171,6 +172,17 @@ class Pair:
         shapes = {value.name: value.shape for value in model.graph.inputs if value.shape}
         bridge.save(clone_model(model), self.scratch / target.name, input_shapes=shapes)
         return self.scratch / target.name
+
+    def for_part(self, part: Model) -> Pair:
+        """The same for a part of the source: options that name what it has not are left out."""
+        ends = {value.name for value in part.graph.inputs} | {*part.graph.output_names}
+        options: dict[str, Any] = {**self.options, "stateful": False, "beam_idx": False}
+        for name in ("input_shapes", "values", "output_ranks"):
+            given = options.get(name) or {}
+            options[name] = {key: given[key] for key in given if key in ends} or None
+        found = copy(self)
+        found.options, found.pruned, found._models = cast(ConvertOptions, options), [], {}
+        return found
 
     def convert_alike(self) -> None:
         """Converts the source with the input shapes of what it is held to, for what that prunes."""

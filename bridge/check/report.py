@@ -16,6 +16,7 @@ from bridge.check.inputs import Recipe
 from bridge.check.instrument import Branch, Site, branches_of
 from bridge.check.lines import shortened
 from bridge.check.neighbourhood import Neighbour
+from bridge.check.reduce import Reduced
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class CheckReport:
     `around` is what stands around the first value that differs, by version. `fault` says who is at
     fault for that. `outline` is what a page shows of the first version. `device` is what shows of
     the device that IRs are for, where one was named. `tolerances` are those of single outputs, the
-    relative one first. `saved` are the files that inputs were saved in.
+    relative one first. `saved` are the files that inputs were saved in. `reduced` is the smallest
+    part of the model that differs, or why there is none, where it was asked for.
     """
 
     source: str
@@ -98,6 +100,7 @@ class CheckReport:
     device: DeviceCheck | None = None
     tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
     saved: list[Path] = field(default_factory=list)
+    reduced: Reduced | str | None = None
 
     @property
     def compared(self) -> bool:

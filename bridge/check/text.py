@@ -49,6 +49,8 @@ def _explained(report: CheckReport) -> list[str]:
         lines.append(f"at fault: {report.fault}")
         if report.fault.advice:
             lines.append(f"next: {report.fault.advice}")
+    if report.reduced is not None:
+        lines.append(f"reduced: {report.reduced}")
     return lines
 
 

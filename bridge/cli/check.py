@@ -86,6 +86,14 @@ def check(
             "where an output differs; --inputs takes them.",
         ),
     ] = None,
+    reduce: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where something differs, write the smallest part of MODEL that still does, with "
+            "its inputs in an .npz beside it.",
+        ),
+    ] = None,
     rtol: Annotated[
         list[str] | None,
         typer.Option(
@@ -169,6 +177,7 @@ def check(
       bridge check model.onnx --report report.html
       bridge check model.xml --size batch=2
       bridge check model.onnx --inputs recorded.npz --save-inputs ran
+      bridge check model.onnx --reduce small.onnx
       bridge check model.onnx --range image=0..1 --rtol scores=1e-2
       bridge check model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
@@ -179,14 +188,16 @@ def check(
     options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=_tolerance("--rtol", rtol),
         atol=_tolerance("--atol", atol), ranges=dict(map(_range, ranges or ())),
-        inputs=inputs, save_inputs=save_inputs, sizes=sizes, weights=weights,
+        inputs=inputs, save_inputs=save_inputs, reduce=reduce, sizes=sizes, weights=weights,
         limits=given_limits(limit), values=given_values(value), timeout=timeout,
         input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
     )  # fmt: skip
     given = [model, *(other or ())]
     if jobs or junit or cache or is_many(given):
-        if weights or report or inputs or save_inputs:
-            raise UsageError("--weights, --report, --inputs and --save-inputs are for one model")
+        if weights or report or inputs or save_inputs or reduce:
+            raise UsageError(
+                "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
+            )
         require_engines(model, None)
         check_many(
             paired(found(given)), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet

@@ -1,0 +1,305 @@
+"""Cuts the smallest part out of a model that still differs: delta debugging over its nodes.
+
+The method is that of A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
+Input", 2002. A part is some nodes of one graph. What they take from elsewhere becomes inputs, with
+the values that were seen in the whole model. So a branch, or an iteration of a Loop, is a part
+without the nodes around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bridge.check.bisect import FirstDifference, Look, visible
+from bridge.check.own_inputs import save_feed
+from bridge.check.taps import (
+    GraphPath,
+    Spot,
+    can_be_seen,
+    graph_at,
+    seen,
+    spot_of,
+    value_at,
+    way_to,
+)
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_node, clone_value
+from bridge.neutral.graph import Graph, Model, Node, Value
+
+SECONDS = 60.0
+"""For the search."""
+
+_AT_ONCE = 100  # values that are looked at in one run
+
+Feed = Mapping[str, Any]
+
+Observe = Callable[[Look, Look, Sequence[int]], tuple[Feed, Feed]]
+"""What values at places of both models are (`taps.seen`), in these iterations of the Loops around
+them."""
+
+Differing = Callable[[Model, Model | None, Feed], Collection[str]]
+"""The outputs in which a part, and its conversion or the other model's part, differ."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A part that differs, of `nodes` of the model's nodes, the file of its inputs, and that of the
+    other model's part, where there are two models."""
+
+    model: Path
+    inputs: Path
+    other: Path | None
+    nodes: int
+    all: int
+
+    def __str__(self) -> str:
+        other = "" if self.other is None else f" {self.other}"
+        return (
+            f"{self.model}: {self.nodes} of {self.all} nodes still differ; "
+            f"bridge check {self.model}{other} --inputs {self.inputs} --samples 0"
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    mine: Model
+    its: Model | None
+    feed: Feed
+
+
+def reduced(
+    models: tuple[Model, Model | None],
+    feed: Feed,
+    first: FirstDifference | str,
+    observe: Observe,
+    differing: Differing,
+    target: Path,
+) -> Reduced | str:
+    """Writes the smallest part of the first model that was found, and its inputs beside it; says
+    why there is none. The second model is None where it is converted from the first."""
+    end = time.monotonic() + SECONDS
+    places: tuple[GraphPath, GraphPath] = ((), ())
+    iterations: tuple[int, ...] = ()
+    if isinstance(first, FirstDifference):
+        places, iterations = first.places, tuple(number for _, number in first.iterations)
+    for depth in range(len(places[0]), -1, -1):
+        mine, its = (place[:depth] for place in places)
+        loops = sum(node.op == "Loop" for node, _ in way_to(models[0], mine))
+        try:
+            level = _Level(models, (mine, its), feed, iterations[:loops], observe)
+        except BridgeError:
+            continue
+        nodes = _smallest(level, differing, end)
+        if nodes:
+            part = level.part(nodes)
+            assert part is not None
+            return _written(part, target, sum(n.op != "Constant" for n in models[0].graph.walk()))
+    return "no part of the model differs by itself, with the values that are in it"
+
+
+def _written(part: _Part, target: Path, every: int) -> Reduced:
+    nodes = sum(node.op != "Constant" for node in part.mine.graph.walk())
+    bridge.save(part.mine, target)
+    other = None
+    if part.its is not None:
+        suffix = ".xml" if part.its.format == "ir" else ".onnx"
+        other = target.with_name(f"{target.stem}-other{suffix}")
+        bridge.save(part.its, other)
+    inputs = target.with_suffix(".npz")
+    save_feed(inputs, part.feed)
+    return Reduced(target, inputs, other, nodes, every)
+
+
+def _smallest(level: _Level, differing: Differing, end: float) -> list[Node]:
+    """The fewest nodes of a graph that still differ; none where not even all do."""
+    wrong: Collection[str] = ()
+
+    def differ(nodes: Sequence[Node]) -> bool:
+        nonlocal wrong
+        part = level.part(nodes) if nodes and time.monotonic() < end else None
+        found = differing(part.mine, part.its, part.feed) if part is not None else ()
+        wrong = found or wrong
+        return bool(found)
+
+    nodes = [node for node in level.graph.nodes if node.op != "Constant"]
+    if not differ(nodes):
+        return []
+    pieces = 2
+    while len(nodes) > 1:
+        size = -(-len(nodes) // pieces)
+        some = [nodes[at : at + size] for at in range(0, len(nodes), size)]
+        others = [[n for n in nodes if n not in piece] for piece in some]
+        found = next((part for part in (*some, *others) if differ(part)), None)
+        if found is not None:
+            nodes, pieces = found, 2 if found in some else max(pieces - 1, 2)
+        elif size == 1 or time.monotonic() >= end:
+            break
+        else:
+            pieces = min(2 * pieces, len(nodes))
+    needed = level.behind(nodes, wrong)
+    return needed if len(needed) < len(nodes) and differ(needed) else nodes
+
+
+class _Level:
+    """A graph of the first model, its twin in the other, and what is known of their values."""
+
+    def __init__(
+        self,
+        models: tuple[Model, Model | None],
+        places: tuple[GraphPath, GraphPath],
+        feed: Feed,
+        iterations: Sequence[int],
+        observe: Observe,
+    ) -> None:
+        self.model, self.other = models
+        self.graph = graph_at(self.model, places[0])
+        self.its = None if self.other is None else graph_at(self.other, places[1])
+        self.names = _names(self.graph)
+        self.known: dict[Value, Any] = {}
+        """Values of the first graph."""
+        self.twins: dict[Value, Value] = {}
+        """Values of the first graph by those of the other."""
+        nested, other = bool(places[0]), self.its
+
+        def look(graph: Graph, mine: bool) -> dict[Value, Any]:
+            spots = [*visible(graph, nested)] if mine else []
+            spots += [spot_of(graph, v) for v in graph.inputs if can_be_seen(v)] if nested else []
+            found = dict[Spot, Any]()
+            waiting = [spots[at : at + _AT_ONCE] for at in range(0, len(spots), _AT_ONCE)]
+            while waiting:
+                some = waiting.pop()
+                try:
+                    looks = (places[0], some if mine else []), (places[1], [] if mine else some)
+                    results = observe(*looks, iterations)[0 if mine else 1]
+                    named = {spot: seen(index) for index, spot in enumerate(some)}
+                    found |= {s: results[name] for s, name in named.items() if name in results}
+                except BridgeError:
+                    half = len(some) // 2
+                    waiting += [some[:half], some[half:]] if half else []
+            return {value_at(graph, spot): value for spot, value in found.items()}
+
+        self.known = look(self.graph, True)
+        if not nested:
+            self.known |= {v: feed[v.name] for v in self.graph.inputs if v.name in feed}
+        if other is not None:
+            inputs = look(other, False) if nested else {}
+            self.twins = _twins(self.graph, other, self.known, inputs)
+
+    def part(self, nodes: Sequence[Node]) -> _Part | None:
+        """The part of these nodes; None where something that it takes is not known."""
+        taken = dict.fromkeys(v for node in nodes for v in node.inputs if v is not None)
+        made = dict.fromkeys(v for node in nodes for v in node.outputs)
+        needed = [v for v in taken if v not in made and v.constant is None]
+        ends = [
+            v for v in made if (v not in taken and v.shape is not None) or v in self.graph.outputs
+        ]
+        if self.its is not None:
+            ends = [v for v in ends if v in self.twins.values()]
+        if not ends or any(v not in self.known for v in needed):
+            return None
+        named = {v: self.names[v] for v in (*needed, *ends)}
+        its = None
+        if self.its is not None and self.other is not None:
+            own = {twin: named[v] for twin, v in self.twins.items() if v in named}
+            outputs = [next(t for t, v in self.twins.items() if v is end) for end in ends]
+            inputs = [twin for twin in own if twin not in outputs]
+            between = _between(self.its, inputs, outputs)
+            if between is None:
+                return None
+            its = _model(self.other, between, own, outputs)
+        return _Part(
+            _model(self.model, nodes, named, ends), its, {named[v]: self.known[v] for v in needed}
+        )
+
+    def behind(self, nodes: Sequence[Node], names: Collection[str]) -> list[Node]:
+        """Those of the nodes that outputs of these names depend on."""
+        wanted = {v for node in nodes for v in node.outputs if self.names[v] in names}
+        kept: list[Node] = []
+        for node in reversed(nodes):
+            if not wanted.isdisjoint(node.outputs):
+                kept.append(node)
+                wanted.update(v for v in node.inputs if v is not None)
+        return kept[::-1]
+
+
+def _names(graph: Graph) -> dict[Value, str]:
+    """A name for each value of a graph: its own, if no other value has it."""
+    values = [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]
+    counts = Counter(value.name for value in values)
+    return {
+        value: value.name if value.name and counts[value.name] == 1 else f"bridge.{number}"
+        for number, value in enumerate(values)
+    }
+
+
+def _twins(
+    graph: Graph, other: Graph, known: Mapping[Value, Any], its: Mapping[Value, Any]
+) -> dict[Value, Value]:
+    """Values of a graph by those of the other graph that stand for them: by name, inputs of a body
+    by what was seen of them."""
+    names = {name: v for v in _names(graph) for name in v.names}
+    found: dict[Value, Value] = {}
+    for value in _names(other):
+        mine = next((names[name] for name in value.names if name in names), None)
+        if value in its and value in other.inputs:
+            same = [v for v in graph.inputs if v in known and _equal(known[v], its[value])]
+            mine = mine if mine in same else next(iter(same), None)
+        if mine is not None and mine not in found.values():
+            found[value] = mine
+    return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def _between(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Node] | None:
+    """The nodes that lead from inputs to outputs; None where something else is needed."""
+    needed, left = set(outputs), set(inputs)
+    nodes: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.op != "Constant" and not (needed - left).isdisjoint(node.outputs):
+            nodes.append(node)
+            needed.update(v for v in node.inputs if v is not None)
+    made = {v for node in nodes for v in node.outputs}
+    open = {v for v in needed - made - left if v.constant is None}
+    return None if open else nodes[::-1]
+
+
+def _model(
+    model: Model, nodes: Sequence[Node], named: Mapping[Value, str], outputs: Sequence[Value]
+) -> Model:
+    """A model of copies of these nodes. What is `named` and no output is an input."""
+    values: dict[Value, Value] = {}
+    graph = Graph(name="part")
+
+    def copied(value: Value) -> None:
+        values[value] = clone_value(value)
+        values[value].names = [named[value]]
+
+    for value in named:
+        if value not in outputs:
+            copied(value)
+            graph.inputs.append(values[value])
+    constants = dict.fromkeys(
+        v.producer for node in nodes for v in node.inputs
+        if v is not None and v not in values and v.constant is not None
+    )  # fmt: skip
+    for node in (*constants, *nodes):
+        assert node is not None
+        graph.nodes.append(clone_node(node, values))
+        if graph.nodes[-1].extras:
+            graph.nodes[-1].extras.pop("provenance", None)
+    for value in outputs:
+        values[value].names = [named[value]]
+    graph.outputs = [values[value] for value in outputs]
+    graph.output_names = [named[value] for value in outputs]
+    return Model(graph, model.format, model.opset, dict(model.opsets), files=dict(model.files))

@@ -1,0 +1,119 @@
+"""A check that cuts the smallest part that differs out of a model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import bridge
+from bridge.check import check
+from bridge.errors import UsageError
+from tests.support.command_line import bridge as run
+
+OPS = ("Neg", "Abs")  # which keep a difference as it is
+
+
+def chain(first: str, last: str, count: int) -> str:
+    """Nodes in a row, from one value to another."""
+    names = [first, *(f"{last}{number}" for number in range(count - 1)), last]
+    return "".join(f"{names[i + 1]} = {OPS[i % len(OPS)]}({names[i]})\n" for i in range(count))
+
+
+def rare(count: int, op: str = "Exp") -> str:
+    """A model of about so many nodes, with one operator in a branch that few inputs take."""
+    part = count // 3
+    return f"""
+    <ir_version: 9, opset_import: ["" : 18]>
+    rare (float[N,4] x, int64 mode) => (float[N,4] y) {{
+      {chain("x", "a", part)}
+      seven = Constant<value = int64 {{7123}}>()
+      is_seven = Equal(mode, seven)
+      b = If (is_seven) <
+        then_branch = t () => (float[N,4] p) {{
+          {chain("a", "q", part // 2)}
+          r = {op}(q)
+          {chain("r", "p", part // 2)}
+        }},
+        else_branch = e () => (float[N,4] u) {{ u = Add(a, x) }}>
+      {chain("b", "y", part)}
+    }}"""
+
+
+LOOP = """
+<ir_version: 9, opset_import: ["" : 18]>
+loop (float[4] x) => (float[4] y) {
+  three = Constant<value = int64 {3}>()
+  yes = Constant<value = bool {1}>()
+  h = Softsign(x)
+  w = Loop (three, yes, h) <body = body (int64 i, bool going, float[4] v)
+      => (bool still, float[4] n) {
+    a = Abs(v)
+    b = OPERATOR(a)
+    n = Neg(b)
+    still = Identity(going)
+  }>
+  y = Tanh(w)
+}
+"""
+
+
+def saved(text: str, path: Path) -> Path:
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def operators(path: Path) -> list[str]:
+    return [node.op for node in bridge.load(path).graph.nodes if node.op != "Constant"]
+
+
+@pytest.mark.parametrize(("suffix", "count"), [(".xml", 300), (".onnx", 30)])
+def test_a_rare_branch_of_a_large_model(suffix: str, count: int, tmp_path: Path) -> None:
+    path = saved(rare(count), tmp_path / "m.onnx")
+    other = tmp_path / f"w{suffix}"
+    bridge.convert(onnx.parser.parse_model(rare(count, "Elu")), other)
+    began = time.monotonic()
+    report = check(path, other, reduce=tmp_path / "small.onnx")
+    assert report.different and time.monotonic() - began < 60
+    assert operators(tmp_path / "small.onnx") == ["Exp"]
+    found: Any = report.reduced
+    assert operators(found.other) == ["Elu"] and found.nodes == 1 and found.all > 0.95 * count
+    assert f"reduced: {found}" in report.summary()
+    again = check(found.model, found.other, inputs=found.inputs, samples=0)
+    assert again.different
+    assert report.as_json()["reduced"]["nodes"] == 1
+
+
+def test_in_an_iteration(tmp_path: Path) -> None:
+    path = saved(LOOP.replace("OPERATOR", "Exp"), tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(LOOP.replace("OPERATOR", "Elu")), tmp_path / "w.xml")
+    report = check(path, tmp_path / "w.xml", reduce=tmp_path / "small.onnx")
+    assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
+
+
+def test_a_wrong_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = bridge.convert
+
+    def wrong(source: Any, target: Path, **options: Any) -> Any:
+        report = convert(source, target, **options)
+        if Path(target).suffix == ".xml":
+            text = Path(target).read_text(encoding="utf-8")
+            Path(target).write_text(text.replace('type="Exp"', 'type="Sin"'), encoding="utf-8")
+        return report
+
+    monkeypatch.setattr(bridge, "convert", wrong)
+    path = saved(rare(60), tmp_path / "m.onnx")
+    report = check(path, reduce=tmp_path / "small.onnx", values={"mode": 7123})
+    assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
+
+
+def test_nothing_to_reduce(tmp_path: Path) -> None:
+    path = saved(LOOP.replace("OPERATOR", "Exp"), tmp_path / "m.onnx")
+    result = run("check", path, "--samples", "1", "--reduce", tmp_path / "small.onnx")
+    assert result.code == 0 and "nothing to reduce" in result.out
+    assert not (tmp_path / "small.onnx").exists()
+    with pytest.raises(UsageError, match=r"let it end in \.onnx"):
+        check(path, reduce=tmp_path / "small.xml")
