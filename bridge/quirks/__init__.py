@@ -86,7 +86,6 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.absolute_value_of_shape", "Abs", undo="Squeeze"),
     _at("openvino_cpu.cast_of_later_output", "Cast"),
     _at("openvino_cpu.saturating_conversion", "Cast", "CastLike", undo="Cast"),
-    _at("openvino_cpu.converted_input", "Cast", "CastLike"),
     _at("openvino_cpu.nan_is_greater", "Greater", "GreaterOrEqual", undo="Less LessOrEqual"),
     _at("openvino_cpu.infinity_behind_arithmetic", "IsInf"),
     _at("openvino_cpu.division_behind_reduction", "Div", undo="Max Or"),
@@ -136,6 +135,7 @@ FOR_IR: tuple[At, ...] = (
     _at(
         "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"
     ),
+    _at("openvino_cpu.converted_input", "Cast", "CastLike", "Reshape", undo="Max"),
     _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Max Or"),
 )
 """Quirks for IR, in their order."""

@@ -6,6 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, I8, I32, U8, is_static
 from bridge.operators import Result
+from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 AS_THEY_ARE = {BF16, F32, I8, I32, U8}
@@ -15,26 +16,30 @@ CONVERSIONS = ("Cast", "CastLike")
 
 
 def kept(b: Builder, node: Node, place: Place) -> Result:
-    """A Concat of this value alone, which the plugin does not take away."""
+    """The value in a memory of its own."""
     (value,) = node.outputs
     if place.holder is not None or value not in place.graph.outputs or is_static(value.shape):
         return None
-    source = _converted(value)
+    source, ops = _converted(value)
     if source not in place.graph.inputs or source.element is not value.element:
         return None
-    if value.element not in AS_THEY_ARE:
+    if value.element not in AS_THEY_ARE or ops.isdisjoint(CONVERSIONS):
         return None
-    converted = b.op(node.op, *node.inputs, **node.attributes)
-    return b.op("Concat", converted, axis=0)
+    return opaque(b, b.op(node.op, *node.inputs, **node.attributes), "memory")
 
 
-def _converted(value: Value) -> Value:
-    """What a value is that conversions make."""
-    while value.producer is not None and value.producer.op in CONVERSIONS:
-        (source, *_) = value.producer.inputs
+def _converted(value: Value) -> tuple[Value, set[str]]:
+    """What a value is that conversions make, with the operators in between. A Reshape that keeps
+    the rank may be one of them, which the plugin takes away if it keeps the shape."""
+    ops: set[str] = set()
+    while (made := value.producer) is not None and made.op in (*CONVERSIONS, "Reshape"):
+        source = made.inputs[0]
         assert source is not None
+        if source.rank != value.rank:
+            break
+        ops.add(made.op)
         value = source
-    return value
+    return value, ops
 
 
 QUIRK = Quirk(
@@ -44,8 +49,9 @@ QUIRK = Quirk(
     "where it is an output of open shape, it is written into memory that is too small or no longer "
     "there, which ends the process.",
     fires="At an output of the model of open shape that an input of its type becomes by Casts "
-    "alone.",
-    safe="A Concat of one value is the value.",
-    cost="a Concat of one value, which copies it",
-    run=rewriting(*CONVERSIONS, by=kept),
+    "alone, or by Reshapes too that keep its rank.",
+    safe="The greatest of a value and itself is the value.",
+    cost="a maximum of each such output with itself",
+    run=rewriting(*CONVERSIONS, "Reshape", by=kept),
+    undo=undone("memory"),
 )
