@@ -198,7 +198,6 @@ TO_ONNX = (
     Pass("passes.sequences.copies.spell_copies", _always),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),
-    Pass("quirks.work_round", _has_quirks),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.legality.check_legality", _always),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
-from bridge.quirks import FOR_IR, FOR_ONNX
+from bridge.quirks import FOR_IR
 from bridge.quirks.counts import said
 from bridge.show.coverage import MISSING, Line, coverage
 from bridge.targets import DEVICES, READ_SINCE
@@ -159,7 +159,7 @@ def releases() -> Iterator[str]:
 
 def quirks() -> Iterator[str]:
     """The faults of engines, by engine and name."""
-    ats = sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path)
+    ats = sorted(FOR_IR, key=lambda at: at.path)
     for engine, members in groupby(ats, key=lambda at: at.quirk.engine):
         yield from (f"## {engine}", "")
         for at in members:

@@ -80,7 +80,7 @@ def _print(**data: Any) -> None:
 
 
 def _quirks(as_json: bool) -> None:
-    from bridge.quirks import FOR_IR, FOR_ONNX
+    from bridge.quirks import FOR_IR
     from bridge.quirks.counts import said
 
     if as_json:
@@ -88,11 +88,11 @@ def _quirks(as_json: bool) -> None:
         _print(
             quirks=[
                 {"name": at.path, **{name: getattr(at.quirk, name) for name in names}}
-                for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path)
+                for at in sorted(FOR_IR, key=lambda at: at.path)
             ]
         )
         return
-    for at in sorted((*FOR_IR, *FOR_ONNX), key=lambda at: at.path):
+    for at in sorted(FOR_IR, key=lambda at: at.path):
         quirk = at.quirk
         echo(f"{at.path}:")
         echo(f"  {quirk.symptom}")

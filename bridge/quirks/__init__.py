@@ -3,7 +3,7 @@ another way of writing it avoids that.
 
 One file per fault, in the folder of its engine. Each is a pass of its own over the whole expanded
 graph, innermost bodies first, and has a test that shows the fault without it (`tests/quirks/`):
-when that begins to pass, the file can go. The order in the tuples is that in which they run; each
+when that begins to pass, the file can go. The order in the tuple is that in which they run; each
 leaves a graph in which those before it find nothing.
 """
 
@@ -92,7 +92,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.channels_behind_reduction", *REDUCTIONS, undo="Max Or"),
     _at("openvino_cpu.saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("openvino_cpu.scaled_in_place", "Mul", undo="Mul"),
-    _at("openvino_cpu.negative_scale_of_quantisation", "FakeQuantize", undo="Max"),
+    _at("openvino_cpu.negative_scale_of_quantisation", "FakeQuantize", undo="Max Or"),
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
@@ -140,9 +140,6 @@ FOR_IR: tuple[At, ...] = (
 )
 """Quirks for IR, in their order."""
 
-FOR_ONNX: tuple[At, ...] = ()
-"""Quirks for ONNX, in their order."""
-
 
 def work_round(model: Model, context: Context) -> bool:
     """Applies, in place, the quirks of the target whose operators the model has; whether any found
@@ -189,11 +186,10 @@ def _with_record(undo: Undo) -> Undo:
 
 
 def _wanted(context: Context) -> tuple[At, ...]:
-    quirks = FOR_IR if context.target.format == "ir" else FOR_ONNX
     asked = context.options.get("openvino")
     return tuple(
         at
-        for at in quirks
+        for at in FOR_IR
         if not at.until or (asked and release_number(asked) <= release_number(at.until))
     )
 

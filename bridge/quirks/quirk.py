@@ -49,7 +49,6 @@ class Quirk:
 
 
 OPENVINO_CPU = "OpenVINO CPU"
-ONNXRUNTIME = "onnxruntime"
 
 
 class Place(Rewriter):

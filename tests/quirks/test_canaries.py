@@ -24,7 +24,7 @@ from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, run_request
 
-QUIRKS = {at.path: at.quirk for at in (*quirks.FOR_IR, *quirks.FOR_ONNX)}
+QUIRKS = {at.path: at.quirk for at in quirks.FOR_IR}
 OLD = [at.path for at in quirks.FOR_IR if at.until]
 
 

@@ -1,1 +1,0 @@
-"""Faults of onnxruntime's CPU kernels."""
