@@ -213,7 +213,7 @@ class Pair:
         there, back = self.scratch / "plain.xml", self.scratch / "stand-in.onnx"
         options = cast(ConvertOptions, {**self.options, "device": "ANY"})
         bridge.convert(self.loaded(self.source), there, **options)
-        bridge.convert(there, back)
+        bridge.convert(there, back, standard_operators=True)
         self.source = back
         return back
 

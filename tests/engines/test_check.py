@@ -300,6 +300,15 @@ def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
     assert report.ok, str(report)
 
 
+def test_indices_beyond_the_data_of_an_ir(tmp_path: Path) -> None:
+    """OpenVINO gives 0 for them, onnxruntime refuses them: they decide nothing."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[4] x, int64[n] i, int64 k)
+    => (float[n] y) { j = Mul (i, k) y = Gather (x, j) }"""
+    bridge.convert(onnx.parser.parse_model(text), tmp_path / "m.xml", openvino="2024.0")
+    report = check(tmp_path / "m.xml")
+    assert report.ok and "out of range, for which OpenVINO gives 0" in str(report)
+
+
 def test_an_output_that_is_listed_twice() -> None:
     text = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] a, float[2] b)
     { a = Neg (x) b = Exp (a) }"""
