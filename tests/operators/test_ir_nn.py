@@ -567,8 +567,16 @@ DETECTION: dict[str, dict[str, Any]] = {
     "nothing": {"confidence_threshold": 2.0},
     "encoded": {"variance_encoded_in_target": True},
     "unnormalised": {"normalized": False, "input_width": 90, "input_height": 70},
+    "all": {"keep_top_k": [-1]},
+    "all of the best": {"keep_top_k": [-1], "top_k": 9},
 }
-for name, attributes in DETECTION.items():
+SECOND: dict[str, dict[str, Any]] = {
+    "second stage": {"objectness_score": 0.4},
+    "second stage, clipped": {"clip_before_nms": True, "background_label_id": -1},
+    "boxes of classes": {"share_location": False},
+    "boxes of classes, unnormalised": {**DETECTION["unnormalised"], "share_location": False},
+}
+for name, attributes in {**DETECTION, **SECOND}.items():
     full = {
         "background_label_id": 0,
         "keep_top_k": [60],
@@ -578,10 +586,12 @@ for name, attributes in DETECTION.items():
         "code_type": "caffe.PriorBoxParameter.CENTER_SIZE",
         **attributes,
     }
-    stages = WIDE if name == "unnormalised" else STAGES[:, :1] if name == "encoded" else STAGES
+    stages = WIDE if "unnormalised" in name else STAGES[:, :1] if name == "encoded" else STAGES
+    moves = random(2, 360 if "classes" in name else 120) / 2
+    rated = _RNG.uniform(0, 1, (2, 90)).astype(F32)
+    before = [rated[:, :60], random(2, 120) / 2] if "second" in name else []
     case(
-        f"detections {name}", of(8, "DetectionOutput", **full), random(2, 120) / 2,
-        _RNG.uniform(0, 1, (2, 90)).astype(F32), stages,
+        f"detections {name}", of(8, "DetectionOutput", **full), moves, rated, stages, *before
     )  # fmt: skip
 CLASSES = _RNG.uniform(0, 1, (1, 3, 30)).astype(F32)
 LIMITS = {"iou_threshold": 0.4, "score_threshold": 0.2, "output_type": "i32"}

@@ -14,31 +14,36 @@ from bridge.operators.detection.suppression import NONE, kept_scores
 
 def _check(node: Node) -> None:
     attributes = node.attributes
-    if node.input(3) is not None or node.input(4) is not None:
-        raise Refused("predictions of a second stage (its inputs 3 and 4) are not supported")
-    if not attributes["share_location"] or attributes["decrease_label_id"]:
-        raise Refused("share_location = false and decrease_label_id = true are not supported")
-    if attributes["keep_top_k"][0] < 1:
-        raise Refused("keep_top_k must be a positive number")
+    if attributes["decrease_label_id"]:
+        raise Refused("decrease_label_id = true is not supported")
+    if node.input(4) is not None and not attributes["share_location"]:
+        raise Refused("a second stage with share_location = false is not supported")
 
 
 @legalizes("DetectionOutput", target="onnx")
 def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (image, label, score, x1, y1, x2, y2): by image, by label, by falling score; a row
-    of image -1 ends them and zeros follow (DetectionOutput-8)."""
+    of image -1 ends them and zeros follow (DetectionOutput-8). A second stage moves the priors and
+    leaves to the background those that are no objects."""
     _check(node)
     logits, predictions, proposals = required(node, 0, 1, 2)
-    attributes, keep = node.attributes, node.attributes["keep_top_k"][0]
-    boxes = _decoded(b, logits, proposals, attributes)
-    priors, images = b.sizes(boxes, 1), b.sizes(boxes, 0)
-    scores = b.transpose(b.reshape(predictions, images, priors, -1), 0, 2, 1)
+    attributes = node.attributes
+    boxes = _decoded(b, logits, proposals, node.input(4), attributes)
+    priors, images = b.sizes(boxes, -2), b.sizes(boxes, 0)
+    scores = b.reshape(predictions, images, priors, -1)
+    if node.input(3) is not None:
+        scores = _of_objects(b, scores, node.input(3), attributes)
+    scores = b.transpose(scores, 0, 2, 1)
     classes = b.sizes(scores, 1)
-    limits = ("background_label_id", "top_k", "nms_threshold", "confidence_threshold")
-    left = kept_scores(b, boxes, scores, *(attributes[name] for name in limits))
-    dense = b.reshape(left, images, -1)
-    count = b.op("Min", b.constant([keep]), b.sizes(dense, 1))
+    keep = b.constant([attributes["keep_top_k"][0]])
+    if attributes["keep_top_k"][0] < 1:
+        most = b.constant([attributes["top_k"]]) if attributes["top_k"] > 0 else priors
+        keep = b.op("Mul", most, classes)
+    dense = b.reshape(_left(b, boxes, scores, attributes), images, -1)
+    count = b.op("Min", keep, b.sizes(dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1, largest=True, sorted=True)
-    labels, prior = b.op("Div", places, priors), b.op("Mod", places, priors)
+    labels = b.op("Div", places, priors)
+    prior = b.op("Mod", places, priors) if attributes["share_location"] else places
     found = b.op("Greater", best, b.constant(NONE))
     rank = b.op("Range", b.constant(0), b.scalar(count), b.constant(1))
     key = b.op("Add", b.op("Mul", labels, count), rank)
@@ -47,6 +52,8 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     label, score, prior, kept = (
         b.op("GatherElements", v, order, axis=1) for v in (labels, best, prior, b.cast(found, I64))
     )
+    if not attributes["share_location"]:
+        boxes = b.reshape(boxes, images, -1, 4)
     chosen = b.op("GatherND", boxes, b.unsqueeze(prior, 2), batch_dims=1)
     if attributes["clip_after_nms"]:
         chosen = b.op("Clip", chosen, b.constant(0.0), b.constant(1.0))
@@ -55,40 +62,85 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     columns = [b.unsqueeze(b.cast(v, F32), 2) for v in (image, label, score)]
     rows = b.reshape(b.concat(2, *columns, chosen), -1, 7)
     rows = b.op("Compress", rows, b.reshape(b.op("Greater", kept, b.constant(0)), -1), axis=0)
-    total = b.op("Mul", images, b.constant([keep]))
+    total = b.op("Mul", images, keep)
     end = b.constant(np.array([[-1, 0, 0, 0, 0, 0, 0]], np.float32))
     zeros = b.op("Expand", b.constant(0.0), b.concat(0, total, b.constant([7])))
     rows = b.cut(b.concat(0, rows, end, zeros), 0, 0, total)
     return b.unsqueeze(rows, 0, 1)
 
 
-def _decoded(b: Builder, logits: Value, proposals: Value, attributes: dict[str, Any]) -> Value:
-    """Boxes [images, priors, 4] of corners."""
+def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
+    """The scores [images, classes, priors] that suppression leaves. Boxes of one class each are
+    suppressed as if it were an image."""
+    background = attributes["background_label_id"]
+    limits = [attributes[name] for name in ("top_k", "nms_threshold", "confidence_threshold")]
+    if attributes["share_location"]:
+        return kept_scores(b, boxes, scores, background, *limits)
+    hidden = b.op("Equal", b.positions(scores, 1), b.constant(background))
+    scores = b.op("Where", b.unsqueeze(hidden, 1), b.constant(NONE), scores)
+    priors = b.sizes(scores, 2)
+    each = b.reshape(boxes, -1, priors, 4), b.reshape(scores, -1, 1, priors)
+    return kept_scores(b, *each, -1, *limits)
+
+
+def _of_objects(
+    b: Builder, scores: Value, found: Value | None, attributes: dict[str, Any]
+) -> Value:
+    """The scores [images, priors, classes] of priors that a first stage takes for objects; others
+    are background."""
+    assert found is not None
+    sure = b.take(b.reshape(found, b.sizes(scores, 0), -1, 2), 2, 1)
+    none = b.op("Less", sure, b.constant(attributes["objectness_score"]))
+    label = b.positions(scores, 2)
+    background = b.op("Equal", label, b.constant(attributes["background_label_id"]))
+    return b.op("Where", none, b.cast(background, F32), scores)
+
+
+def _decoded(
+    b: Builder, logits: Value, proposals: Value, first: Value | None, attributes: dict[str, Any]
+) -> Value:
+    """Boxes [images, priors, 4] of corners, or [images, classes, priors, 4]."""
     images = b.sizes(logits, 0)
     moves = b.reshape(logits, images, -1, 4)
     batch, count = b.sizes(proposals, 0), b.sizes(moves, 1)
+    if not attributes["share_location"]:
+        numbers = b.constant([4 if attributes["normalized"] else 5])
+        count = b.op("Div", b.sizes(proposals, 2), numbers)
+        moves = b.transpose(b.reshape(logits, images, count, -1, 4), 0, 2, 1, 3)
     priors = b.reshape(b.cut(proposals, 1, 0, 1), batch, count, -1)
     if not attributes["normalized"]:
         extent = [attributes["input_width"], attributes["input_height"]] * 2
         priors = b.op("Div", b.cut(priors, 2, 1, 5), b.constant(np.array(extent, np.float32)))
+    variance = None
     if not attributes["variance_encoded_in_target"]:
         # Four for each prior, without gaps, where priors have five numbers too.
         variance = b.reshape(b.cut(proposals, 1, 1, 2), batch, -1)
         variance = b.cut(variance, 1, 0, b.op("Mul", count, b.constant([4])))
-        moves = b.op("Mul", moves, b.reshape(variance, batch, -1, 4))
-    if attributes["code_type"].rpartition(".")[2].upper() == "CENTER_SIZE":
-        low, high = b.split(priors, 2, 2, 2)
-        size = b.op("Sub", high, low)
-        centre = b.op("Mul", b.op("Add", low, high), b.constant(0.5))
-        shift, growth = b.split(moves, 2, 2, 2)
-        centre = b.op("Add", b.op("Mul", shift, size), centre)
-        half = b.op("Mul", b.op("Mul", b.op("Exp", growth), size), b.constant(0.5))
-        boxes = b.concat(2, b.op("Sub", centre, half), b.op("Add", centre, half))
-    else:
-        boxes = b.op("Add", priors, moves)
-    if attributes["clip_before_nms"]:
-        boxes = b.op("Clip", boxes, b.constant(0.0), b.constant(1.0))
-    return boxes
+        variance = b.reshape(variance, batch, -1, 4)
+    stages = [moves] if first is None else [b.reshape(first, images, -1, 4), moves]
+    if not attributes["share_location"]:
+        priors = b.unsqueeze(priors, 1)
+        variance = None if variance is None else b.unsqueeze(variance, 1)
+    for stage in stages:
+        steps = stage if variance is None else b.op("Mul", stage, variance)
+        priors = _moved(b, priors, steps, attributes["code_type"])
+        if attributes["clip_before_nms"]:
+            priors = b.op("Clip", priors, b.constant(0.0), b.constant(1.0))
+    return priors
+
+
+def _moved(b: Builder, priors: Value, moves: Value, code: str) -> Value:
+    """Boxes that are moved by numbers of a code; their last axis has the corners."""
+    axis = 2 if moves.rank == 3 else -1
+    if code.rpartition(".")[2].upper() != "CENTER_SIZE":
+        return b.op("Add", priors, moves)
+    low, high = b.split(priors, axis, 2, 2)
+    size = b.op("Sub", high, low)
+    centre = b.op("Mul", b.op("Add", low, high), b.constant(0.5))
+    shift, growth = b.split(moves, axis, 2, 2)
+    centre = b.op("Add", b.op("Mul", shift, size), centre)
+    half = b.op("Mul", b.op("Mul", b.op("Exp", growth), size), b.constant(0.5))
+    return b.concat(axis, b.op("Sub", centre, half), b.op("Add", centre, half))
 
 
 @infers("DetectionOutput")
