@@ -23,9 +23,10 @@ from bridge.check.demands import share_symbols, shared
 from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
-from bridge.check.explore import SECONDS, Probes, explore
+from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
+from bridge.check.fitting import sizes_that_fit
 from bridge.check.force import force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import TAKEN, Branch, Site, instrument, sites_of
@@ -199,9 +200,6 @@ class _Checker:
         _require_names(report.tolerances, sessions[0][1])
         self._explore(base, samples, budget, sessions, places)
         if not report.feeds:
-            report.failures.append(
-                "no input was found that the model takes; give it sizes that fit"
-            )
             return
         self._compare(sessions, report.feeds, base.chosen)
         gone = self.fixed.never_taken(pair.load(pair.source)) if self.fixed else set()
@@ -304,13 +302,16 @@ class _Checker:
         report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(model))
         _require_ranges(base.ranges, model)
+        asked = base.sizes
         own = read_inputs(places, model, self.fixed.values)
         if pair.against is not None:
             twin = pair.load(pair.against)
             take_pairs(twin)
             base = replace(base, sizes=shared_sizes(model, twin) | dict(base.sizes))
         probes = _probes(with_sizes(model, base.sizes), pair.scratch)
-        base = replace(base, sizes=shared(share_symbols(model), base.sizes))
+        unasked = {key: size for key, size in base.sizes.items() if key not in asked}
+        symbols = share_symbols(model)
+        base = replace(base, sizes=shared(symbols, base.sizes))
         watched = pair.load(pair.source)
         sites = list(sites_of(watched).values())
         session, watched_file = original, pair.source
@@ -333,6 +334,11 @@ class _Checker:
         report.taken, report.reached = exploration.taken, exploration.reached
         report.unreachable = exploration.unreachable
         report.runs, report.refused = exploration.runs, dict(exploration.refused)
+        if samples and not report.feeds:
+            self.tell("seeking sizes that fit")
+            free = replace(base, sizes=shared(symbols, unasked))
+            fitting = sizes_that_fit(model, session, free, asked, symbols)
+            report.failures.append(_none_taken(exploration, fitting, free_dimensions(model)))
         if exploration.cut_short:
             self._note(
                 f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
@@ -778,6 +784,18 @@ def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
         if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
             open = f"open are {', '.join(free)}" if free else "all of them are fixed"
             raise UsageError(f'"{key}" is no open dimension of the inputs; {open}')
+
+
+def _none_taken(found: Exploration, fitting: Mapping[str, int], open: Sequence[str]) -> str:
+    """Says that the model takes no input that was tried, why, and what to do."""
+    reasons = found.refused.most_common(1)
+    why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
+    advice = "give it inputs of your own with --inputs"
+    if fitting:
+        advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
+    elif open:
+        advice = f"give sizes that fit with --size: open are {', '.join(open)}"
+    return f"no input was found that the model takes{why}; {advice}"
 
 
 def _require_ranges(ranges: Ranges, model: Model) -> None:
