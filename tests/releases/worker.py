@@ -27,7 +27,7 @@ import bridge
 from bridge import quirks
 from bridge.check import check
 from bridge.check.isolation import LostProcessError, isolated
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UnsupportedError
 from bridge.options import OLDEST, ConvertOptions
 from tests.quirks.canaries import CANARIES, Feed
 from tests.support import model_files
@@ -227,8 +227,12 @@ def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) 
     for title, chosen in (("with", quirks.FOR_IR), ("without", without)):
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "canary.xml"
-            with mock.patch.object(quirks, "FOR_IR", chosen):
-                bridge.convert(data, file, openvino=OLDEST)
+            try:
+                with mock.patch.object(quirks, "FOR_IR", chosen):
+                    bridge.convert(data, file, openvino=OLDEST)
+            except UnsupportedError:  # The release does not read a layer of it.
+                found[title] = "refused"
+                continue
             found[title] = apart(_outcome, [expected], _run_last, file, feeds)
     return found
 
