@@ -241,6 +241,14 @@ SELECTED = (
         inputs="float[n] x, bool c, int64[2] i",
     ),
     Case(
+        "reshape by data in part",
+        """two = Constant <value = int64[1] {2}> () s = Concat <axis = 0> (i, two)
+            r = Reshape (x, s) t = ReduceSum <keepdims = 0> (r)""",
+        "e = ReduceMax <keepdims = 0> (x)",
+        x(1, 2, 3, 4, 5, 6, i=[3]) + x(1, 2, 3, i=[7])[1:],
+        inputs="float[n] x, bool c, int64[1] i",
+    ),
+    Case(
         "scan whose body may fail",
         """t = Scan <num_scan_inputs = 1, body = b (float s) => (float q) {
             w = Gather (z, i) q = Add (s, w) }> (x)""",

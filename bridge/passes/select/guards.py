@@ -222,19 +222,28 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
         return None
     if known is not None and known.count(-1) == 1:
         others = [dim for dim in known if dim != -1]
-        if not all(isinstance(dim, int) and dim > 0 for dim in others) or data.element is None:
+        if not all(map(_is_filled, others)) or data.element is None:
             raise Unsafe("what it takes may not fit the shape that it gives")
         each = math.prod(dim for dim in others if isinstance(dim, int))
         return None if each == 1 else [_in_rows(b, data, each), target]
     rank = target.shape[0] if target.shape is not None and len(target.shape) == 1 else None
     if data.element is None or not isinstance(rank, int):
         raise Unsafe("data decide the rank of what it gives")
-    if rank and (known is None or set(known) == {None}):
-        # Nothing is known of the sizes that it gives, so that any do.
-        return [data, b.op("Where", counts, b.as_i64(target), b.constant([-1] + [1] * (rank - 1)))]
+    sizes = known or (None,) * rank
+    if None in sizes and all(size is None or _is_filled(size) for size in sizes):
+        # Where nothing is known of a size that it gives, any does.
+        each = math.prod(size for size in sizes if isinstance(size, int))
+        spare = [size if isinstance(size, int) else 1 for size in sizes]
+        spare[sizes.index(None)] = -1
+        safe = b.op("Where", counts, b.as_i64(target), b.constant(spare))
+        return [data if each == 1 else _in_rows(b, data, each), safe]
     if known is None or any(dim in (None, 0, -1) for dim in known):
         raise Unsafe("what it takes may not fit the shape that it gives")
     return [_of_size(b, data, _product(b, target)), target]
+
+
+def _is_filled(size: object) -> bool:
+    return isinstance(size, int) and size > 0
 
 
 def _in_rows(b: Builder, data: Value, each: int) -> Value:
