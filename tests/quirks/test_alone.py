@@ -44,6 +44,10 @@ PLACES: list[tuple[str, str, bool]] = [
     ("absolute_value_of_shape", "(int64[2] x) => (int64[2] y) { y = Abs (x) }", False),
     ("absolute_value_of_shape", "(float[n,m] x) => (int64[2] y) <int64 a = {5}> "
      "{ s = Shape (x) t = Sub (s, a) y = Abs (t) }", True),
+    ("absolute_value_of_shape", "(float[n] x) => (float[m] y) "
+     "{ j = Concat <axis = 0> (x, x) y = Abs (j) }", False),
+    ("absolute_value_of_shape", "(float[n] x) => (float[m] y, float[m] z) "
+     "{ j = Concat <axis = 0> (x, x) y = Abs (j) z = Neg (j) }", True),
     ("division_behind_reduction", SUM % "k", False),
     ("division_behind_reduction", SUM % "four", True),
     ("false_first_condition", LOOP % ("n", "k"), False),

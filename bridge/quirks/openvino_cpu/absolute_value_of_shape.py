@@ -1,5 +1,5 @@
 """The absolute value of a vector that OpenVINO computes beforehand, or could, of constants and
-shapes: it is dropped."""
+shapes: it is dropped. That of joined vectors is taken before they are joined, for all readers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     (x,) = node.inputs
     if x is None or x.rank != 1 or x.constant is not None:
         return None
-    if not is_known(x, place) and not place.facts(OfShape).of(x):
+    is_joined = x.producer is not None and x.producer.op == "Concat" and place.count(x) > 1
+    if not is_joined and not is_known(x, place) and not place.facts(OfShape).of(x):
         return None
     axis = b.constant([0])
     return b.op("Squeeze", b.op("Abs", b.op("Unsqueeze", x, axis)), axis)
@@ -58,12 +59,14 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
 QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
-    symptom="The Abs of a vector that comes from a ShapeOf is dropped.",
+    symptom="The Abs of a vector that comes from a ShapeOf is dropped. Where the vector is a "
+    "Concat that others read, these read the absolute values.",
     issue="https://github.com/openvinotoolkit/openvino/issues/38166",
-    fires="At an Abs of a vector that follows from a shape, or from constants alone.",
+    fires="At an Abs of a vector that follows from a shape, or from constants alone, or is a "
+    "Concat with another reader.",
     safe="The Abs of a matrix of one row is taken element by element, too; the row is taken away "
     "again.",
     cost="an Unsqueeze and a Squeeze",
-    run=rewriting("Abs", by=of_matrix),
+    run=rewriting("Abs", by=of_matrix, uses=True),
     undo={"Squeeze": of_vector},
 )
