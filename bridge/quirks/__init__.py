@@ -135,7 +135,7 @@ FOR_IR: tuple[At, ...] = (
     _at(
         "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"
     ),
-    _at("openvino_cpu.converted_input", "Cast", "CastLike", "Reshape", undo="Max"),
+    _at("openvino_cpu.converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Max Or"),
 )
 """Quirks for IR, in their order."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
+from bridge.atomic_write import scratch_folder
+from bridge.check.outputs import Comparison
+from bridge.check.stages import Stage, first_wrong_stage
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
 from tests.programs.verdict import Feeds, Verdict, judge
@@ -26,6 +29,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from SEED on")
     parser.add_argument("--kind", choices=list(KINDS), default="if")
     parser.add_argument("--keep", type=Path, help="a folder for the programs that fail")
+    parser.add_argument(
+        "--debug-run", action="store_true", help="name the pass or quirk that changes a number"
+    )
     parser.add_argument("--as-drawn", action="store_true", help="do not make them small")
     options = parser.parse_args()
     total: Counter[str] = Counter()
@@ -62,10 +68,23 @@ def _show(
     if not options.as_drawn and verdict.is_failure:
         model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict))
     print(onnx.printer.to_text(model), flush=True)
+    if options.debug_run:
+        print("\n".join(map(str, _wrong_stages(model, feeds))), flush=True)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
         onnx.save(program.model, options.keep / f"{name}.drawn.onnx")
         onnx.save(model, options.keep / f"{name}.onnx")
+
+
+def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]:
+    """The first pass or quirk towards IR after which a number differs, for each of the inputs."""
+    comparison = Comparison(1e-3, 1e-5, lambda note: None)
+    with scratch_folder() as folder:
+        onnx.save(model, folder / "model.onnx")
+        for feed in feeds:
+            given = {item.name: feed[item.name] for item in model.graph.input}
+            stage = first_wrong_stage(folder / "model.onnx", ".xml", comparison, given)
+            yield stage or "no number differs after any pass or quirk"
 
 
 def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict) -> bool:
