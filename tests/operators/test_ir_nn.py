@@ -574,6 +574,9 @@ SECOND: dict[str, dict[str, Any]] = {
     "second stage": {"objectness_score": 0.4},
     "second stage, clipped": {"clip_before_nms": True, "background_label_id": -1},
     "boxes of classes": {"share_location": False},
+    "boxes of classes, second stage": {"share_location": False, "objectness_score": 0.4},
+    "best class": {"decrease_label_id": True, "top_k": 20},
+    "best class, second stage": {"decrease_label_id": True, "keep_top_k": [7]},
     "boxes of classes, unnormalised": {**DETECTION["unnormalised"], "share_location": False},
 }
 for name, attributes in {**DETECTION, **SECOND}.items():
@@ -589,7 +592,7 @@ for name, attributes in {**DETECTION, **SECOND}.items():
     stages = WIDE if "unnormalised" in name else STAGES[:, :1] if name == "encoded" else STAGES
     moves = random(2, 360 if "classes" in name else 120) / 2
     rated = _RNG.uniform(0, 1, (2, 90)).astype(F32)
-    before = [rated[:, :60], random(2, 120) / 2] if "second" in name else []
+    before = [rated[:, :60], moves[:, ::-1]] if "second" in name else []
     case(
         f"detections {name}", of(8, "DetectionOutput", **full), moves, rated, stages, *before
     )  # fmt: skip

@@ -8,16 +8,8 @@ import numpy as np
 
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import ANY, F32, I64, TensorType, Type
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.suppression import NONE, kept_scores
-
-
-def _check(node: Node) -> None:
-    attributes = node.attributes
-    if attributes["decrease_label_id"]:
-        raise Refused("decrease_label_id = true is not supported")
-    if node.input(4) is not None and not attributes["share_location"]:
-        raise Refused("a second stage with share_location = false is not supported")
 
 
 @legalizes("DetectionOutput", target="onnx")
@@ -25,7 +17,6 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     """Rows of (image, label, score, x1, y1, x2, y2): by image, by label, by falling score; a row
     of image -1 ends them and zeros follow (DetectionOutput-8). A second stage moves the priors and
     leaves to the background those that are no objects."""
-    _check(node)
     logits, predictions, proposals = required(node, 0, 1, 2)
     attributes = node.attributes
     boxes = _decoded(b, logits, proposals, node.input(4), attributes)
@@ -59,6 +50,8 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
         chosen = b.op("Clip", chosen, b.constant(0.0), b.constant(1.0))
     image = b.op("Range", b.constant(0), b.scalar(images), b.constant(1))
     image = b.op("Expand", b.unsqueeze(image, 1), b.op("Shape", kept))
+    if attributes["decrease_label_id"]:
+        label = b.op("Sub", label, b.constant(1))
     columns = [b.unsqueeze(b.cast(v, F32), 2) for v in (image, label, score)]
     rows = b.reshape(b.concat(2, *columns, chosen), -1, 7)
     rows = b.op("Compress", rows, b.reshape(b.op("Greater", kept, b.constant(0)), -1), axis=0)
@@ -74,6 +67,9 @@ def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -
     suppressed as if it were an image."""
     background = attributes["background_label_id"]
     limits = [attributes[name] for name in ("top_k", "nms_threshold", "confidence_threshold")]
+    if attributes["decrease_label_id"]:
+        scores, background = _of_best_class(b, scores, *limits), -1
+        limits = [-1, attributes["nms_threshold"], NONE]
     if attributes["share_location"]:
         return kept_scores(b, boxes, scores, background, *limits)
     hidden = b.op("Equal", b.positions(scores, 1), b.constant(background))
@@ -81,6 +77,27 @@ def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -
     priors = b.sizes(scores, 2)
     each = b.reshape(boxes, -1, priors, 4), b.reshape(scores, -1, 1, priors)
     return kept_scores(b, *each, -1, *limits)
+
+
+def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: float) -> Value:
+    """The scores [images, classes, priors] of the best class of each prior but the first, which is
+    background, if they are `least` at least, and among the `best` of the image; else NONE."""
+    none = b.constant(NONE)
+    named = b.unsqueeze(b.op("Greater", b.positions(scores, 1), b.constant(0)), 1)
+    scores = b.op("Where", named, scores, none)
+    highest = b.op("ReduceMax", scores, b.constant([1]), keepdims=True)
+    mine = b.op(
+        "And", b.op("Equal", scores, highest), b.op("GreaterOrEqual", scores, b.constant(least))
+    )
+    scores = b.op("Where", mine, scores, none)
+    if best > 0:
+        flat = b.op("Flatten", scores, axis=1)
+        count = b.op("Min", b.constant([best]), b.sizes(flat, 1))
+        top, _ = b.ops("TopK", 2, flat, count, axis=1, largest=True, sorted=True)
+        scores = b.op(
+            "Where", b.op("Less", scores, b.unsqueeze(b.take(top, 1, -1), 2)), none, scores
+        )
+    return scores
 
 
 def _of_objects(
@@ -100,13 +117,16 @@ def _decoded(
     b: Builder, logits: Value, proposals: Value, first: Value | None, attributes: dict[str, Any]
 ) -> Value:
     """Boxes [images, priors, 4] of corners, or [images, classes, priors, 4]."""
-    images = b.sizes(logits, 0)
-    moves = b.reshape(logits, images, -1, 4)
-    batch, count = b.sizes(proposals, 0), b.sizes(moves, 1)
-    if not attributes["share_location"]:
+    images, batch = b.sizes(logits, 0), b.sizes(proposals, 0)
+    stages = [logits] if first is None else [first, logits]
+    if attributes["share_location"]:
+        stages = [b.reshape(stage, images, -1, 4) for stage in stages]
+        count = b.sizes(stages[-1], 1)
+    else:
         numbers = b.constant([4 if attributes["normalized"] else 5])
         count = b.op("Div", b.sizes(proposals, 2), numbers)
-        moves = b.transpose(b.reshape(logits, images, count, -1, 4), 0, 2, 1, 3)
+        each = [b.reshape(stage, images, count, -1, 4) for stage in stages]
+        stages = [b.transpose(stage, 0, 2, 1, 3) for stage in each]
     priors = b.reshape(b.cut(proposals, 1, 0, 1), batch, count, -1)
     if not attributes["normalized"]:
         extent = [attributes["input_width"], attributes["input_height"]] * 2
@@ -117,7 +137,6 @@ def _decoded(
         variance = b.reshape(b.cut(proposals, 1, 1, 2), batch, -1)
         variance = b.cut(variance, 1, 0, b.op("Mul", count, b.constant([4])))
         variance = b.reshape(variance, batch, -1, 4)
-    stages = [moves] if first is None else [b.reshape(first, images, -1, 4), moves]
     if not attributes["share_location"]:
         priors = b.unsqueeze(priors, 1)
         variance = None if variance is None else b.unsqueeze(variance, 1)
