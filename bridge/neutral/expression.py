@@ -40,8 +40,7 @@ def expression(value: Value, names: Names, captured: Mapping[Value, Value]) -> s
     return _formula(value, names, captured, _DEPTH)[0]
 
 
-# One case for each way of writing an operator.
-def _formula(  # noqa: C901
+def _formula(  # noqa: C901 (one case for each way of writing an operator)
     value: Value, names: Names, captured: Mapping[Value, Value], depth: int
 ) -> tuple[str, int]:
     """The formula, and how strongly its operator binds."""
