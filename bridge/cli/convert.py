@@ -49,7 +49,8 @@ def convert(
         list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
-            help="What to write; its suffix says the format. - writes ONNX to a stream.",
+            help="What to write; its suffix says the format. A folder keeps the source's name, in "
+            "the other format. - writes ONNX to a stream.",
         ),
     ] = None,
     output_dir: Annotated[
@@ -82,8 +83,11 @@ def convert(
     outputs: Annotated[
         list[str] | None,
         typer.Option(
+            "--outputs",
+            "--output",
             metavar="NAME,...",
-            help="Cut the model at these values, which become its outputs; may be repeated.",
+            help="Cut the model at these values, which become its outputs; may be repeated. "
+            "A file's name is taken for DESTINATION.",
         ),
     ] = None,
     rename: Annotated[
@@ -242,6 +246,11 @@ def convert(
         debug="run" if debug_run else debug,
     )
     targets = destination or []
+    given = [Path(text) for text in outputs or ()]
+    if not targets and len(given) == 1 and _is_model(given[0]):
+        targets, options["outputs"] = given, None
+    if len(targets) == 1 and targets[0].is_dir() and source.is_file() and not _is_model(targets[0]):
+        targets = [job.other for job in placed([source], targets[0]) if job.other is not None]
     if output_dir is not None:
         if weights or check:
             raise UsageError("--weights and --check are for one model, without --output-dir")
@@ -253,6 +262,11 @@ def convert(
         raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
     else:
         raise UsageError("Missing argument 'DESTINATION'")
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a path is that of a model by its suffix."""
+    return path.suffix.lower() in (".onnx", ".xml")
 
 
 def _convert(

@@ -40,8 +40,8 @@ InputShape = Annotated[
     typer.Option(
         metavar="NAME=[DIM,...]",
         help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
-        "size, a range like 1..8, or a symbol. An input that has a default value stays one in "
-        "IR only if it is named here.",
+        "size, a range like 1..8, or a symbol; 'x[1,-1]' is x=[1,?]. An input that has a default "
+        "value stays one in IR only if it is named here.",
     ),
 ]
 Ifs = Annotated[
@@ -83,7 +83,7 @@ Debug = Annotated[
     ),
 ]
 
-_SHAPE = r"(?s)(?P<name>.+)=\[(?P<dims>[^][]*)\]"
+_SHAPE = r"(?s)(?P<name>.+?)=?\[(?P<dims>[^][]*)\]"
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
 _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
@@ -91,9 +91,10 @@ _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
 
 def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     """Shapes by input name, from texts like `x=[1,3,?,h,2..8]`: sizes, `?` for any size, symbols,
-    and ranges. Raises UsageError for other texts."""
+    and ranges. `x[1,-1],y[2]`, which OpenVINO's own converter takes, is two of them, with -1 for
+    any size. Raises UsageError for other texts."""
     shapes: dict[str, tuple[Any, ...]] = {}
-    for text in texts:
+    for text in (one for given in texts for one in re.split(r"(?<=\]),", given)):
         match = re.fullmatch(_SHAPE, text)
         if match is None:
             raise UsageError(
@@ -197,7 +198,7 @@ def parse_dimension(dim: str, option: str) -> Any:
     from bridge.passes.boundary import dimension
 
     given: Any = dim
-    if dim == "?":
+    if dim in ("?", "-1"):
         given = None
     elif re.fullmatch(_SIZE, dim):
         given = int(dim)

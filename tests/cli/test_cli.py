@@ -20,6 +20,7 @@ import pytest
 
 import bridge.operators as operators_package
 import bridge.quirks as quirks_package
+from bridge import load
 from bridge.neutral.inference import _inferences, _known_values
 from bridge.operators import _legalizations, _readers, load_all
 from bridge.operators.elementwise.broadcasting import BROADCASTING
@@ -613,3 +614,28 @@ def test_what_is_done_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture
     lines = {(record.levelname, record.getMessage()) for record in caplog.records}
     assert ("INFO", f"wrote {tmp_path / 'model.xml'}") in lines
     assert ("DEBUG", f"{tmp_path / 'model.xml'}: legalize done") in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        (("out.xml", "--input-shape", "x[2,-1]"), "out.xml"),
+        (("out.xml", "--input-shape", "x[2,3],c[]"), "out.xml"),
+        (("--output", "out.xml"), "out.xml"),
+        (("out.xml", "--output", "y"), "out.xml"),
+        (("folder",), "folder/model.xml"),
+    ],
+)
+def test_habits_of_other_converters(
+    options: tuple[str, ...], written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    text = """<ir_version: 10, opset_import: ["": 21]> g (float[n,m] x, bool c) => (float[n,m] y) {
+        y = If (c) <then_branch = a () => (float[n,m] t) { t = Neg (x) },
+                    else_branch = b () => (float[n,m] e) { e = Exp (x) }> }"""
+    onnx.save(onnx.parser.parse_model(text), "model.onnx")
+    finished = bridge("convert", "model.onnx", *options)
+    assert finished.code == 0, finished.err
+    (x, *_) = load(tmp_path / written).graph.inputs
+    assert (x.dims[0] == 2) == ("--input-shape" in options)
