@@ -29,7 +29,7 @@ from bridge.check.files import FileFacts, facts
 from bridge.check.fitting import sizes_that_fit
 from bridge.check.force import force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import TAKEN, Branch, Site, instrument, sites_of
+from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of
 from bridge.check.lines import shortened
 from bridge.check.loading import TIMEOUT, load, time_limit
 from bridge.check.matching import matched_sites, shared_sizes, with_sizes
@@ -508,15 +508,21 @@ class _Checker:
                 )
 
     def _force(self, missing: list[Branch]) -> None:
-        """Forces the branches that no input takes, those of Ifs alone."""
-        sites = self.report.sites
-        missing = [branch for branch in missing if not sites[branch[0]].loop]
+        """Forces the branches that no input takes, and numbers of iterations for which no input was
+        found, unless none can be there."""
+        sites, report = self.report.sites, self.report
+        missing = [
+            branch
+            for branch in missing
+            if not sites[branch[0]].loop
+            or (sites[branch[0]].forcible and not {branch} & {*report.reached, *report.unreachable})
+        ]
         there = missing
         if self.pair.against is not None:
             twins = matched_sites(*map(self.pair.loaded, (self.pair.source, self.pair.against)))
-            shared = {site.index for site in twins.values()}
+            shared = {site.index for node, site in twins.items() if is_forcible(node)}
             there = [branch for branch in missing if branch[0] in shared]
-            gone = [branch for branch in missing if branch[0] not in shared]
+            gone = [b for b in missing if b[0] not in shared and not sites[b[0]].loop]
             if gone:
                 self._account(gone)
         if there:

@@ -1,4 +1,4 @@
-"""Forces the branches that no input takes, in models that have switches."""
+"""Forces the branches that no input takes, and numbers of iterations, in models with switches."""
 
 from __future__ import annotations
 
@@ -90,31 +90,40 @@ def force(
         else:
             results.append(Forced(branch, problem or "there is no input to try it with"))
         if size > _HELD:
-            results += _held_to(others, waiting, differences)
+            results += _held_to(sites, others, waiting, differences)
             waiting, size = [], 0
-    return results + _held_to(others, waiting, differences)
+    return results + _held_to(sites, others, waiting, differences)
 
 
 _HELD = 1 << 26  # bytes of outputs that wait to be compared
 
 
 def _held_to(
+    sites: Sequence[Site],
     others: Sequence[tuple[str, Session]],
     waiting: Sequence[tuple[Branch, Results, Results]],
     differences: Callable[[Session, Results, Results, Results], str],
 ) -> list[Forced]:
-    """What comes of running the other models as the first was run: branches, inputs, outputs."""
+    """What comes of running the other models as the first was run: branches, inputs, outputs.
+
+    A failure with a number of iterations that may never be is not held against them."""
     wrong: dict[Branch, dict[str, str]] = {branch: {} for branch, _, _ in waiting}
+    failed: dict[Branch, list[str]] = {branch: [] for branch in wrong}
     for label, session in others:
         actual = run_each(session, [given for _, given, _ in waiting])
         for (branch, given, expected), outputs in zip(waiting, actual, strict=True):
-            if isinstance(outputs, EngineError):
-                found = str(outputs)
-            else:
+            if not isinstance(outputs, EngineError):
                 found = differences(session, given, expected, outputs)
+            elif sites[branch[0]].loop:
+                failed[branch].append(f"{label} fails: {outputs}")
+                continue
+            else:
+                found = str(outputs)
             if found:
                 wrong[branch][label] = f"{label}: {found}"
     return [
-        Forced(branch, "; ".join(wrong[branch].values()), tuple(wrong[branch]), given)
+        Forced(
+            branch, "; ".join([*wrong[branch].values(), *failed[branch]]), (*wrong[branch],), given
+        )
         for branch, given, _ in waiting
     ]

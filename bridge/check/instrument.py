@@ -10,9 +10,9 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Yield
+from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import ANY, BOOL, I32, TensorType
+from bridge.neutral.types import ANY, BOOL, I32, I64_MAX, TensorType
 
 OWN = -1
 """A switch at this value leaves a site to itself; other values are the outcome that is forced."""
@@ -21,12 +21,14 @@ OWN = -1
 @dataclass(frozen=True)
 class Site:
     """One If or Loop of a model. `where` is its path from the top graph down; `parents` are the Ifs
-    around it, outermost first, each with the branch that must run to get here."""
+    around it, outermost first, each with the branch that must run to get here. `forcible` is
+    whether a switch can decide it."""
 
     index: int
     where: str
     parents: tuple[tuple[int, bool], ...]
     loop: bool = False
+    forcible: bool = True
 
     @property
     def outcomes(self) -> tuple[int, ...]:
@@ -77,9 +79,17 @@ def sites_of(model: Model) -> dict[Node, Site]:
     found.sort(key=lambda one: one[0].op != "If")
     number = {node: index for index, (node, _, _) in enumerate(found)}
     return {
-        node: Site(number[node], here, tuple((number[n], b) for n, b in around), node.op != "If")
+        node: Site(
+            number[node], here, tuple((number[n], b) for n, b in around), node.op != "If",
+            is_forcible(node),
+        )
         for node, here, around in found
-    }
+    }  # fmt: skip
+
+
+def is_forcible(node: Node) -> bool:
+    """Whether a switch can decide an If or Loop: a Loop over slices runs once for each."""
+    return not any(isinstance(port, Sliced) for body in node.bodies for port in body.inputs)
 
 
 def _find(
@@ -173,6 +183,8 @@ class _Instrumenter:
             for inside, own in self._body(node, body, switches).items()
         }
         site = self.sites.get(node)
+        if site is not None and site.index in switches and is_forcible(node):
+            self._force_loop(builder, node, body, switches[site.index])
         count = None if site is None else self._counted(builder, node, body)
         builder.nodes.append(node)
         if site is not None and count is not None:
@@ -183,6 +195,24 @@ class _Instrumenter:
                 builder.op("Greater", count, one),
             )
         return flags
+
+    def _force_loop(self, builder: Builder, node: Node, body: Body, switch: Value) -> None:
+        """Lets a switch decide how often a Loop runs, by its trip count and its conditions."""
+        node.inputs.extend([None] * (2 - len(node.inputs)))
+        trips, condition = node.inputs[:2]
+        scalar = builder.constant([])
+        own = builder.op("Equal", switch, builder.constant(OWN, I32))
+        forced = builder.op("Not", own)
+        trips = builder.constant(I64_MAX) if trips is None else builder.op("Reshape", trips, scalar)
+        count = builder.cast(switch, trips.element)
+        node.inputs[0] = builder.op("Where", own, trips, count)
+        if condition is not None:
+            node.inputs[1] = builder.op("Or", builder.op("Reshape", condition, scalar), forced)
+        inner, inside = invariant(node, body, forced), Builder(body.graph.nodes)
+        for place, port in enumerate(body.outputs):
+            if isinstance(port, Condition):
+                going = inside.op("Or", body.graph.outputs[place], inner)
+                body.graph.outputs[place] = going
 
     def _counted(self, builder: Builder, node: Node, body: Body) -> Value:
         """How many iterations a Loop ran."""

@@ -84,6 +84,41 @@ def test_a_change_in_a_body_is_found(model: str, layer: str, tmp_path: Path) -> 
     assert report.summary().startswith("NOT OK")
 
 
+NEVER = """g (float[N] x) => (float[N] y) {
+  square = Mul(x, x)
+  least = ReduceMin<keepdims = 0>(square)
+  below = Constant<value = float {-1}>()
+  starts = Less(least, below)
+  y = Loop ("", starts, x) <body = b (int64 i, bool c, float[N] v) => (bool more, float[N] w) {
+    w = Add(v, v)
+    top = ReduceMin<keepdims = 0>(w)
+    more = Less(top, below)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "operator", "state"), [(".onnx", "Add", "forced"), (".xml", "Mul", "different")]
+)
+def test_numbers_of_iterations_without_an_input_are_forced(
+    suffix: str, operator: str, state: str, tmp_path: Path
+) -> None:
+    """In both models alike: a change in the body is found though no input runs it."""
+    bridge.convert(onnx.parser.parse_model(HEAD + NEVER), tmp_path / f"m{suffix}")
+    changed = onnx.parser.parse_model(HEAD + NEVER.replace("Add(", f"{operator}("))
+    bridge.convert(changed, tmp_path / "other.xml")
+    report = check(tmp_path / f"m{suffix}", tmp_path / "other.xml", budget=8)
+    assert states(report) == {"none": "reached", "one": state, "several": state}, str(report)
+    assert report.ok == (state == "forced")
+
+
+def test_a_conversion_is_held_to_forced_iterations(tmp_path: Path) -> None:
+    source = onnx.parser.parse_model(HEAD + NEVER)
+    report = check(source, budget=8)
+    assert report.ok and "not shown" not in report.summary(), str(report)
+    assert states(report) == {"none": "reached", "one": "forced", "several": "forced"}
+
+
 EXTREME = """g (float[N] x) => (float[N] y) {
   s = ReduceSum<keepdims = 0>(x)
   big = Constant<value = float {1e8}>()
