@@ -3,7 +3,6 @@ lacks there."""
 
 from __future__ import annotations
 
-from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I32
 from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square
@@ -20,9 +19,6 @@ def simplified_layer_normalization(b: Builder, node: Node) -> Result:
     wide = b.cast(data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(normal), node.attributes["epsilon"])
     return [normal.outputs[0], b.op("Reciprocal", root)]
-
-
-must.hold("com.microsoft::SimplifiedLayerNormalization", must.axis_attribute("axis"))
 
 
 @legalizes(

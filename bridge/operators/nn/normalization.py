@@ -345,7 +345,11 @@ def groups_of_channels(node: Node) -> must.Constraints:
 
 must.hold("GroupNormalization", groups_of_channels)
 must.hold(
-    ("LayerNormalization", "LpNormalization", "RMSNormalization"), must.axis_attribute("axis")
-)
+    (
+        "LayerNormalization", "LpNormalization", "RMSNormalization",
+        "com.microsoft::SimplifiedLayerNormalization",
+    ),
+    must.axis_attribute("axis"),
+)  # fmt: skip
 must.hold("MeanVarianceNormalization", must.axis_attribute("axes"))
 must.hold(("LRN", "MVN", "NormalizeL2"), must.axes_in(1))
