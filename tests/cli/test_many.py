@@ -90,7 +90,7 @@ def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
         (["convert", "{bool}", "{empty}/if_bool.onnx", "--output-dir", "{empty}"], "would be both"),
         (["convert", "{bool}", "--output-dir", "{empty}/no"], "no such directory"),
         (["convert", "{bool}", "{bool}", "{bool}"], "many go to --output-dir"),
-        (["check", "{models}", "--report", "r.html"], "--report are for one model"),
+        (["check", "{models}", "--report", "r.html"], "--weights, --report, --inputs"),
     ],
 )
 def test_what_cannot_be(arguments: list[str], says: str, tmp_path: Path) -> None:
