@@ -41,7 +41,7 @@ SECONDS = 30.0
 """For the search, so that a large model is checked in a time that one waits."""
 
 _PATIENCE = 200  # runs without anything new after which chance is given up
-_TAKERS = 3  # inputs that a branch is compared with, if they are found
+_TAKERS = 4  # inputs that a branch is compared with, if they are found
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # of inputs that lead to a branch
 _ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
@@ -349,6 +349,21 @@ class _Search:
                 self._run(again, feeds, wanted=branch)
                 if len(result.feeds) > count:
                     takers.update(result.taken[-1])
+        self._combine()
+
+    def _combine(self) -> None:
+        """Further inputs that take branches which no input took together: where one hides what
+        another gives, both differ unseen."""
+        result = self.result
+        drawn = [recipe for recipe in result.recipes if recipe.own is None]
+        seeds = range(_SEEDS, 2 * _SEEDS) if len(self.sites) > 1 and drawn else ()
+        for more in seeds:
+            if len(result.feeds) >= _FEEDS or self._over():
+                break
+            recipe = replace(drawn[0], seed=drawn[0].seed + more)
+            feeds = self._feeds(recipe)
+            if not why_aside(feeds, self.base.chosen):
+                self._run(recipe, feeds, together=True)
 
     def conclude(self) -> None:
         """What chance did not reach either counts as what fails."""
@@ -366,9 +381,10 @@ class _Search:
         feeds: dict[str, Any],
         keep: bool = False,
         wanted: Branch | None = None,
+        together: bool = False,
     ) -> str | None:
         """Runs the model, and keeps an input that shows something new, or takes a branch that is
-        wanted, or any that the model takes; why the model refuses it."""
+        wanted, or new ones `together`, or any that the model takes; why the model refuses it."""
         result = self.result
         result.runs += 1
         self.tell(
@@ -384,6 +400,7 @@ class _Search:
         # Branches among them for which inputs are not sought any more: those that were tried in
         # vain were refused for something else.
         new = taken - result.reached.keys()
+        keep = keep or (together and taken not in result.taken)
         if keep or new or wanted in taken or self._missing > 0:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
@@ -401,14 +418,14 @@ class _Search:
 
 
 def _varied(recipe: Recipe, inputs: Sequence[Value]) -> Iterator[Recipe]:
-    """The recipe with numbers of the other sign, with larger ones, and with other seeds."""
-    floats = [
-        value.name
-        for value in inputs
-        if value.element is not None and value.element.is_float and value.name not in recipe.fills
-    ]
-    for more, factor in ((0, -1.0), (0, -30.0), (6, 1.0), (7, 300.0), (8, 1.0)):
-        scales = {} if factor == 1.0 else dict.fromkeys(floats, factor)
+    """The recipe with numbers of the other sign, with larger and smaller ones, and with other
+    seeds. Integers change their sign alone, as engines hold large ones in 32 bits."""
+    free = [v for v in inputs if v.element is not None and v.name not in recipe.fills]
+    floats = [v.name for v in free if v.element is not None and v.element.is_float]
+    signed = [v.name for v in free if v.element is not None and v.element.is_signed]
+    for more, factor in ((0, -1.0), (0, 1e-3), (0, -30.0), (6, 1.0), (7, 300.0), (8, 1.0)):
+        names = signed if factor == -1.0 else floats
+        scales = {} if factor == 1.0 else dict.fromkeys(names, factor)
         if recipe.own is not None and not scales:
             continue
         yield replace(recipe, seed=recipe.seed + more, scales={**recipe.scales, **scales})

@@ -1,0 +1,28 @@
+"""A check finds a layer that was changed in a body, where inputs of some kind alone show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bridge
+from bridge.check import check
+from tests.engines.planted import FOLDER, changes
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        ("if_opset_23", "Add → Subtract"),  # an epsilon, which small numbers show
+        ("if_scalar_values", "Negative → Abs (Negative_3)"),  # of an integer above 0
+        ("if_sibling_bodies_share_names", "Sqrt → Exp"),  # cancelled by one of the other branches
+    ],
+)
+def test_a_change_in_a_body_is_found(model: str, change: str, tmp_path: Path) -> None:
+    path = FOLDER / f"{model}.onnxtxt"
+    bridge.convert(path, tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text(encoding="utf-8")
+    found = [one for one in changes(text) if one.layer.startswith(change)]
+    (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
+    assert check(path, tmp_path / "m.xml").different
