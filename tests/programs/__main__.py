@@ -1,5 +1,8 @@
 """`python -m tests.programs`: draws programs, runs them in both formats and engines, and prints
-those that do not come out right, made small."""
+those that do not come out right, made small.
+
+`--splice FOLDER` takes the models of a folder, each whole in a branch, in a Loop and in a Scan.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from bridge.check.outputs import Comparison
 from bridge.check.stages import Stage, first_wrong_stage
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
+from tests.programs.splicing import splice
 from tests.programs.verdict import Feeds, Verdict, judge
 
 FEEDS = 4
@@ -33,7 +37,11 @@ def main() -> int:
         "--debug-run", action="store_true", help="name the pass or quirk that changes a number"
     )
     parser.add_argument("--as-drawn", action="store_true", help="do not make them small")
+    parser.add_argument("--splice", type=Path, metavar="FOLDER", help="models to put into bodies")
+    parser.add_argument("--every", type=int, default=1, help="each N-th model of that folder")
     options = parser.parse_args()
+    if options.splice:
+        return splice(options.splice, options.every)
     total: Counter[str] = Counter()
     for seed in range(options.seed, options.seed + options.seeds):
         counts: Counter[str] = Counter()

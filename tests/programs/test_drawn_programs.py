@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ from onnx import parser
 import bridge
 from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
+from tests.programs.splicing import splice
 from tests.programs.verdict import NO_PROGRAM, Verdict, judge
 from tests.support.running import OnnxRuntime, assert_close
 from tests.support.sample import few
@@ -63,6 +65,14 @@ g (bool c, float[2] x) => (float[2] y, float[2] z) {
 def test_what_fails_is_made_small() -> None:
     small = reduced(LARGER, lambda model: "Relu" in onnx.printer.to_text(model))
     assert [node.op_type for node in small.graph.node] == ["Relu"]
+
+
+def test_whole_models_in_bodies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = bridge.to_onnx(LARGER)
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(model, tmp_path / "larger.onnx")
+    assert splice(tmp_path, 1) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "3 right"
 
 
 UNLIKE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {

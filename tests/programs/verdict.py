@@ -18,6 +18,7 @@ from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 TIMEOUT = 60.0  # seconds for a program
 Feeds = Sequence[Mapping[str, Any]]
+Close = Callable[[Sequence[Any], Sequence[Any]], None]
 
 NO_PROGRAM = "no program"
 """The verdict on a model that onnxruntime does not run either."""
@@ -52,29 +53,40 @@ _worker = Worker()
 
 
 def judge(
-    model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any] = bridge.convert
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    convert: Callable[..., Any] = bridge.convert,
+    close: Close = assert_close,
+    seconds: float = TIMEOUT,
 ) -> Verdict:
     """Runs a model in onnxruntime, its IR in OpenVINO, and what comes back of that in onnxruntime.
+    `close` asserts that the numbers are the same.
 
     Another process does it, whose end or silence is a verdict, too.
     """
     fresh = _worker.process is None
-    verdict = _in_worker(model, feeds, convert)
+    verdict = _in_worker(model, feeds, convert, close, seconds)
     if verdict.kind.endswith(ENDS) and not fresh:
         # An earlier program may have left the process broken; a new one shows whose fault it is.
-        verdict = _in_worker(model, feeds, convert)
+        verdict = _in_worker(model, feeds, convert, close, seconds)
     return verdict
 
 
 ENDS = "process ends"
 
 
-def _in_worker(model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any]) -> Verdict:
+def _in_worker(
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    convert: Callable[..., Any],
+    close: Close,
+    seconds: float,
+) -> Verdict:
     with TemporaryDirectory() as name:
         folder = Path(name)
         data = model.SerializeToString()
         try:
-            return _worker.call(_verdict, data, feeds, convert, folder, seconds=TIMEOUT)
+            return _worker.call(_verdict, data, feeds, convert, folder, close, seconds=seconds)
         except LostProcessError as error:
             about = (folder / STEP).read_text() if (folder / STEP).exists() else "starting"
             how = ENDS if ENDED in str(error) else "timeout"
@@ -86,15 +98,19 @@ STEP = "step.txt"
 """What the process is about, so that it is known where it ends."""
 
 
-def _verdict(data: bytes, feeds: Feeds, convert: Callable[..., Any], folder: Path) -> Verdict:
+def _verdict(
+    data: bytes, feeds: Feeds, convert: Callable[..., Any], folder: Path, close: Close
+) -> Verdict:
     try:
-        _judge(onnx.load_from_string(data), feeds, convert, folder)
+        _judge(onnx.load_from_string(data), feeds, convert, folder, close)
     except _Stop as stop:
         return stop.args[0]
     return Verdict("right")
 
 
-def _judge(model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any], folder: Path) -> None:
+def _judge(
+    model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any], folder: Path, close: Close
+) -> None:
     """Raises _Stop at the first thing that goes wrong."""
 
     def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
@@ -120,21 +136,21 @@ def _judge(model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any], fo
         about = "OpenVINO"
         found = step(about, "fails", engine.run_once, request, boundary, feed)
         outputs = flat([found[name] for name in names])
-        if not _same(outputs, wanted):
+        if not _same(outputs, wanted, close):
             found = step(about, "fails", engine.run_once, request, boundary, feed)
-            if _same(flat([found[name] for name in names]), wanted):
+            if _same(flat([found[name] for name in names]), wanted, close):
                 about = "OpenVINO, right the second time"
-        step(about, "", assert_close, outputs, wanted)
+        step(about, "", close, outputs, wanted)
     step("back to ONNX", "error", convert, there, back)
     again = step("back in onnxruntime", "does not load", OnnxRuntime, back)
     for feed, wanted in zip(feeds, expected, strict=True):
         outputs = flat(step("back in onnxruntime", "fails", again.run, feed))
-        step("back in onnxruntime", "", assert_close, outputs, wanted)
+        step("back in onnxruntime", "", close, outputs, wanted)
 
 
-def _same(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> bool:
+def _same(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], close: Close) -> bool:
     try:
-        assert_close(actual, wanted)
+        close(actual, wanted)
     except AssertionError:
         return False
     return True

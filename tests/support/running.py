@@ -116,5 +116,7 @@ def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -
         if np.issubdtype(want.dtype, np.floating):
             tolerance = _TOLERANCE[want.dtype.itemsize]
             np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=where)
+        elif want.dtype.isbuiltin == 2:  # f32 holds bf16 and few bits, and its NaN equals NaN.
+            np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32), where)
         else:
             np.testing.assert_array_equal(got, want, where)
