@@ -17,7 +17,7 @@ from bridge.check.outputs import Results
 class Forced:
     """What came of forcing one branch: `problem` says why it could not run, or how the models
     then differ: `wrong` are the labels of those that do, with the input `given`. It is empty where
-    they agree."""
+    they agree. Where the model itself fails, nothing is `given`."""
 
     branch: Branch
     problem: str = ""

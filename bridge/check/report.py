@@ -128,7 +128,7 @@ class CheckReport:
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
         forced = self.forced.get(branch)
-        return forced is not None and bool(forced.problem) and not forced.wrong
+        return forced is not None and bool(forced.problem) and forced.given is None
 
     def state(self, branch: Branch) -> BranchState:
         """What is known of one branch."""
@@ -152,7 +152,8 @@ class CheckReport:
         if forced.wrong:
             return BranchState("different", f"forced, DIFFERENT: {outcome}")
         if outcome:
-            return BranchState("failing", f"no input reached it; forced, {outcome}")
+            state = "failing" if self.fails(branch) else "unknown"
+            return BranchState(state, f"no input reached it; forced, {outcome}")
         told = bool(why) and not why.startswith("the model")
         return BranchState("forced", "forced, equal" + (f" ({why})" if told else ""))
 

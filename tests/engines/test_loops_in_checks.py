@@ -10,6 +10,8 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
+from bridge.check.force import Forced
+from bridge.check.instrument import Site
 from tests.engines.planted import changes
 from tests.support.model_files import FOLDER
 
@@ -117,6 +119,15 @@ def test_a_conversion_is_held_to_forced_iterations(tmp_path: Path) -> None:
     report = check(source, budget=8)
     assert report.ok and "not shown" not in report.summary(), str(report)
     assert states(report) == {"none": "reached", "one": "forced", "several": "forced"}
+
+
+def test_what_fails_in_the_other_model_alone_is_not_shown() -> None:
+    """The number of iterations may be one that never is, so that it is no difference either."""
+    failing = Forced((0, 0), "m.xml fails: no", (), {})
+    report = CheckReport("m.onnx", 1e-3, 1e-5, sites=[Site(0, "graph / Loop", (), True)])
+    report.forced = {(0, 0): failing, (0, 1): Forced((0, 1), "the model itself fails there: no")}
+    assert [report.state((0, count)).state for count in range(2)] == ["unknown", "failing"]
+    assert not report.different
 
 
 EXTREME = """g (float[N] x) => (float[N] y) {
