@@ -382,8 +382,8 @@ class _Checker:
         worst: dict[tuple[str, str], Result] = {}
         wanted = [original.run(feed) for feed in feeds]
         aside = [
-            "" if recipe.is_own else why_aside(feed, given)
-            for recipe, feed in zip(report.recipes, feeds, strict=True)
+            _broken_rank(original, results) or ("" if recipe.is_own else why_aside(feed, given))
+            for recipe, feed, results in zip(report.recipes, feeds, wanted, strict=True)
         ]
         if all(aside):
             aside = [""] * len(feeds)
@@ -708,6 +708,18 @@ class _Mismatch:
 
 _Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how that compares."""
+
+
+def _broken_rank(original: Session, results: Results) -> str:
+    """Which output has another rank than the original declares, on which a conversion relies."""
+    for port in original.outputs:
+        value = results[port.name]
+        if isinstance(value, np.ndarray) and port.shape and value.ndim != len(port.shape):
+            return (
+                f"an input for which the original gives '{port.name}' the rank {value.ndim}, not "
+                f"{len(port.shape)}, which it declares"
+            )
+    return ""
 
 
 def _out_of_range(found: Mapping[str, Sequence[_Row]]) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.dataflow import Analysis, Now, Updates
+from bridge.neutral.dataflow import Analysis, Facts, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, InputPort, Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
@@ -47,6 +47,17 @@ class Needed(Analysis[bool]):
                     yield given, now(value) or _counts(node, body, port, now)
                 if isinstance(port, Carried):
                     yield body.exit_of(port)[0], now(value)
+
+
+def unneeded_inputs(node: Node, facts: Facts[bool]) -> set[int]:
+    """The inputs of a Loop that no iteration needs, of which it needs no number either."""
+    entries = [(outer_input(port), value, port) for value, port in node.body.entries()]
+    needed = {
+        index
+        for index, value, port in entries
+        if facts.of(value) or _counts(node, node.body, port, facts.of)
+    }
+    return {index for index, _, _ in entries if index is not None} - needed
 
 
 def _counts(node: Node, body: Body, port: InputPort, now: Now[bool]) -> bool:

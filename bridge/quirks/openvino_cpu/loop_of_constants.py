@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.liveness import Needed, unneeded_inputs
 from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
 from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
@@ -24,7 +25,7 @@ NUMBERS = {BF16, F16, F32, F64, I32, I64}
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
     condition."""
-    unread = _unread_slices(node.body)
+    unread = _unread_slices(node.body) | unneeded_inputs(node, place.facts(Needed))
     if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
