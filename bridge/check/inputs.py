@@ -261,7 +261,7 @@ class _Maker:
             highest = bounds[1] if names & _INDEXES else max(bounds[1], _LARGEST_COUNT)
             array = np.clip(array, bounds[0], highest)
         if limits:
-            array = np.clip(array, *limits)
+            array = np.clip(array, *_ends(element, limits))
         return array
 
     def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
@@ -378,10 +378,17 @@ def _between(
     rng: np.random.Generator, element: Element, limits: tuple[float, float], shape: tuple[int, ...]
 ) -> np.ndarray:
     """Numbers within limits."""
+    lowest, highest = _ends(element, limits)
     if element.is_float:
-        return np.asarray(rng.uniform(*limits, shape))
-    lowest, highest = math.ceil(limits[0]), math.floor(limits[1])
-    return np.asarray(rng.integers(lowest, highest, shape, endpoint=True))
+        return np.asarray(rng.uniform(lowest, highest, shape))
+    return np.asarray(rng.integers(int(lowest), int(highest), shape, endpoint=True))
+
+
+def _ends(element: Element, limits: tuple[float, float]) -> tuple[float, float]:
+    """The lowest and the highest number of a type within limits."""
+    if element.is_float:
+        return limits
+    return math.ceil(limits[0]), math.floor(limits[1])
 
 
 def _free(rng: np.random.Generator, element: Element, shape: tuple[int, ...]) -> np.ndarray:
