@@ -32,7 +32,7 @@ COUNTS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(kind: str) -> None:
     command = [sys.executable, "-m", "tests.programs", "--as-drawn", "--seed", "1"]
-    command += ["--kind", kind, "-n", str(few(COUNTS[kind], 2))]
+    command += ["--kind", kind, "-n", str(few(COUNTS[kind], 3))]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
