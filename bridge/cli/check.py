@@ -166,9 +166,10 @@ def check(
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
 
-    Inputs are sought that take each branch of each If, and run each Loop never, once and several
-    times. Branches that no input reaches are forced, in both models alike.
-    Of many models each is checked by itself; an IR beside the ONNX model of its name with that.
+    Inputs are sought that take each branch of each If, and that run each Loop
+    never, once and several times. What no input reaches is forced, in both
+    models alike. Of many models each is checked by itself; an IR beside the
+    ONNX model of its name with that.
     Exits with 1 when something differs. Needs the extra "check".
 
     Examples:

@@ -206,7 +206,8 @@ def convert(
 ) -> None:
     """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
 
-    What stood at DESTINATION is replaced when the conversion is whole, else left as it was.
+    What stood at DESTINATION is replaced when the conversion is whole, else
+    left as it was.
 
     Examples:
       bridge convert model.onnx model.xml
