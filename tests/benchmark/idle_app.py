@@ -10,6 +10,7 @@ import ast
 from pathlib import Path
 
 import bridge.cli
+from bridge.cli.app import COMMANDS
 from bridge.limits import MEANINGS
 from bridge.options import DEVICES, IFS
 
@@ -25,19 +26,27 @@ import lxml.etree, onnx, typer
 MEANINGS, IFS, DEVICES = {tuple(MEANINGS)}, {IFS}, {DEVICES}
 """
 
+_TAIL = f"""
+app = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
+app.callback()(bridge)
+for name, help in {COMMANDS}.items():
+    app.command(short_help=help)(globals()[name])
+app()
+"""
+
 
 def write(path: Path) -> None:
     """Writes the script."""
     statements = [s for name in _FILES for s in _kept(_FOLDER / f"{name}.py")]
-    path.write_text(f"{_HEAD}{ast.unparse(ast.Module(statements, []))}\napp()\n", encoding="utf-8")
+    path.write_text(f"{_HEAD}{ast.unparse(ast.Module(statements, []))}{_TAIL}", encoding="utf-8")
 
 
 def _kept(file: Path) -> list[ast.stmt]:
-    """What a file declares to Typer: options, commands without what they do, and the app."""
+    """What a file declares to Typer: options, and commands without what they do."""
     kept: list[ast.stmt] = []
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.FunctionDef):
-            if "typer." not in ast.unparse(statement):
+            if "typer." not in ast.unparse(statement) or statement.name == "command_line":
                 continue
             about = [ast.Expr(ast.Constant(ast.get_docstring(statement)))]
             statement.body = [*about, ast.Pass()]
@@ -45,7 +54,7 @@ def _kept(file: Path) -> list[ast.stmt]:
             text = ast.unparse(statement)
             if "typer." not in text and not text.startswith(("_ONNX", "(_ONNX")):
                 continue
-        elif "app." not in ast.unparse(statement)[:4]:
+        else:
             continue
         kept.append(statement)
     return kept
