@@ -45,9 +45,11 @@ PLACES: list[tuple[str, str, bool]] = [
     ("absolute_value_of_shape", "(float[n,m] x) => (int64[2] y) <int64 a = {5}> "
      "{ s = Shape (x) t = Sub (s, a) y = Abs (t) }", True),
     ("absolute_value_of_shape", "(float[n] x) => (float[m] y) "
-     "{ j = Concat <axis = 0> (x, x) y = Abs (j) }", False),
+     "{ j = Concat <axis = 0> (x, x) k = Neg (j) y = Abs (k) }", False),
     ("absolute_value_of_shape", "(float[n] x) => (float[m] y, float[m] z) "
      "{ j = Concat <axis = 0> (x, x) y = Abs (j) z = Neg (j) }", True),
+    ("absolute_value_of_shape", "(float[n] x) => (float[m] y, float[m] z) "
+     "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
     ("division_behind_reduction", SUM % "k", False),
     ("division_behind_reduction", SUM % "four", True),
     ("false_first_condition", LOOP % ("n", "k"), False),

@@ -1,5 +1,6 @@
 """The absolute value of a vector that OpenVINO computes beforehand, or could, of constants and
-shapes: it is dropped. That of joined vectors is taken before they are joined, for all readers."""
+shapes: it is dropped. That of joined vectors is taken before they are joined, for all readers
+(AbsSinking of SimplifyShapeOfSubGraph)."""
 
 from __future__ import annotations
 
@@ -34,13 +35,41 @@ class OfShape(Forward[bool]):
         return [node.op in ("Shape", "Size") or any(facts)] * len(node.outputs)
 
 
+FORWARDING = frozenset((
+    "Abs", "Add", "Broadcast", "Cast", "Div", "Expand", "Flatten", "Gather", "GatherElements",
+    "Mul", "Pad", "Reshape", "Reverse", "Roll", "ScatterElements", "ScatterND", "ScatterUpdate",
+    "Slice", "SliceScatter", "Split", "Squeeze", "StridedSlice", "Sub", "Tile", "Transpose",
+    "Unsqueeze", "VariadicSplit", "Where", "ir::Convert", "ir::Pad", "ir::Split",
+))  # fmt: skip
+"""Operators that OpenVINO replaces by an operand of theirs, where they change nothing."""
+
+
+class Joined(Forward[bool]):
+    """Whether OpenVINO may take a value for a Concat. Equal ones become one, so that a Concat with
+    one reader may have others."""
+
+    bottom = iteration = False
+
+    def join(self, one: bool, other: bool) -> bool:
+        """Whether it may take either."""
+        return one or other
+
+    def outside(self, value: Value) -> bool:
+        """An input of the model is none."""
+        return False
+
+    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
+        """A Concat is one, and what forwards one."""
+        found = node.op == "Concat" or (node.op in FORWARDING and any(facts))
+        return [found] * len(node.outputs)
+
+
 def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     """That of a matrix stays."""
     (x,) = node.inputs
     if x is None or x.rank != 1 or x.constant is not None:
         return None
-    is_joined = x.producer is not None and x.producer.op == "Concat" and place.count(x) > 1
-    if not is_joined and not is_known(x, place) and not place.facts(OfShape).of(x):
+    if not is_known(x, place) and not any(place.facts(a).of(x) for a in (OfShape, Joined)):
         return None
     axis = b.constant([0])
     return b.op("Squeeze", b.op("Abs", b.op("Unsqueeze", x, axis)), axis)
@@ -60,13 +89,13 @@ QUIRK = Quirk(
     OPENVINO_CPU,
     releases="2026.4",
     symptom="The Abs of a vector that comes from a ShapeOf is dropped. Where the vector is a "
-    "Concat that others read, these read the absolute values.",
+    "Concat, others that read it or an equal one read the absolute values.",
     issue="https://github.com/openvinotoolkit/openvino/issues/38166",
-    fires="At an Abs of a vector that follows from a shape, or from constants alone, or is a "
-    "Concat with another reader.",
+    fires="At an Abs of a vector that follows from a shape, or from constants alone, or from a "
+    "Concat through operators that may change nothing (Cast, Reshape, Add, ...).",
     safe="The Abs of a matrix of one row is taken element by element, too; the row is taken away "
     "again.",
     cost="an Unsqueeze and a Squeeze",
-    run=rewriting("Abs", by=of_matrix, uses=True),
+    run=rewriting("Abs", by=of_matrix),
     undo={"Squeeze": of_vector},
 )
