@@ -109,6 +109,33 @@ def _has_parts(model: Model, context: Context) -> bool:
     return _from_other(model, context) and (has_sequences(graph) or has_open_rank(graph))
 
 
+def _selects_in_onnx(model: Model, context: Context) -> bool:
+    """Whether Ifs of ONNX become selections in ONNX."""
+    return model.format == "onnx" and _selects(model, context)
+
+
+def _selects_parts(model: Model, context: Context) -> bool:
+    """Whether all of these become selections, and some give or compute what only several tensors
+    can hold: only tensors of one rank can be selected, and sequences cannot be made safe."""
+    from bridge.passes.sequences import has_sequences
+
+    return (
+        model.format == "onnx"
+        and context.options.get("ifs") == "select"
+        and any(
+            any(value.rank is None for value in node.outputs)
+            or any(has_sequences(body.graph) for body in node.bodies)
+            for node in model.graph.walk()
+            if node.op == "If"
+        )
+    )
+
+
+def _has_boundary(model: Model, context: Context) -> bool:
+    """Whether inputs and outputs may be parts of those that the ONNX model has."""
+    return _from_other(model, context) or _selects_in_onnx(model, context)
+
+
 def _has_compound_boundary(model: Model, context: Context) -> bool:
     """Whether an input or an output is a sequence or an optional."""
     values = (*model.graph.inputs, *model.graph.outputs)
@@ -189,8 +216,12 @@ TO_ONNX = (
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),
     Pass("passes.idle_loops.drop_idle_loops"),
+    Pass("passes.fold.fold", _selects_in_onnx),
+    Pass("passes.ranks.settle_ranks", _selects_in_onnx),
+    Pass("passes.sequences.model.lower_sequences", _selects_parts),
+    Pass("passes.impossible.prune_impossible", _selects_in_onnx),
     Pass("passes.strings.restore.restore_strings"),
-    Pass("passes.sequences.restore.restore_boundary"),
+    Pass("passes.sequences.restore.restore_boundary", _has_boundary),
     Pass("passes.maps.restore_maps"),
     Pass("passes.open_outputs.wrap_open_outputs"),
     Pass("passes.dead.trim_outputs"),

@@ -17,14 +17,8 @@ from tests.support.running import flat
 ROUTES = {"ONNX": ".onnx", "IR": ".xml", "back": ".onnx"}
 """The suffix of what is written by route: from ONNX, and from the IR that Bridge makes of it."""
 
-ROWS = frozenset({
-    "same", "longer", "captured", "constant", "open", "nothing", "integers", "in a Loop",
-    "initializer",
-})  # fmt: skip
-"""What branches give that has one axis."""
-
-RANKED = frozenset({*ROWS, "other rank", "scalar", "truths", "one truth"})
-"""What branches give that is a tensor of numbers of a rank that is sure."""
+REFUSED = frozenset({"text", "texts", "optional", "nothing optional"})
+"""What branches give that ONNX cannot select: strings of other sizes, and optionals."""
 
 
 def judge_selected(entry: Entry) -> Verdicts:
@@ -78,10 +72,9 @@ def _is_refusal(said: str) -> bool:
 
 
 def is_right(entry: Entry, route: str, said: str) -> bool:
-    """Whether a route says "right", or an If is refused in ONNX whose branches give tensors of
-    other ranks, texts, sequences or optionals. In IR all of these are tensors of one rank."""
+    """Whether a route says "right", or an If is refused in ONNX whose branches give strings or
+    optionals. In IR all of these are tensors of one rank."""
     levels = dict(entry.levels)
-    pair = {levels["then"], levels["otherwise"]}
-    of_one_rank = pair <= ROWS or (len(pair) == 1 and pair <= RANKED)
-    refused = _is_refusal(said) and route != "IR" and not of_one_rank
+    in_onnx_alone = REFUSED & {levels["then"], levels["otherwise"]} and route != "IR"
+    refused = bool(in_onnx_alone) and _is_refusal(said)
     return route == NO_PROGRAM or said == "right" or refused

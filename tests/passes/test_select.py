@@ -322,8 +322,34 @@ def test_both_branches_run(case: Case, tmp_path: Path) -> None:
             assert_close(found, wanted)
 
 
+IN_PARTS = (
+    Case("another rank", "t = Unsqueeze (x, first)", "e = Neg (x)", x(1, 2) + x(3)),
+    Case(
+        "sequences",
+        "t = SequenceConstruct (x, x)",
+        "e = SequenceConstruct (x)",
+        x(1, 2) + x(3),
+        "seq(float[])",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", IN_PARTS, ids=lambda case: case.name)
+def test_what_takes_several_tensors(case: Case, tmp_path: Path) -> None:
+    """It is selected in parts, and kept where some Ifs may stay."""
+    model = onnx.parser.parse_model(onnx.printer.to_text(case.model))
+    original, path = OnnxRuntime(model), tmp_path / "a.onnx"
+    bridge.convert(model, path, ifs="select")
+    assert not any(node.op == "If" for node in bridge.load(path).graph.walk())
+    assert bridge.load(path).graph.outputs[0].names == ["y"]
+    for feed in case.feeds:
+        (found,), (wanted,) = OnnxRuntime(path).run(feed), original.run(feed)
+        assert_close(*([each] if case.type == "float[]" else each for each in (found, wanted)))
+    report = bridge.convert(model, path, ifs="select-some")
+    assert any("stays an If" in note for note in report.notes)
+
+
 REFUSED = {
-    "another rank": (Case("", "t = Unsqueeze (x, first)", "e = Neg (x)", ()), "other ranks"),
     "random numbers": (
         Case("", "t = RandomUniformLike (x)", "e = Neg (x)", ()),
         "it draws numbers",
@@ -348,10 +374,6 @@ REFUSED = {
         ),
         "sizes are open",
     ),
-    "sequences": (
-        Case("", "t = SequenceConstruct (x, x)", "e = SequenceConstruct (x)", (), "seq(float[])"),
-        "only tensors can be selected",
-    ),
 }
 
 
@@ -360,8 +382,6 @@ def test_what_cannot_be_selected(name: str, tmp_path: Path) -> None:
     """It is refused with the reason, or stays."""
     case, why = REFUSED[name]
     model = case.model
-    if name == "sequences":
-        model = onnx.parser.parse_model(onnx.printer.to_text(model))
     with pytest.raises(bridge.UnsupportedError, match=f'(?s)without Ifs.*If .*{why}.*If "y"'):
         bridge.convert(model, tmp_path / "a.onnx", ifs="select")
     assert not list(tmp_path.iterdir())
@@ -372,8 +392,7 @@ def test_what_cannot_be_selected(name: str, tmp_path: Path) -> None:
 def test_all_are_refused_at_once(tmp_path: Path) -> None:
     """And what one in another is refused for is told once."""
     text = f"""{HEADER} g (float[n] x, bool c, bool d) => (float[] y, float[] z, float[] w) {{
-        first = Constant <value = int64[1] {{0}}> ()
-        y = If (c) <then_branch = a () => (float[] t) {{ t = Unsqueeze (x, first) }},
+        y = If (c) <then_branch = a () => (float[] t) {{ t = Bernoulli (x) }},
                     else_branch = b () => (float[] e) {{ e = Neg (x) }}>
         z = If (d) <then_branch = a2 () => (float[] t2) {{ t2 = RandomUniformLike (x) }},
                     else_branch = b2 () => (float[] e2) {{ e2 = Neg (x) }}>

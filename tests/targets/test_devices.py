@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx.parser
 import onnx.printer
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import bridge
 from bridge.errors import UnsupportedError, UsageError
 from tests.support.model_files import FOLDER
+from tests.support.running import OnnxRuntime, OpenVino, assert_close
 from tests.targets.judge import apart, judge
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]> g '
@@ -71,6 +73,22 @@ BRANCHES = """(float[2] x, float[2] z, bool c) => (float[2] y) {
   p, q = Split <num_outputs = 2, axis = 0> (x)
   y = If (c) <then_branch = t () => (float[2] a) { u = Add (q, p) a = Add (u, z) },
               else_branch = e () => (float[2] b) { v = Sub (p, q) b = Mul (v, v) }> }"""
+
+
+COUNTED = """(float[4] x, bool c) => (float[4] y) <int64 n = {3}> {
+  y = If (c) <then_branch = t () => (float[4] a) { a = Loop (n, , x) <
+                body = b (int64 i, bool k, float[4] s) => (bool d, float[4] u)
+                  { d = Identity (k) u = Neg (s) }> },
+              else_branch = e () => (float[4] v) { v = Exp (x) }> }"""
+
+
+def test_trip_counts_stay_constant(tmp_path: Path) -> None:
+    """Those of Loops in branches that become selections."""
+    model, path = onnx.parser.parse_model(HEADER + COUNTED), tmp_path / "m.xml"
+    bridge.convert(model, path, device="NPU", ifs="select")
+    for taken in (True, False):
+        feed = {"x": np.array([1, -2, 3, 0], np.float32), "c": np.array(taken)}
+        assert_close(OpenVino(path).run(list(feed.values())), OnnxRuntime(model).run(feed))
 
 
 @pytest.mark.parametrize("device", ["GPU", "NPU"])

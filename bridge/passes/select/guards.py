@@ -16,7 +16,7 @@ from bridge.neutral.inference.constraints import contradiction, equal_sizes, siz
 from bridge.neutral.inference.dims import content_of, known_axes, known_integers
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import ANY, BOOL, I8, I64, U8, Dim
+from bridge.neutral.types import ANY, BOOL, I8, U8, Dim
 from bridge.operators.nn.shapes import full_attributes
 from bridge.passes.select.pick import pick
 from bridge.passes.select.sizes import fits, go_together, is_surely_filled
@@ -527,14 +527,12 @@ def runs_in_full(node: Node) -> bool:
 
 
 def _loop(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Loop: it runs no iteration."""
+    """Loop: it runs no iteration. A constant trip count stays: some devices take no other."""
     trips, condition, *others = [*node.inputs, None, None][: max(len(node.inputs), 2)]
-    if trips is not None:
+    if trips is not None and trips.constant is None:
         trips = _where(b, counts, trips, 0)
-    elif condition is not None:
-        condition = b.op("And", condition, counts)
     else:
-        trips = _where(b, counts, b.constant((1 << 63) - 1, I64), 0)
+        condition = counts if condition is None else b.op("And", condition, counts)
     return [trips, condition, *others]
 
 

@@ -93,6 +93,8 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Tens
     """An output in the rank that a user gives."""
     rank = context.output_ranks.get(name)
     ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"
+    if rank is None and context.target.format == "onnx":
+        return form
     if rank is None:
         declared = context.disbelieved.get(name)
         instead = ""
