@@ -13,7 +13,8 @@ class Report:
     `files` are those written; `pruned` one line for each If of which a branch was removed;
     `selected` one line for each If that became a selection, with what that costs;
     `specialized` what followed from fixed values and shapes; `notes` all else worth telling.
-    `assumed` says of lines of `pruned` what data must fulfil, which could have taken the branch.
+    `assumed` says of lines of `pruned` what data must fulfil, which could have taken the branch;
+    `causes` says of others, without names, what the branch does that excludes it.
     """
 
     source: str = ""
@@ -23,6 +24,7 @@ class Report:
     selected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
+    causes: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """What was decided, line by line."""
@@ -39,17 +41,19 @@ class Report:
         return replace(self, pruned=self._causes()).lines()
 
     def _causes(self) -> list[str]:
-        causes: dict[str, list[str]] = {}
+        lines_of: dict[str, list[str]] = {}
         for line in self.pruned:
-            causes.setdefault(self.assumed.get(line, line), []).append(line)
+            cause = self.assumed.get(line) or self.causes.get(line, line)
+            lines_of.setdefault(cause, []).append(line)
         told = []
-        for cause, lines in causes.items():
-            if lines == [cause]:
-                told.append(cause)
-            elif len(lines) == 1:
-                told.append(f"{lines[0]}; only {cause} is left")
-            else:
+        for cause, lines in lines_of.items():
+            one, is_assumed = lines[0], lines[0] in self.assumed
+            if len(lines) == 1:
+                told.append(f"{one}; only {cause} is left" if is_assumed else one)
+            elif is_assumed:
                 told.append(f"{len(lines)} branches; only {cause} is left (-v lists them)")
+            else:
+                told.append(f"{len(lines)} branches, each of which {cause} (-v lists them)")
         return told
 
     def __str__(self) -> str:

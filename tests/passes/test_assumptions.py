@@ -14,19 +14,19 @@ HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
 WEIGHTS = "float[2, 1, 3] w = {1, 0, -1, 0.5, 2, 0.5}, int64[1] zero = {0}, int64 rate = {16000}"
 TWICE = """
   %(n)s = If (%(c)s) <
-    then_branch = t_%(n)s () => (float[1, 1, 8] a_%(n)s) { a_%(n)s = Unsqueeze (x, zero) },
-    else_branch = e_%(n)s () => (float[1, 8] b_%(n)s) { b_%(n)s = Identity (x) }
+    then_branch = t_%(n)s () => (float[] a_%(n)s) { a_%(n)s = Unsqueeze (x, zero) },
+    else_branch = e_%(n)s () => (float[] b_%(n)s) { b_%(n)s = Identity (x) }
   >
   y_%(n)s = Conv (%(n)s, w)"""
 
 
-def model(folder: Path, condition: str, again: str = "") -> Path:
+def model(folder: Path, condition: str, again: str = "", size: str = "8") -> Path:
     """A model of Ifs whose else_branch a Conv does not take."""
     ifs = TWICE % {"n": "p", "c": "c"} + (TWICE % {"n": "q", "c": again} if again else "")
     last = "Add (y_p, y_q)" if again else "Identity (y_p)"
-    inputs = "int64 sr, bool go, float[1, 8] x"
+    inputs = f"int64 sr, bool go, float[1, {size}] x"
     text = (
-        f"{HEAD}g ({inputs}) => (float[1, 2, 6] y) <{WEIGHTS}> {{ {condition} {ifs} y = {last} }}"
+        f"{HEAD}g ({inputs}) => (float[1, 2, m] y) <{WEIGHTS}> {{ {condition} {ifs} y = {last} }}"
     )
     onnx.save(onnx.parser.parse_model(text), folder / "m.onnx")
     return folder / "m.onnx"
@@ -55,12 +55,23 @@ def test_what_shapes_decide_is_not_assumed(tmp_path: Path) -> None:
     assert not report.assumed
 
 
-def test_one_line_a_cause(tmp_path: Path) -> None:
-    source, target = model(tmp_path, "c = Equal (sr, rate)", again="c"), tmp_path / "m.xml"
-    told = command("convert", source, target).out.splitlines()[1:]
-    assert told == ["pruned: 2 branches; only sr == 16000 is left (-v lists them)"]
-    told = command("convert", source, target, "-v").out.splitlines()[1:]
-    assert [line.split(":")[1] for line in told] == [' graph / If "p"', ' graph / If "q"']
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("c = Equal (sr, rate)", "only sr == 16000 is left"),
+        (
+            "s = Size (x) k = Cast <to = 7> (s) c = Less (k, rate)",
+            "each of which gives a rank that no consumer of the If takes",
+        ),
+    ],
+)
+def test_one_line_a_cause(condition: str, told: str, tmp_path: Path) -> None:
+    source, target = model(tmp_path, condition, again="c", size="n"), tmp_path / "m.xml"
+    separator = ";" if told.startswith("only") else ","
+    lines = command("convert", source, target).out.splitlines()[1:]
+    assert lines == [f"pruned: 2 branches{separator} {told} (-v lists them)"]
+    lines = command("convert", source, target, "-v").out.splitlines()[1:]
+    assert [line.split(":")[1] for line in lines] == [' graph / If "p"', ' graph / If "q"']
 
 
 def test_strict(tmp_path: Path) -> None:
