@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,16 @@ from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, TensorType, format_shape, size_of
-from bridge.vocabulary import operator
+from bridge.vocabulary import has_trait, operator
 
 integers = known_integers
 
 UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
+
+
+Operand: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
+"""An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
+operator broadcasts them, else as `Builder.constant` makes it."""
 
 
 class Refused(Exception):
@@ -84,13 +89,28 @@ class Builder:
         self.nodes.append(node)
         return node
 
-    def op(self, op: str, *inputs: Value | None, **attributes: Any) -> Value:
+    def op(self, op: str, *inputs: Operand, **attributes: Any) -> Value:
         """The single output of a new node."""
-        return self.node(op, inputs, 1, attributes).outputs[0]
+        return self.node(op, self._values(op, inputs), 1, attributes).outputs[0]
 
-    def ops(self, op: str, count: int, *inputs: Value | None, **attributes: Any) -> list[Value]:
+    def ops(self, op: str, count: int, *inputs: Operand, **attributes: Any) -> list[Value]:
         """The `count` outputs of a new node."""
-        return self.node(op, inputs, count, attributes).outputs
+        return self.node(op, self._values(op, inputs), count, attributes).outputs
+
+    def _values(self, op: str, operands: Sequence[Operand]) -> list[Value | None]:
+        """The inputs of a new node: numbers become Constants."""
+        values: list[Value | None] = []
+        for given in operands:
+            if given is None or isinstance(given, Value):
+                values.append(given)
+            elif not has_trait(op, "broadcasts"):
+                values.append(self.constant(given))
+            else:
+                # The condition of Where says nothing of the type.
+                typed = operands[1:] if op == "Where" else operands
+                element = next((v.element for v in typed if isinstance(v, Value)), None)
+                values.append(self.constant(given, element))
+        return values
 
     def fold(self, op: str, values: Iterable[Value]) -> Value:
         """The values put together by an operator of two inputs, from the first on."""

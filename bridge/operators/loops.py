@@ -57,7 +57,7 @@ def along(
     parts = [part(s) for s in sliced]
     after, stacked = step(inner, parts, before, [invariant(f) for f in fixed])
     count = len(after)
-    graph.outputs = [*after, *(inner.op("Unsqueeze", s, inner.constant([0])) for s in stacked)]
+    graph.outputs = [*after, *(inner.op("Unsqueeze", s, [0]) for s in stacked)]
     outputs: list[OutputPort] = [Yield(k) for k in range(count)]
     outputs += [Stacked(count + k, 0, start, stride, end) for k in range(len(stacked))]
     body = Body(graph, ports, outputs)

@@ -27,8 +27,8 @@ def of_scalar(b: Builder, node: Node) -> Result:
     (x,) = required(node, 0)
     if x.rank != 0:
         return None
-    vector = b.op("Reshape", x, b.constant([1]))
-    return b.op("Reshape", b.op(node.op, vector, axis=0), b.constant(np.zeros(0, np.int64)))
+    vector = b.op("Reshape", x, [1])
+    return b.op("Reshape", b.op(node.op, vector, axis=0), np.zeros(0, np.int64))
 
 
 @legalizes("Hardmax", target="ir")

@@ -16,7 +16,7 @@ def if_to_ir(b: Builder, node: Node) -> Result:
     assert condition is not None
     if condition.shape in ((), (1,)):
         return None
-    scalar = b.op("Reshape", condition, b.constant(np.zeros(0, np.int64)))
+    scalar = b.op("Reshape", condition, np.zeros(0, np.int64))
     scalar.type = TensorType(BOOL, ())
     inputs: list[Value | None] = [scalar, *node.inputs[1:]]
     return b.node("If", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs

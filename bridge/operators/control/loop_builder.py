@@ -123,7 +123,7 @@ def scalar(b: Builder, value: Value) -> Value:
     known = value.constant
     if known is not None and known.size == 1:
         return b.tensor(Tensor.of(known.array().reshape(())), list(value.names))
-    result = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
+    result = b.op("Reshape", value, np.zeros(0, np.int64))
     result.type = TensorType(value.element, ())
     return result
 
@@ -164,17 +164,17 @@ def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value
 
 
 def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
-    size = b.op("Gather", b.op("Shape", outer), b.constant(port.axis), b.constant(0))
+    size = b.op("Gather", b.op("Shape", outer), port.axis, 0)
     first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     span = _position(b, last, size), _position(b, first, size)
-    length = b.op("Add", b.op("Sub", *span), b.constant(1))
+    length = b.op("Add", b.op("Sub", *span), 1)
     step = abs(port.stride)
     # Parts that fit whole: IR runs length / |stride| iterations.
-    return length if step == 1 else b.op("Div", length, b.constant(step))
+    return length if step == 1 else b.op("Div", length, step)
 
 
 def _position(b: Builder, at: int, size: Value) -> Value:
-    return b.constant(at) if at >= 0 else b.op("Add", size, b.constant(at))
+    return b.constant(at) if at >= 0 else b.op("Add", size, at)
 
 
 def reversed_along(axis: int, b: Builder, value: Value) -> Value:

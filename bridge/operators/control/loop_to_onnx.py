@@ -143,12 +143,12 @@ def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
     start = b.constant([port.start])
     if port.start < 0:
         size = b.op("Shape", whole)
-        axis = b.op("Gather", size, b.constant([port.axis]), b.constant(0))
+        axis = b.op("Gather", size, [port.axis], 0)
         start = b.op("Add", axis, start)
-    at = b.op("Add", b.op("Mul", number, b.constant([port.stride])), start)
+    at = b.op("Add", b.op("Mul", number, [port.stride]), start)
     # A backward part is the `part_size` elements that end at its position.
-    low = at if port.stride > 0 else b.op("Sub", at, b.constant([port.part_size - 1]))
-    high = b.op("Add", low, b.constant([port.part_size]))
+    low = at if port.stride > 0 else b.op("Sub", at, [port.part_size - 1])
+    high = b.op("Add", low, [port.part_size])
     return [whole, low, high, b.constant([port.axis]), b.constant([1])]
 
 
@@ -189,15 +189,15 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
     """What was stacked along a new first axis, as `port` says."""
     if port.stride < 0:
         limits = (b.constant([-1]), b.constant([np.iinfo(np.int64).min]))
-        stacked = b.op("Slice", stacked, *limits, b.constant([0]), b.constant([-1]))
+        stacked = b.op("Slice", stacked, *limits, [0], [-1])
     if not port.keepdims:
         axis = port.axis % (rank + 1)
         order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-        return b.op("Transpose", stacked, b.constant(order))
+        return b.op("Transpose", stacked, order)
     axis = port.axis % rank
     # [n, ..., part, ...] -> [..., n, part, ...] -> [..., n * part, ...]
     order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    moved = b.op("Transpose", stacked, b.constant(order)) if axis else stacked
+    moved = b.op("Transpose", stacked, order) if axis else stacked
     dims: list[int | Value] = [
         size if isinstance(size, int) else b.op("Shape", moved, start=place, end=place + 1)
         for place, size in enumerate(moved.dims)

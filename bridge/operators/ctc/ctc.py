@@ -21,12 +21,12 @@ def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Valu
     """Those of the classes [N, T] that are to be kept, with -1 behind them; and how many they are,
     [N]."""
     steps = b.sizes(classes, 1)
-    counted = b.op("CumSum", b.cast(keep, I64), b.constant(1))
-    target = b.op("Where", keep, b.op("Sub", counted, b.constant(1)), steps)
-    wide = b.concat(0, b.sizes(classes, 0), b.op("Add", steps, b.constant([1])))
-    empty = b.op("Expand", b.constant(-1), wide)
-    moved = b.op("ScatterElements", empty, target, classes, b.constant(1))
-    count = b.op("ReduceSum", b.cast(keep, I64), b.constant([1]), keepdims=False)
+    counted = b.op("CumSum", b.cast(keep, I64), 1)
+    target = b.op("Where", keep, b.op("Sub", counted, 1), steps)
+    wide = b.concat(0, b.sizes(classes, 0), b.op("Add", steps, [1]))
+    empty = b.op("Expand", -1, wide)
+    moved = b.op("ScatterElements", empty, target, classes, 1)
+    count = b.op("ReduceSum", b.cast(keep, I64), [1], keepdims=False)
     return b.cut(moved, 1, 0, steps), count
 
 
@@ -43,9 +43,9 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
     mask is 0."""
     data, mask = required(node, 0, 1)
     classes = b.transpose(b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
-    stops = b.cast(b.op("Equal", b.transpose(mask, 1, 0), b.like(0, mask)), I64)
-    valid = b.op("Equal", b.op("CumSum", stops, b.constant(1)), b.constant(0))
-    blank = b.op("Sub", b.scalar(b.sizes(data, 2)), b.constant(1))
+    stops = b.cast(b.op("Equal", b.transpose(mask, 1, 0), 0), I64)
+    valid = b.op("Equal", b.op("CumSum", stops, 1), 0)
+    blank = b.op("Sub", b.scalar(b.sizes(data, 2)), 1)
     decoded, _ = _decoded(b, classes, valid, blank, node.attributes["ctc_merge_repeated"])
     return b.cast(b.unsqueeze(decoded, 2, 3), data.element)
 
@@ -56,7 +56,7 @@ def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
     (data, lengths), blank = required(node, 0, 1), node.input(2)
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
     valid = b.op("Less", b.positions(classes, 1), b.unsqueeze(b.as_i64(lengths), 1))
-    last = b.op("Sub", b.scalar(b.sizes(data, 2)), b.constant(1))
+    last = b.op("Sub", b.scalar(b.sizes(data, 2)), 1)
     skipped = last if blank is None else b.scalar(b.as_i64(blank))
     decoded, count = _decoded(b, classes, valid, skipped, node.attributes["merge_repeated"])
     return (

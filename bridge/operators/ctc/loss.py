@@ -19,10 +19,10 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
     logarithms. A path goes through a blank, a label, a blank, a label, ..., a blank."""
     logits, lengths, labels, label_lengths = required(node, 0, 1, 2, 3)
     merged, blank = node.attributes["ctc_merge_repeated"], node.input(4)
-    last = b.op("Sub", b.scalar(b.sizes(logits, 2)), b.constant(1))
+    last = b.op("Sub", b.scalar(b.sizes(logits, 2)), 1)
     blank = last if blank is None else b.scalar(b.as_i64(blank))
     labels, count = _targets(b, b.as_i64(labels), b.as_i64(label_lengths), node)
-    places = _with_blanks(b, b.op("Max", labels, b.constant(0)), blank)
+    places = _with_blanks(b, b.op("Max", labels, 0), blank)
     stays = b.op("Equal", places, blank)
     # From a label to the next, which differs where labels that follow each other become one.
     jumps = b.op("Not", b.cut(stays, 1, 0, -2))
@@ -42,16 +42,16 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
         live = b.op("Less", time, b.unsqueeze(lengths, 1))
         return [b.op("Where", live, new, reached)], []
 
-    start = b.op("Equal", b.positions(places, 1), b.constant(0))
+    start = b.op("Equal", b.positions(places, 1), 0)
     start = b.op("Where", start, b.constant(0.0), b.constant(_NEVER))
     start = b.op("Expand", start, b.op("Shape", places))
     scores = b.transpose(b.op("LogSoftmax", b.cast(logits, F32), axis=2), 1, 0, 2)
     sliced = [b.positions(logits, 1), scores]
     (reached,), _ = along(b, step, sliced, [start], [places, stays, jumps, b.as_i64(lengths)])
-    end = b.op("Mul", b.unsqueeze(count, 1), b.constant(2))
-    before = b.op("Max", b.op("Sub", end, b.constant(1)), b.constant(0))
+    end = b.op("Mul", b.unsqueeze(count, 1), 2)
+    before = b.op("Max", b.op("Sub", end, 1), 0)
     ends = [b.op("GatherElements", reached, i, axis=1) for i in (end, before)]
-    ends[1] = b.op("Where", b.op("Equal", end, b.constant(0)), b.constant(_NEVER), ends[1])
+    ends[1] = b.op("Where", b.op("Equal", end, 0), _NEVER, ends[1])
     return b.cast(b.squeeze(b.op("Neg", _sum(b, *ends)), 1), logits.element)
 
 
@@ -61,8 +61,8 @@ def _targets(b: Builder, labels: Value, lengths: Value, node: Node) -> tuple[Val
     if node.attributes["unique"]:
         same = b.op("Equal", b.unsqueeze(labels, 2), b.unsqueeze(labels, 1))
         same = b.op("And", same, b.op("Less", time, b.unsqueeze(time, 1)))
-        same = b.op("ReduceMax", b.cast(same, I64), b.constant([2]), keepdims=False)
-        same = b.op("Greater", same, b.constant(0))
+        same = b.op("ReduceMax", b.cast(same, I64), [2], keepdims=False)
+        same = b.op("Greater", same, 0)
     elif node.attributes["preprocess_collapse_repeated"]:
         same = same_as_before(b, labels)
     else:
@@ -82,11 +82,11 @@ def _with_blanks(b: Builder, labels: Value, blank: Value) -> Value:
 
 def _moved(b: Builder, reached: Value, places: int) -> Value:
     """Logarithms [N, ...] as many places farther on."""
-    return b.op("Pad", reached, b.constant([0, places, 0, 0]), b.constant(_NEVER), mode="constant")
+    return b.op("Pad", reached, [0, places, 0, 0], _NEVER, mode="constant")
 
 
 def _sum(b: Builder, *logarithms: Value) -> Value:
     """The logarithm of the sum of what they are logarithms of."""
-    largest = b.op("Max", *logarithms, b.constant(np.finfo(np.float32).min))
+    largest = b.op("Max", *logarithms, np.finfo(np.float32).min)
     parts = [b.op("Exp", b.op("Sub", v, largest)) for v in logarithms]
     return b.op("Add", b.op("Log", b.fold("Add", parts)), largest)

@@ -26,12 +26,12 @@ def moved(
     low, high = b.split(boxes, axis, 2, 2)
     shift, stretch = b.split(moves, axis, 2, 2)
     if growth is not None:
-        stretch = b.op("Min", stretch, b.constant(growth))
+        stretch = b.op("Min", stretch, growth)
     half = b.constant(0.5)
-    size = b.op("Add", b.op("Sub", high, low), b.constant(extra))
+    size = b.op("Add", b.op("Sub", high, low), extra)
     centre = b.op("Add", b.op("Add", low, b.op("Mul", half, size)), b.op("Mul", shift, size))
     reach = b.op("Mul", half, b.op("Mul", b.op("Exp", stretch), size))
-    far = b.op("Sub", b.op("Add", centre, reach), b.constant(inset))
+    far = b.op("Sub", b.op("Add", centre, reach), inset)
     return b.op("Sub", centre, reach), far
 
 
@@ -40,7 +40,7 @@ def least_sizes(b: Builder, info: Value, axis: int, size: float) -> Value:
     which there may be one for both."""
     scales = b.cut(info, axis, 2, I64_MAX)
     scales = b.concat(axis, b.take(scales, axis, -1), b.take(scales, axis, 0))
-    return b.op("Mul", scales, b.constant(size))
+    return b.op("Mul", scales, size)
 
 
 def first_rows(b: Builder, rows: Value, count: int) -> Value:

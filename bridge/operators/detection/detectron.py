@@ -20,8 +20,8 @@ def topk_rois(b: Builder, node: Node) -> Result:
     rois, scores = required(node, 0, 1)
     most = node.attributes["max_rois"]
     count = b.op("Min", b.constant([most]), b.sizes(scores, 0))
-    _, best = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
-    return first_rows(b, b.op("Gather", rois, best, b.constant(0)), most)
+    _, best = b.ops("TopK", 2, scores, count, axis=0)
+    return first_rows(b, b.op("Gather", rois, best, 0), most)
 
 
 @legalizes("ExperimentalDetectronPriorGridGenerator", target="onnx")
@@ -37,8 +37,8 @@ def prior_grid(b: Builder, node: Node) -> Result:
         step = b.constant([attributes[stride]])
         if not attributes[stride]:
             step = b.op("Div", b.cast(b.sizes(image, axis), F32), b.cast(cells, F32))
-        place = b.op("Range", b.constant(0), b.scalar(cells), b.constant(1))
-        place = b.op("Add", b.cast(place, F32), b.constant(0.5))
+        place = b.op("Range", b.constant(0), b.scalar(cells), 1)
+        place = b.op("Add", b.cast(place, F32), 0.5)
         place = b.op("Mul", place, step)
         places.append(b.reshape(place, *((1, -1, 1, 1) if axis == 3 else (-1, 1, 1, 1))))
     selectors = [b.constant(np.array(s, np.float32)) for s in ([1, 0, 1, 0], [0, 1, 0, 1])]
@@ -62,19 +62,19 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     edge = b.op("Sub", b.concat(0, b.take(info, 0, 1), b.take(info, 0, 0)), one)
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
     extent = b.op("Add", b.op("Sub", high, low), one)
-    small = b.op("ReduceMin", extent, b.constant([1]), keepdims=False)
-    small = b.op("Less", small, b.constant(attributes["min_size"]))
+    small = b.op("ReduceMin", extent, [1], keepdims=False)
+    small = b.op("Less", small, attributes["min_size"])
     most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 0))
     flat = b.op("Where", small, zero, flat)
-    best, place = b.ops("TopK", 2, flat, most, axis=0, largest=True, sorted=True)
-    boxes = b.op("Gather", b.concat(1, low, high), place, b.constant(0))
+    best, place = b.ops("TopK", 2, flat, most, axis=0)
+    boxes = b.op("Gather", b.concat(1, low, high), place, 0)
     kept = b.op(
         "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(best, 0, 1),
-        b.constant([attributes["post_nms_count"]]), b.constant([attributes["nms_threshold"]]),
-        b.constant([0.0]),
+        [attributes["post_nms_count"]], [attributes["nms_threshold"]],
+        [0.0],
     )  # fmt: skip
     rows = b.reshape(b.take(kept, 1, 2), -1)
-    results = (b.op("Gather", v, rows, b.constant(0)) for v in (boxes, best))
+    results = (b.op("Gather", v, rows, 0) for v in (boxes, best))
     return [first_rows(b, v, attributes["post_nms_count"]) for v in results]
 
 
@@ -92,7 +92,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     low, high = (b.op("Max", zero, v) for v in corners)
     low, high = (b.cut(b.transpose(v, 1, 0, 2), 0, 1, classes) for v in (low, high))
     start, end = b.split(rois, 1, 2, 2)
-    extent = b.op("ReduceMin", b.op("Sub", end, start), b.constant([1]), keepdims=False)
+    extent = b.op("ReduceMin", b.op("Sub", end, start), [1], keepdims=False)
     valid = b.op("Greater", extent, zero)
     ranked = b.cut(b.transpose(scores, 1, 0), 0, 1, classes)
     ranked = b.unsqueeze(b.op("Where", valid, ranked, zero), 1)
@@ -102,14 +102,14 @@ def detection_output(b: Builder, node: Node) -> Result:
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
     total = b.sizes(found, 0)
-    crowded = b.op("Greater", total, b.constant([most]))
+    crowded = b.op("Greater", total, [most])
     key = b.op("Where", crowded, b.op("Neg", found), b.cast(b.positions(found, 0), F32))
-    count = b.op("Min", b.constant([most]), total)
-    _, order = b.ops("TopK", 2, key, count, axis=0, largest=False, sorted=True)
-    kept = b.op("Gather", kept, order, b.constant(0))
+    count = b.op("Min", [most], total)
+    _, order = b.ops("TopK", 2, key, count, axis=0, largest=False)
+    kept = b.op("Gather", kept, order, 0)
     boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
-    label = b.op("Add", b.reshape(b.take(kept, 1, 0), -1), b.constant(1))
-    chosen = b.op("Gather", found, order, b.constant(0))
+    label = b.op("Add", b.reshape(b.take(kept, 1, 0), -1), 1)
+    chosen = b.op("Gather", found, order, 0)
     return [first_rows(b, v, most) for v in (boxes, b.cast(label, I32), chosen)]
 
 
@@ -121,13 +121,13 @@ def roi_features(b: Builder, node: Node) -> Result:
     rois, *levels = (v for v in node.inputs if v is not None)
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
-    area = b.op("ReduceProd", b.op("Sub", high, low), b.constant([1]), keepdims=False)
-    side = b.op("Sqrt", b.op("Max", area, b.constant(0.0)))
-    scale = b.op("Add", b.op("Div", side, b.constant(224.0)), b.constant(1e-6))
-    power = b.op("Div", b.op("Log", scale), b.constant(math.log(2.0)))
-    level = b.op("Floor", b.op("Add", power, b.constant(2.0)))
-    level = b.op("Clip", level, b.constant(0.0), b.constant(float(len(levels) - 1)))
-    level = b.op("Where", b.op("Greater", area, b.constant(0.0)), level, b.constant(-1.0))
+    area = b.op("ReduceProd", b.op("Sub", high, low), [1], keepdims=False)
+    side = b.op("Sqrt", b.op("Max", area, 0.0))
+    scale = b.op("Add", b.op("Div", side, 224.0), 1e-6)
+    power = b.op("Div", b.op("Log", scale), math.log(2.0))
+    level = b.op("Floor", b.op("Add", power, 2.0))
+    level = b.op("Clip", level, 0.0, float(len(levels) - 1))
+    level = b.op("Where", b.op("Greater", area, 0.0), level, -1.0)
     level = b.reshape(level, -1, 1, 1, 1)
     image = b.op("Expand", b.constant(0), b.sizes(rois, 0))
     mode = "half_pixel" if attributes["aligned"] else "output_half_pixel"
@@ -140,7 +140,7 @@ def roi_features(b: Builder, node: Node) -> Result:
             sampling_ratio=attributes["sampling_ratio"], spatial_scale=1.0 / step,
             coordinate_transformation_mode=mode,
         )  # fmt: skip
-        result = b.op("Where", b.op("Equal", level, b.constant(float(index))), y, result)
+        result = b.op("Where", b.op("Equal", level, float(index)), y, result)
     return result, b.op("Identity", rois)
 
 

@@ -27,7 +27,7 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
     flat = b.reshape(b.transpose(scores, 0, 2, 3, 1), 0, -1)
     most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
-    best, place = b.ops("TopK", 2, flat, most, axis=1, largest=True, sorted=True)
+    best, place = b.ops("TopK", 2, flat, most, axis=1)
     low, high = (
         b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high)
     )  # fmt: skip
@@ -35,8 +35,8 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     extent = b.op("Sub", end, low)
     least = b.unsqueeze(least_sizes(b, info, 1, attributes["min_size"]), 1)
     small = b.op("Less", extent, least)
-    small = b.op("ReduceMax", b.cast(small, I64), b.constant([2]), keepdims=False)
-    rated = b.op("Where", b.op("Greater", small, b.constant(0)), b.constant(NONE), best)
+    small = b.op("ReduceMax", b.cast(small, I64), [2], keepdims=False)
+    rated = b.op("Where", b.op("Greater", small, 0), NONE, best)
     rated, boxes = b.unsqueeze(rated, 1), b.concat(2, low, high)
     limits = attributes["post_nms_count"], attributes["nms_threshold"], NONE
     if attributes["normalized"]:
@@ -46,5 +46,5 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     rows = b.take(kept, 1, 0, 2)
     results = [b.op("GatherND", v, rows) for v in (boxes, best)]
     image = b.op("Equal", b.take(kept, 1, 0), b.positions(scores, 0))
-    count = b.op("ReduceSum", b.cast(image, I64), b.constant([0]), keepdims=False)
+    count = b.op("ReduceSum", b.cast(image, I64), [0], keepdims=False)
     return [*(b.cast(v, element) for v in results), b.cast(count, attributes["roi_num_type"])]

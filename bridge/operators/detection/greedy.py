@@ -35,16 +35,16 @@ def suppressed(
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         scores, image = parts
         boxes, overlap, least = fixed
-        mine = b.op("Gather", boxes, image, b.constant(0))
+        mine = b.op("Gather", boxes, image, 0)
         return [], [_left(b, mine, scores, overlap, least, overlaps)]
 
     flat = b.op("Flatten", scores, axis=2)
     _, (dense,) = along(b, step, [flat, image], [], [boxes, overlap, least])
     most = b.op("Min", limit, b.sizes(scores, 2))
-    best, place = b.ops("TopK", 2, dense, most, axis=1, largest=True, sorted=True)
+    best, place = b.ops("TopK", 2, dense, most, axis=1)
     columns = [b.expand(b.unsqueeze(v, 1), b.op("Shape", place)) for v in (image, label)]
     indices = b.concat(1, *(b.reshape(v, -1, 1) for v in (*columns, place)))
-    found = b.op("Greater", b.reshape(best, -1), b.constant(NONE))
+    found = b.op("Greater", b.reshape(best, -1), NONE)
     return b.op("Compress", indices, found, axis=0)
 
 
@@ -54,11 +54,11 @@ def _left(
     """The scores [boxes] of those that are left of a class, else NONE."""
     none = b.constant(NONE)
     above = b.cast(b.op("Greater", scores, least), I64)
-    count = b.op("ReduceSum", above, b.constant([0]), keepdims=True)
+    count = b.op("ReduceSum", above, [0], keepdims=True)
     # One is there where none is above, so that the Loop is one of something.
-    count = b.op("Min", b.op("Max", count, b.constant([1])), b.sizes(scores, 0))
-    best, place = b.ops("TopK", 2, scores, count, axis=0, largest=True, sorted=True)
-    boxes = b.op("Gather", boxes, place, b.constant(0))
+    count = b.op("Min", b.op("Max", count, [1]), b.sizes(scores, 0))
+    best, place = b.ops("TopK", 2, scores, count, axis=0)
+    boxes = b.op("Gather", boxes, place, 0)
     rank = b.positions(best, 0)
     live = b.op("Greater", best, least)
 
@@ -68,7 +68,7 @@ def _left(
         boxes, rank, overlap = fixed
         hit = b.op("Greater", overlaps(b, boxes, box), overlap)
         hit = b.op("And", hit, b.op("Greater", rank, number))
-        hit = b.op("And", hit, b.op("Gather", live, number, b.constant(0)))
+        hit = b.op("And", hit, b.op("Gather", live, number, 0))
         return [b.op("And", live, b.op("Not", hit))], []
 
     by_number = b.transpose(boxes, 1, 0)

@@ -21,7 +21,7 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     limits = [attributes[name] for name in ("nms_top_k", "iou_threshold", "score_threshold")]
     background, covered = attributes["background_class"], boxes
     if not attributes["normalized"]:  # They count their last pixel.
-        covered = b.op("Add", boxes, b.like([0.0, 0.0, 1.0, 1.0], boxes))
+        covered = b.op("Add", boxes, [0.0, 0.0, 1.0, 1.0])
     if counts is None:
         dense = kept_scores(b, covered, scores, background, *limits)
         return selected(b, boxes, dense, attributes)
@@ -40,9 +40,9 @@ def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Valu
     ahead = b.op("Less", place, b.unsqueeze(b.op("Sub", ends, b.as_i64(counts)), 1))
     mine = b.op("And", behind, b.op("Not", ahead))
     label = b.unsqueeze(b.positions(scores, 0), 1, 2)
-    shown = b.op("Not", b.op("Equal", label, b.constant(background)))
+    shown = b.op("Not", b.op("Equal", label, background))
     mine = b.op("And", b.unsqueeze(mine, 0), shown)
-    return b.op("Where", mine, b.unsqueeze(scores, 1), b.constant(NONE))
+    return b.op("Where", mine, b.unsqueeze(scores, 1), NONE)
 
 
 def selected(
@@ -55,23 +55,23 @@ def selected(
     dense = b.reshape(dense, images, -1)
     rows = b.sizes(dense, 1)
     if attributes["keep_top_k"] >= 0:
-        rows = b.op("Min", b.constant([attributes["keep_top_k"]]), rows)
-    score, place = b.ops("TopK", 2, dense, rows, axis=1, largest=True, sorted=True)
-    width = b.op("Max", count, b.constant([1]))  # of no boxes there are no places to be divided
+        rows = b.op("Min", [attributes["keep_top_k"]], rows)
+    score, place = b.ops("TopK", 2, dense, rows, axis=1)
+    width = b.op("Max", count, [1])  # of no boxes there are no places to be divided
     label, box = b.op("Div", place, width), b.op("Mod", place, width)
-    image = b.op("Range", b.constant(0), b.scalar(images), b.constant(1))
+    image = b.op("Range", b.constant(0), b.scalar(images), 1)
     owner = label if of_classes else b.unsqueeze(image, 1)
     number = b.op("Add", box, b.op("Mul", owner, count))
-    found = b.op("Greater", score, b.constant(NONE))
-    per_image = b.op("ReduceSum", b.cast(found, I64), b.constant([1]), keepdims=False)
+    found = b.op("Greater", score, NONE)
+    per_image = b.op("ReduceSum", b.cast(found, I64), [1], keepdims=False)
     columns = [b.reshape(v, -1) for v in (label, score, number, found)]
     key = _key(b, columns, rows, attributes)
     if key is not None:
         total = b.sizes(columns[0], 0)
-        _, order = b.ops("TopK", 2, key, total, axis=0, largest=False, sorted=True)
-        columns = [b.op("Gather", v, order, b.constant(0)) for v in columns]
+        _, order = b.ops("TopK", 2, key, total, axis=0, largest=False)
+        columns = [b.op("Gather", v, order, 0) for v in columns]
     label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
-    corners = b.op("Gather", b.reshape(boxes, -1, 4), number, b.constant(0))
+    corners = b.op("Gather", b.reshape(boxes, -1, 4), number, 0)
     heads = [b.unsqueeze(b.cast(v, F32), 1) for v in (label, score)]
     if of_classes:  # OpenVINO counts the boxes of all classes together.
         classes = b.sizes(boxes, 0)
@@ -87,10 +87,10 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
     if attributes["sort_result_type"] != "classid":
         return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
     place = b.positions(label, 0)
-    total = b.op("Add", b.sizes(label, 0), b.constant([1]))
-    first = b.op("Div", place, b.op("Max", rows, b.constant([1])))
+    total = b.op("Add", b.sizes(label, 0), [1])
+    first = b.op("Div", place, b.op("Max", rows, [1]))
     by_label = b.op("Add", b.op("Mul", label, total), place)
     if across:
         return by_label
-    classes = b.op("Add", b.op("ReduceMax", label, b.constant([0]), keepdims=True), b.constant([1]))
+    classes = b.op("Add", b.op("ReduceMax", label, [0], keepdims=True), [1])
     return b.op("Add", by_label, b.op("Mul", first, b.op("Mul", classes, total)))

@@ -45,7 +45,7 @@ def _next_above(b: Builder, value: Value) -> Value:
     if known is not None:
         above = np.nextafter(known.astype(np.float32), np.float32(np.inf))
         return b.constant(np.maximum(above, _LEAST))
-    return b.op("Max", b.op("Mul", value, b.constant(1 + _ULP)), b.constant(_LEAST))
+    return b.op("Max", b.op("Mul", value, 1 + _ULP), _LEAST)
 
 
 @reads("NonMaxSuppression", format="ir", until=4)
@@ -87,10 +87,10 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     found = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
         count = b.sizes(found, 0)
-        found, order = b.ops("TopK", 2, found, count, axis=0, largest=True, sorted=True)
-        indices = b.op("Gather", indices, order, b.constant(0))
+        found, order = b.ops("TopK", 2, found, count, axis=0)
+        indices = b.op("Gather", indices, order, 0)
     labels = b.cast(b.cut(indices, 1, 0, 2), scores.element)
-    rows = b.concat(1, labels, b.op("Unsqueeze", found, b.constant([1])))
+    rows = b.concat(1, labels, b.op("Unsqueeze", found, [1]))
     return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)
 
 
@@ -102,8 +102,8 @@ def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
         return limit
     if known is not None and number is not None:
         return b.constant(np.minimum(number, 1))
-    single = b.op("LessOrEqual", overlap, b.constant(0.0))
-    return b.op("Where", single, b.op("Min", limit, b.constant(1)), limit)
+    single = b.op("LessOrEqual", overlap, 0.0)
+    return b.op("Where", single, b.op("Min", limit, 1), limit)
 
 
 def _next_below(b: Builder, value: Value) -> Value:
@@ -111,7 +111,7 @@ def _next_below(b: Builder, value: Value) -> Value:
     if known is not None:
         below = np.nextafter(known.astype(np.float32), np.float32(-np.inf))
         return b.constant(np.maximum(below, np.float32(0)))
-    return _before_next(value) or b.op("Mul", value, b.constant(1 - _ULP))
+    return _before_next(value) or b.op("Mul", value, 1 - _ULP)
 
 
 def _before_next(value: Value) -> Value | None:

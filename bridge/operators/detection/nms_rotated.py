@@ -18,7 +18,7 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
     boxes, scores, limit, overlap, least = required(node, 0, 1, 2, 3, 4)
     sign = 1.0 if node.attributes["clockwise"] else -1.0
-    boxes = b.op("Mul", b.cast(boxes, F32), b.constant(np.array([1, 1, 1, 1, sign], np.float32)))
+    boxes = b.op("Mul", b.cast(boxes, F32), np.array([1, 1, 1, 1, sign], np.float32))
     rated = b.cast(scores, F32)
     overlap, least = (b.scalar(b.cast(v, F32)) for v in (overlap, least))
     most = b.reshape(b.as_i64(limit), 1)
@@ -26,8 +26,8 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     best = b.op("GatherND", rated, indices)
     if node.attributes["sort_result_descending"]:
         count = b.sizes(best, 0)
-        best, order = b.ops("TopK", 2, best, count, axis=0, largest=True, sorted=True)
-        indices = b.op("Gather", indices, order, b.constant(0))
+        best, order = b.ops("TopK", 2, best, count, axis=0)
+        indices = b.op("Gather", indices, order, 0)
     rows = b.concat(1, b.cast(b.take(indices, 1, 0, 1), F32), b.unsqueeze(best, 1))
     element = node.attributes["output_type"]
     count = b.cast(b.sizes(best, 0), element)
@@ -41,8 +41,8 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     x, y, width, height, angle = b.split(boxes, 0, 1, 1, 1, 1, 1)
     own_x, own_y, own_width, own_height, own_angle = b.split(box, 0, 1, 1, 1, 1, 1)
     # The corners [5, n], the first once more, in the frame of the one box.
-    u = b.op("Mul", width, b.constant(_CORNERS[:, :1]))
-    v = b.op("Mul", height, b.constant(_CORNERS[:, 1:]))
+    u = b.op("Mul", width, _CORNERS[:, :1])
+    v = b.op("Mul", height, _CORNERS[:, 1:])
     turn = b.op("Sub", angle, own_angle)
     corners = _turned(b, u, v, turn)
     centre = _turned(b, b.op("Sub", x, own_x), b.op("Sub", y, own_y), b.op("Neg", own_angle))
@@ -58,7 +58,7 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     own = b.op("Mul", own_width, own_height)
     together = b.op("Sub", b.op("Add", area, own), shared)
     flat = b.op("LessOrEqual", b.op("Min", area, own), zero)
-    together = b.op("Where", flat, b.constant(1.0), together)
+    together = b.op("Where", flat, 1.0, together)
     return b.op("Where", flat, zero, b.op("Div", shared, together))
 
 
@@ -120,5 +120,5 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
         return b.op("Mul", b.op("Sub", shares[i + 1], shares[i]), both)
 
     mean = b.fold("Add", map(part, range(3)))
-    total = b.op("Mul", b.op("Mul", mean, b.constant(0.5)), b.op("Sub", high, low))
-    return b.op("Abs", b.op("ReduceSum", total, b.constant([0]), keepdims=False))
+    total = b.op("Mul", b.op("Mul", mean, 0.5), b.op("Sub", high, low))
+    return b.op("Abs", b.op("ReduceSum", total, [0], keepdims=False))

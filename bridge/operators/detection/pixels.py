@@ -39,27 +39,27 @@ def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Val
     overlap by more than `overlap`. Then they share less than the smaller width, and their widths
     are at most (1 + 1 / overlap) times what they share: one is narrower than half of that."""
     low, high, scores = boxes
-    extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
-    extent = b.op("ReduceMin", extent, b.constant([2]), keepdims=False)
+    extent = b.op("Add", b.op("Sub", high, low), 1.0)
+    extent = b.op("ReduceMin", extent, [2], keepdims=False)
     bound = max(0.5 + 0.5 / overlap, 1.0) * 1.001
-    live = b.op("ReduceMax", scores, b.constant([1]), keepdims=False)
-    found = b.op("Less", extent, b.constant(bound))
-    found = b.op("And", found, b.op("Greater", live, b.constant(least)))
-    count = b.op("ReduceSum", b.cast(found, I64), b.constant([0, 1]), keepdims=False)
-    return b.op("Greater", count, b.constant(0))
+    live = b.op("ReduceMax", scores, [1], keepdims=False)
+    found = b.op("Less", extent, bound)
+    found = b.op("And", found, b.op("Greater", live, least))
+    count = b.op("ReduceSum", b.cast(found, I64), [0, 1], keepdims=False)
+    return b.op("Greater", count, 0)
 
 
 def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    wide = b.concat(2, low, b.op("Add", high, b.constant(1.0)))
+    wide = b.concat(2, low, b.op("Add", high, 1.0))
     limits = (b.constant([n]) for n in (limit, overlap, least))
     return b.op("NonMaxSuppression", wide, scores, *limits)
 
 
 def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    extent = b.op("Add", b.op("Sub", high, low), b.constant(1.0))
-    area = b.op("ReduceProd", extent, b.constant([2]), keepdims=True)
+    extent = b.op("Add", b.op("Sub", high, low), 1.0)
+    area = b.op("ReduceProd", extent, [2], keepdims=True)
     limits = b.constant([limit]), b.constant(overlap), b.constant(least)
     return suppressed(b, b.concat(2, low, high, area), scores, *limits, _shared)
 

@@ -116,12 +116,10 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
             relative = relative if unit is None else b.op("Mul", relative, unit)
             edge = b.op("Div", b.op("Add", centre, relative), size)
             if clip:
-                edge = b.op("Clip", edge, b.constant(0.0), b.constant(1.0))
+                edge = b.op("Clip", edge, 0.0, 1.0)
             elif flags.any():
                 limit = np.where(flags, 0.0 if sign < 0 else 1.0, sign * np.inf)
-                edge = b.op(
-                    "Max" if sign < 0 else "Min", edge, b.constant(limit.astype(np.float32))
-                )
+                edge = b.op("Max" if sign < 0 else "Min", edge, limit.astype(np.float32))
             edges.append(edge)
     grid = b.op("Shape", b.op("Add", b.op("Add", x, y), edges[0]))
     corners = [b.unsqueeze(b.op("Expand", edge, grid), 3) for edge in edges]
@@ -144,7 +142,7 @@ def _steps(
             return natural[0], natural[1], offset
         return b.constant([given[0]]), b.constant([given[1]]), offset
     if not attributes["scale_all_sizes"]:
-        one = natural[0] if step == -1 else b.op("Mul", image[0], b.constant([step]))
+        one = natural[0] if step == -1 else b.op("Mul", image[0], [step])
         return one, one, offset
     if step == 0:
         return natural[0], natural[1], 0.5
@@ -154,8 +152,8 @@ def _steps(
 def _centres(
     b: Builder, count: Value, offset: float, step: Value, dims: tuple[int, int, int]
 ) -> Value:
-    numbers = b.op("Range", b.constant(0.0), b.scalar(count), b.constant(1.0))
-    return b.reshape(b.op("Mul", b.op("Add", numbers, b.constant(offset)), step), *dims)
+    numbers = b.op("Range", b.constant(0.0), b.scalar(count), 1.0)
+    return b.reshape(b.op("Mul", b.op("Add", numbers, offset), step), *dims)
 
 
 @infers("PriorBox", "PriorBoxClustered")

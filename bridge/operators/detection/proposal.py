@@ -64,20 +64,20 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     moves = b.reshape(deltas, count, 4, b.sizes(deltas, 2), b.sizes(deltas, 3))
     moves = b.reshape(b.transpose(moves, 2, 3, 0, 1), -1, 4)
     scales = [attributes["box_coordinate_scale"]] * 2 + [attributes["box_size_scale"]] * 2
-    moves = b.op("Div", moves, b.constant(np.array(scales, np.float32)))
+    moves = b.op("Div", moves, np.array(scales, np.float32))
     low, high = moved(b, boxes, moves, 1, extra, 0.0)
     if attributes["clip_before_nms"]:
-        last = b.op("Sub", image, b.constant(extra))
+        last = b.op("Sub", image, extra)
         low, high = (b.op("Max", zero, b.op("Min", v, last)) for v in (low, high))
-    extent = b.op("Add", b.op("Sub", high, low), b.constant(extra))
+    extent = b.op("Add", b.op("Sub", high, low), extra)
     flat = b.reshape(b.transpose(b.cut(scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
     least = least_sizes(b, b.reshape(info, -1), 0, float(attributes["min_size"]))
     small = b.op("Less", extent, least)
-    small = b.op("ReduceMax", b.cast(small, F32), b.constant([1]), keepdims=False)
+    small = b.op("ReduceMax", b.cast(small, F32), [1], keepdims=False)
     flat = b.op("Where", b.op("Greater", small, zero), zero, flat)
     number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), b.sizes(flat, 0))
-    best, place = b.ops("TopK", 2, flat, number, axis=0, largest=True, sorted=True)
-    low, high = (b.op("Gather", v, place, b.constant(0)) for v in (low, high))
+    best, place = b.ops("TopK", 2, flat, number, axis=0)
+    low, high = (b.op("Gather", v, place, 0) for v in (low, high))
     rated, limits = b.unsqueeze(best, 0, 1), (most, attributes["nms_thresh"], NONE)
     if other:
         boxes = b.unsqueeze(b.concat(1, low, high), 0)
@@ -86,7 +86,7 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
         corners = [b.unsqueeze(v, 0) for v in (low, high)]
         kept = pixels_suppressed(b, corners[0], corners[1], rated, *limits)
     rows = b.reshape(b.take(kept, 1, 2), -1)
-    corners = [b.op("Gather", v, rows, b.constant(0)) for v in (low, high)]
+    corners = [b.op("Gather", v, rows, 0) for v in (low, high)]
     if attributes["clip_after_nms"]:
         corners = [b.op("Max", zero, b.op("Min", v, image)) for v in corners]
     if attributes["normalize"]:
@@ -94,18 +94,18 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     numbers = b.op("Mul", b.split(corners[0], 1, 1, 1)[0], zero)
     end = b.constant(np.array([[-1, 0, 0, 0, 0]], np.float32))
     rois = b.concat(0, b.concat(1, numbers, *corners), end)
-    chosen = b.op("Gather", best, rows, b.constant(0))
+    chosen = b.op("Gather", best, rows, 0)
     return [first_rows(b, rois, most), first_rows(b, chosen, most)][: len(node.outputs)]
 
 
 def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bool) -> Value:
     """The anchors of every cell, by rows, columns and anchors."""
-    rows = b.reshape(b.op("Mul", b.positions(scores, 2), b.constant(stride)), -1, 1, 1, 1)
-    columns = b.reshape(b.op("Mul", b.positions(scores, 3), b.constant(stride)), 1, -1, 1, 1)
+    rows = b.reshape(b.op("Mul", b.positions(scores, 2), stride), -1, 1, 1, 1)
+    columns = b.reshape(b.op("Mul", b.positions(scores, 3), stride), 1, -1, 1, 1)
     x, y = (rows, columns) if other else (columns, rows)
-    x = b.op("Mul", b.cast(x, F32), b.constant(np.array([1, 0, 1, 0], np.float32)))
-    y = b.op("Mul", b.cast(y, F32), b.constant(np.array([0, 1, 0, 1], np.float32)))
-    return b.reshape(b.op("Add", b.op("Add", x, y), b.constant(anchors)), -1, 4)
+    x = b.op("Mul", b.cast(x, F32), np.array([1, 0, 1, 0], np.float32))
+    y = b.op("Mul", b.cast(y, F32), np.array([0, 1, 0, 1], np.float32))
+    return b.reshape(b.op("Add", b.op("Add", x, y), anchors), -1, 4)
 
 
 @infers("Proposal")

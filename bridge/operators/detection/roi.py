@@ -42,7 +42,7 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
     rows = _neighbours(b, node, 1, bins[0], b.sizes(data, 2))
     columns = _neighbours(b, node, 0, bins[1], b.sizes(data, 3))
     channels = b.sizes(data, 1)
-    images = b.op("Gather", b.transpose(data, 0, 2, 3, 1), batches, b.constant(0))
+    images = b.op("Gather", b.transpose(data, 0, 2, 3, 1), batches, 0)
     pixels = b.reshape(images, b.sizes(rois, 0), -1, channels)
     width = b.sizes(data, 3)
 
@@ -52,12 +52,12 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
         place = b.reshape(b.op("Add", start, b.unsqueeze(x, 1)), b.sizes(rois, 0), -1)
         weight = b.op("Mul", b.unsqueeze(y_weight, 2), b.unsqueeze(x_weight, 1))
         weight = b.reshape(weight, b.sizes(rois, 0), -1, 1)
-        value = b.op("Gather", pixels, place, b.constant(1), batch_dims=1)
+        value = b.op("Gather", pixels, place, 1, batch_dims=1)
         return b.op("Mul", value, weight)
 
     greatest = b.fold("Max", starmap(weighted, product(rows, columns)))
     grid = b.reshape(greatest, -1, bins[0], samples, bins[1], samples, channels)
-    return b.transpose(b.op("ReduceMax", grid, b.constant([2, 4]), keepdims=False), 0, 3, 1, 2)
+    return b.transpose(b.op("ReduceMax", grid, [2, 4], keepdims=False), 0, 3, 1, 2)
 
 
 def _neighbours(
@@ -67,25 +67,25 @@ def _neighbours(
     [rois, bins * samples]; outside the image the weights are 0."""
     attributes, (rois,) = node.attributes, required(node, 1)
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
-    scaled = b.op("Mul", rois, b.like(attributes["spatial_scale"], rois))
-    scaled = b.op("Sub", scaled, b.like(0.5 if aligned else 0.0, rois))
+    scaled = b.op("Mul", rois, attributes["spatial_scale"])
+    scaled = b.op("Sub", scaled, 0.5 if aligned else 0.0)
     start, end = b.take(scaled, 1, axis), b.take(scaled, 1, axis + 2)
     extent = b.op("Sub", end, start)
     if not aligned:
-        extent = b.op("Max", extent, b.like(1.0, rois))
+        extent = b.op("Max", extent, 1.0)
     count = bins * attributes["sampling_ratio"]
     b.room(count)
     steps = (np.arange(count).reshape(1, -1) + 0.5) / count
-    place = b.op("Add", start, b.op("Mul", extent, b.like(steps, rois)))
+    place = b.op("Add", start, b.op("Mul", extent, steps))
     length = b.cast(size, rois.element)
-    inside = b.op("GreaterOrEqual", place, b.like(-1.0, rois))
+    inside = b.op("GreaterOrEqual", place, -1.0)
     inside = b.cast(b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
-    last = b.op("Sub", length, b.like(1.0, rois))
-    place = b.op("Min", b.op("Max", place, b.like(0.0, rois)), last)
+    last = b.op("Sub", length, 1.0)
+    place = b.op("Min", b.op("Max", place, 0.0), last)
     low = b.op("Floor", place)
-    high = b.op("Min", b.op("Add", low, b.like(1.0, rois)), last)
+    high = b.op("Min", b.op("Add", low, 1.0), last)
     share = b.op("Sub", place, low)
-    rest = b.op("Sub", b.like(1.0, rois), share)
+    rest = b.op("Sub", 1.0, share)
     return [
         (b.cast(low, I64), b.op("Mul", rest, inside)),
         (b.cast(high, I64), b.op("Mul", share, inside)),
@@ -101,7 +101,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     aligned = attributes["aligned_mode"]
     scale = attributes["spatial_scale"]
     if aligned == "half_pixel":
-        rois = b.op("Add", rois, b.like(0.5, rois))
+        rois = b.op("Add", rois, 0.5)
     samples, height, width = (attributes[k] for k in ("sampling_ratio", "pooled_h", "pooled_w"))
     mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
     largest = attributes["mode"] == "max"
@@ -150,31 +150,29 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
     for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
         count, column = node.attributes[name], 4 - axis
         last = b.cast(b.sizes(data, axis), rois.element)
-        last = b.op("Sub", last, b.like(1.0, rois))
+        last = b.op("Sub", last, 1.0)
         start, end = (b.take(rois, 1, i) for i in (column, column + 2))
         if count > 1:
             span = b.op("Mul", b.op("Sub", end, start), last)
-            step = b.op("Div", span, b.like(count - 1.0, rois))
+            step = b.op("Div", span, count - 1.0)
             first = b.op("Mul", start, last)
         else:
-            middle = b.op("Mul", b.op("Add", start, end), b.like(0.5, rois))
-            first, step = b.op("Mul", middle, last), b.op("Mul", start, b.like(0.0, rois))
+            middle = b.op("Mul", b.op("Add", start, end), 0.5)
+            first, step = b.op("Mul", middle, last), b.op("Mul", start, 0.0)
         b.room(count)
-        place = b.op("Mul", step, b.like(np.arange(count, dtype=np.float32), rois))
+        place = b.op("Mul", step, np.arange(count, dtype=np.float32))
         place = b.op("Add", place, first)
-        within = b.op("GreaterOrEqual", place, b.like(0.0, rois))
+        within = b.op("GreaterOrEqual", place, 0.0)
         within = b.op("And", within, b.op("LessOrEqual", place, last))
         inside.append(b.unsqueeze(within, 1, 5 - axis))
         # RoiAlign takes half a pixel off.
-        begin = b.op(
-            "Sub", b.op("Add", first, b.like(0.5, rois)), b.op("Mul", step, b.like(0.5, rois))
-        )
+        begin = b.op("Sub", b.op("Add", first, 0.5), b.op("Mul", step, 0.5))
         starts.append(begin)
-        ends.append(b.op("Add", begin, b.op("Mul", step, b.like(float(count), rois))))
+        ends.append(b.op("Add", begin, b.op("Mul", step, float(count))))
     y = b.op(
         "RoiAlign", data, b.concat(1, *starts, *ends),
         b.cast(b.squeeze(b.take(rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
         output_height=node.attributes["pooled_h"], output_width=node.attributes["pooled_w"],
         spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
     )  # fmt: skip
-    return b.op("Where", b.op("And", *inside), y, b.like(0.0, y))
+    return b.op("Where", b.op("And", *inside), y, 0.0)

@@ -24,19 +24,19 @@ def kept_scores(
     all) with a score above `least`; `overlap` is the greatest that two boxes may have."""
     none, candidates = b.constant(NONE), scores
     if background >= 0:
-        label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), b.constant(1))
-        hidden = b.op("Equal", label, b.constant(background))
+        label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), 1)
+        hidden = b.op("Equal", label, background)
         candidates = b.op("Where", b.unsqueeze(hidden, 1), none, candidates)
     if best > 0:
         count = b.op("Min", b.constant([best]), b.sizes(scores, 2))
-        highest, _ = b.ops("TopK", 2, candidates, count, axis=2, largest=True, sorted=True)
+        highest, _ = b.ops("TopK", 2, candidates, count, axis=2)
         below = b.op("Less", candidates, b.take(highest, 2, -1))
         candidates = b.op("Where", below, none, candidates)
     # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
     low, high = b.split(boxes, 2, 2, 2)
     kept = b.op(
         "NonMaxSuppression", b.concat(2, low, b.op("Max", low, high)), candidates,
-        b.sizes(scores, 2), b.constant([overlap]), b.constant([least]),
+        b.sizes(scores, 2), [overlap], [least],
     )  # fmt: skip
     empty = b.op("Expand", none, b.op("Shape", scores))
     return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))

@@ -45,7 +45,7 @@ def sum_(b: Builder, node: Node) -> Result:
 def mean(b: Builder, node: Node) -> Result:
     """Mean as additions and a division."""
     total = _chain(b, node, "Add")
-    return b.op("Div", total, b.like(len(node.inputs), total))
+    return b.op("Div", total, len(node.inputs))
 
 
 def _chain(b: Builder, node: Node, op: str) -> Value:
@@ -79,7 +79,7 @@ def fmod(b: Builder, node: Node) -> Result:
         return b.op("ir::Mod", x, y)
     if x.element is None or not x.element.is_float:
         return None
-    opposite = b.op("Less", b.op("Mul", b.op("Sign", x), b.op("Sign", y)), b.like(0, x))
+    opposite = b.op("Less", b.op("Mul", b.op("Sign", x), b.op("Sign", y)), 0)
     infinite = b.op("And", b.op("IsInf", y), b.op("IsFinite", x))
     return b.op("Where", infinite, b.op("Where", opposite, y, x), _remainder(b, x, y))
 
@@ -132,7 +132,7 @@ def widened_power(b: Builder, node: Node) -> Result:
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
     (x,) = required(node, 0)
-    return b.op("Div", b.like(1, x), x)
+    return b.op("Div", 1, x)
 
 
 @legalizes("SquaredDifference", target="onnx")

@@ -49,5 +49,5 @@ def converted_constant(b: Builder, node: Node) -> Result:
     if tensor.element is not NF4:
         return b.op("Cast", b.tensor(codes), to=to)
     table = b.constant(NORMAL_FLOATS, to if to.is_float else F32)
-    y = b.op("Gather", table, b.cast(b.tensor(codes), I32), b.constant(0))
+    y = b.op("Gather", table, b.cast(b.tensor(codes), I32), 0)
     return b.cast(y, to)

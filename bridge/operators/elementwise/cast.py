@@ -84,7 +84,7 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
         return nearest
     power = b.cast(nearest, F32)
     beyond = b.op("Less" if mode == "up" else "Greater", power, x)
-    other = b.op("Mul", power, b.constant(2.0 if mode == "up" else 0.5))
+    other = b.op("Mul", power, 2.0 if mode == "up" else 0.5)
     return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
 
 

@@ -30,9 +30,9 @@ def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
 
     one = b.like(1.0, x)
     far = b.op("Neg", b.op("Log", b.op("Mul", b.op("Sub", one, x), b.op("Add", one, x))))
-    near = polynomial(CENTRE, b.op("Sub", far, b.like(2.5, x)))
-    tail = polynomial(TAIL, b.op("Sub", b.op("Sqrt", far), b.like(3.0, x)))
-    y = b.op("Mul", x, b.op("Where", b.op("Less", far, b.like(5.0, x)), near, tail))
+    near = polynomial(CENTRE, b.op("Sub", far, 2.5))
+    tail = polynomial(TAIL, b.op("Sub", b.op("Sqrt", far), 3.0))
+    y = b.op("Mul", x, b.op("Where", b.op("Less", far, 5.0), near, tail))
     rest = b.op("Sub", one, b.op("Abs", x))
-    end = b.op("Equal", rest, b.like(0.0, x))
+    end = b.op("Equal", rest, 0.0)
     return b.cast(b.op("Where", end, b.op("Div", x, rest), y), given.element)

@@ -20,6 +20,6 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
         return b.op("Identity", x)
     size = b.op("Abs", x)
     down = b.op("Floor", size)
-    reached = b.op("GreaterOrEqual", b.op("Sub", size, down), b.like(0.5, x))
-    rounded = b.op("Where", reached, b.op("Add", down, b.like(1, x)), down)
+    reached = b.op("GreaterOrEqual", b.op("Sub", size, down), 0.5)
+    rounded = b.op("Where", reached, b.op("Add", down, 1), down)
     return b.op("Mul", b.op("Sign", x), rounded)

@@ -29,16 +29,14 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
         chroma = [joined]
     # Each colour serves two rows and two columns.
     wide = b.op(
-        "Resize", b.concat(3, *chroma), None, b.constant(np.array([1, 2, 2, 1], np.float32)),
+        "Resize", b.concat(3, *chroma), None, np.array([1, 2, 2, 1], np.float32),
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
     )  # fmt: skip
-    picture = b.op("Sub", b.concat(3, luma, wide), b.constant(OFFSET))
+    picture = b.op("Sub", b.concat(3, luma, wide), OFFSET)
     matrix = np.array(TO_RGB, np.float32)
     if node.op.endswith("BGR"):
         matrix = matrix[:, ::-1]
-    result = b.op(
-        "Clip", b.op("MatMul", picture, b.constant(matrix)), b.constant(0.0), b.constant(255.0)
-    )
+    result = b.op("Clip", b.op("MatMul", picture, matrix), 0.0, 255.0)
     if element is not None and not element.is_float:
         result = b.op("Round", result)
     return b.cast(result, element)
@@ -46,8 +44,8 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
 
 def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
     """Brightness [N, H, W, 1] and colours [N, H / 2, W / 2, 2] of one tensor."""
-    third = b.op("Div", b.sizes(whole, 1), b.constant([3]))
-    height = b.op("Mul", third, b.constant([2]))
+    third = b.op("Div", b.sizes(whole, 1), [3])
+    height = b.op("Mul", third, [2])
     luma = b.cut(whole, 1, 0, height)
     rest = b.cut(whole, 1, height, I64_MAX)
     if together:

@@ -14,7 +14,7 @@ from bridge.operators import Builder, Node, Value, element_type, legalizes, rank
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
     """The rows that the indices name, weighted."""
     (table, rank), (indices,) = ranked(node), required(node, 1)
-    rows = b.op("Gather", table, b.as_i64(indices), b.constant(0))
+    rows = b.op("Gather", table, b.as_i64(indices), 0)
     if weights is None:
         return rows
     return b.op("Mul", rows, b.unsqueeze(weights, *range(-1, -rank, -1)))
@@ -33,8 +33,8 @@ def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
     table, indices, offsets = required(node, 0, 1, 2)
     started = b.op("LessOrEqual", b.as_i64(offsets), b.unsqueeze(b.positions(indices, 0), 1))
-    bags = b.op("ReduceSum", b.op("Cast", started, to=I64), b.constant([1]), keepdims=False)
-    segments = b.op("Sub", bags, b.constant(1))
+    bags = b.op("ReduceSum", b.op("Cast", started, to=I64), [1], keepdims=False)
+    segments = b.op("Sub", bags, 1)
     count = b.op("Shape", offsets)
     rows = _rows(b, node, node.input(4))
     mean = node.attributes["reduction"] == "mean"
@@ -55,12 +55,12 @@ def _number(b: Builder, segments: Value, count: Value | None) -> Value:
     """The number of segments: as given, or one more than the last segment's; 1-D."""
     if count is not None:
         return b.reshape(b.as_i64(count), 1)
-    return b.op("Add", b.take(segments, 0, -1), b.constant([1]))
+    return b.op("Add", b.take(segments, 0, -1), [1])
 
 
 def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
     """How many rows each segment has, i64 [count, 1, …] of `rank`."""
-    zeros = b.op("Expand", b.constant([0]), count)
+    zeros = b.op("Expand", [0], count)
     ones = b.op("Expand", b.constant([1]), b.op("Shape", segments))
     counts = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), ones, reduction="add")
     return b.reshape(counts, -1, *[1] * (rank - 1))
@@ -91,15 +91,15 @@ def _segment_sum(
         return total
     counts = _counts(b, segments, count, len(table.dims))
     if mean:
-        number = b.op("Cast", b.op("Max", counts, b.constant(1)), to=rows.element)
+        number = b.op("Cast", b.op("Max", counts, 1), to=rows.element)
         total = b.op("Div", total, number)
     if default is None:
         return total
-    row = b.op("Gather", table, b.scalar(b.as_i64(default)), b.constant(0))
+    row = b.op("Gather", table, b.scalar(b.as_i64(default)), 0)
     if known is None:
-        absent = b.op("Less", b.scalar(b.as_i64(default)), b.constant(0))
-        row = b.op("Where", absent, b.like(0, table), row)
-    return b.op("Where", b.op("Equal", counts, b.constant(0)), row, total)
+        absent = b.op("Less", b.scalar(b.as_i64(default)), 0)
+        row = b.op("Where", absent, 0, row)
+    return b.op("Where", b.op("Equal", counts, 0), row, total)
 
 
 @legalizes("SegmentMax", target="onnx")
@@ -113,13 +113,13 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:
         kept = b.op("Less", segments, b.scalar(number))
-        places = b.op("Squeeze", b.op("NonZero", kept), b.constant([0]))
-        data = b.op("Gather", data, places, b.constant(0))
-        segments = b.op("Gather", segments, places, b.constant(0))
+        places = b.op("Squeeze", b.op("NonZero", kept), [0])
+        data = b.op("Gather", data, places, 0)
+        segments = b.op("Gather", segments, places, 0)
     greatest = b.op("ScatterND", start, b.unsqueeze(segments, 1), data, reduction="max")
     counts = _counts(b, segments, number, rank)
     fill = b.like(0 if node.attributes["fill_mode"] == "ZERO" else limits.min, data)
-    return b.op("Where", b.op("Equal", counts, b.constant(0)), fill, greatest)
+    return b.op("Where", b.op("Equal", counts, 0), fill, greatest)
 
 
 @infers_shape("EmbeddingBagOffsets", "EmbeddingBagPacked")

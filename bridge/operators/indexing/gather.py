@@ -83,7 +83,7 @@ def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Va
     inside = b.like(np.where(outside, 0, wanted), indices)
     behind = rank - 1 - at
     absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
-    return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, b.constant(axis)))
+    return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, axis))
 
 
 @legalizes("GatherElements", target="ir")
@@ -102,7 +102,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     if not larger:
         return None
     ends = b.constant(list(larger.values()))
-    part = b.op("Slice", data, b.constant([0] * len(larger)), ends, b.constant(list(larger)))
+    part = b.op("Slice", data, [0] * len(larger), ends, list(larger))
     return b.op("GatherElements", part, indices, axis=axis)
 
 
@@ -124,9 +124,9 @@ def compress_for_ir(b: Builder, node: Node) -> Value:
     x, condition = node.inputs[0], node.inputs[1]
     axis = node.attributes["axis"]
     if axis is None:
-        x, axis = b.op("Reshape", x, b.constant([-1])), 0
-    chosen = b.op("Squeeze", b.op("NonZero", condition), b.constant([0]))
-    return b.op("Gather", x, chosen, b.constant(axis))
+        x, axis = b.op("Reshape", x, [-1]), 0
+    chosen = b.op("Squeeze", b.op("NonZero", condition), [0])
+    return b.op("Gather", x, chosen, axis)
 
 
 @legalizes("GatherTree", target="onnx")
@@ -140,19 +140,19 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     time, beams = b.size(steps, 0), b.size(steps, 2)
     zero, one = b.constant(0), b.constant(1)
     last = b.op("Sub", b.op("Min", b.as_i64(lengths), time), one)
-    times = b.op("Reshape", b.op("Range", zero, time, one), b.constant([-1, 1, 1]))
-    inside = b.op("LessOrEqual", times, b.op("Reshape", last, b.constant([1, -1, 1])))
+    times = b.op("Reshape", b.op("Range", zero, time, one), [-1, 1, 1])
+    inside = b.op("LessOrEqual", times, b.op("Reshape", last, [1, -1, 1]))
     # Behind the length of a batch every beam is its own parent.
     own = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
     chain = b.op("Where", inside, b.as_i64(b.cast(parents, I64)), b.op("Expand", own, shape))
-    beam = b.op("Expand", own, b.op("Slice", shape, b.constant([1]), b.constant([3])))
+    beam = b.op("Expand", own, b.op("Slice", shape, [1], [3]))
     beams_at = _beams(b, b.flip(chain, 0), beam, time)
     tokens = b.op("GatherElements", steps, b.flip(beams_at, 0), axis=2)
     end = b.cast(end, steps.element) if end.element is not steps.element else end
     tokens = b.op("Where", inside, tokens, end)
     ended = b.op("Cast", b.op("Equal", tokens, end), to=I64)
-    before = b.op("CumSum", ended, b.constant(0), exclusive=True, reverse=False)
+    before = b.op("CumSum", ended, 0, exclusive=True, reverse=False)
     return b.op("Where", b.op("Greater", before, zero), end, tokens)
 
 
@@ -164,7 +164,7 @@ def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
     at = Value(TensorType(I64, ()))
     current = Value(beam.type)
     parents = Value(backward.type)
-    row = inner.op("Gather", parents, at, inner.constant(0))
+    row = inner.op("Gather", parents, at, 0)
     following = inner.op("GatherElements", row, current, axis=1)
     same = inner.op("Identity", current)
     body = Body(

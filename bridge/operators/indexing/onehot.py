@@ -33,7 +33,7 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
     if known is not None:
         off, on = (b.constant(known[i]) for i in (0, 1))
     else:
-        off, on = (b.op("Gather", values, b.constant(i), b.constant(0)) for i in (0, 1))
+        off, on = (b.op("Gather", values, i, 0) for i in (0, 1))
     known = values_of(indices)
     mode = "ignore_negative" if known is not None and (known >= 0).all() else "normalize"
     return b.op(
@@ -63,19 +63,19 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     become too large."""
     indices, depth, on, off = required(node, 0, 1, 2, 3)
     if indices.rank == 0:  # ONNX takes none; the depth is the one axis of the result
-        line = b.op("Reshape", indices, b.constant([1]))
+        line = b.op("Reshape", indices, [1])
         hot = b.op("ir::OneHot", line, depth, on, off, **{**node.attributes, "axis": -1})
-        return b.op("Squeeze", hot, b.constant([0]))
+        return b.op("Squeeze", hot, [0])
     indices, depth = b.as_i64(indices), b.scalar(b.as_i64(depth))
     if node.attributes["negative_indices_mode"] == "ignore_negative":
         known = values_of(indices)
         if known is None or (known < 0).any():
-            indices = b.op("Where", b.op("Less", indices, b.constant(0)), depth, indices)
+            indices = b.op("Where", b.op("Less", indices, 0), depth, indices)
     on, off = b.scalar(on), b.scalar(off)
     axis = node.attributes["axis"]
     element = on.element
     if element is F64:
-        hot = b.op("OneHot", indices, depth, b.constant([0, 1]), axis=axis)
+        hot = b.op("OneHot", indices, depth, [0, 1], axis=axis)
         return b.op("Where", b.cast(hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
         # onnxruntime has no OneHot of other types.

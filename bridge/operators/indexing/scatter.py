@@ -74,7 +74,7 @@ def _mean(b: Builder, node: Node) -> Value:
     ones = b.op("Expand", b.like(1, data), b.op("Shape", updates))
     start = b.op("Expand", b.like(1 if counted else 0, data), b.op("Shape", data))
     count = b.op("ScatterElements", start, indices, ones, axis, reduction="add")
-    count = count if counted else b.op("Max", count, b.like(1, data))
+    count = count if counted else b.op("Max", count, 1)
     return b.op("Div", total, count)
 
 
@@ -97,14 +97,14 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     cache, rank = ranked(node)
     (update,), start = required(node, 1), node.input(2)
     axis = node.attributes["axis"] % rank
-    steps = b.op("Range", b.constant(0), b.size(update, axis), b.constant(1))
+    steps = b.op("Range", b.constant(0), b.size(update, axis), 1)
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))
     if start is not None:
         places = b.op("Add", places, b.reshape(start, -1, *[1] * (rank - 1)))
     if node.attributes["mode"] == "circular":
         places = b.op("Mod", places, b.sizes(cache, axis))
     places = b.op("Expand", places, b.op("Shape", update))
-    return b.op("ScatterElements", cache, places, update, b.constant(axis))
+    return b.op("ScatterElements", cache, places, update, axis)
 
 
 @knows("ScatterElements", "ScatterND", "ScatterUpdate")

@@ -12,9 +12,7 @@ def _count(b: Builder, holds: Value, element: Element) -> Value:
     """How often a condition holds along the last axis."""
     # Counted from the front, engines reduce along it where there are no elements, too.
     last = -1 if holds.rank is None else holds.rank - 1
-    return b.cast(
-        b.op("ReduceSum", b.cast(holds, I64), b.constant([last]), keepdims=False), element
-    )
+    return b.cast(b.op("ReduceSum", b.cast(holds, I64), [last], keepdims=False), element)
 
 
 def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
@@ -63,9 +61,9 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
     shifts = b.vector(b.as_i64(shift))
     single = shift.rank == 0 or (shift.shape is not None and shift.shape == (1,))
     for index, axis in enumerate(known):
-        by = b.op("Gather", shifts, b.constant(0 if single else index), b.constant(0))
+        by = b.op("Gather", shifts, 0 if single else index, 0)
         places = b.op("Mod", b.op("Sub", b.positions(x, axis), by), b.size(x, axis))
-        x = b.op("Gather", x, places, b.constant(axis))
+        x = b.op("Gather", x, places, axis)
     return x if known else b.op("Identity", x)
 
 

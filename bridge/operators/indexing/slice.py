@@ -64,15 +64,15 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
     if cuts:
         axes = [axis for axis, _ in cuts]
         starts, ends, steps = _bounds(b, node, [at for _, at in cuts])
-        x = b.op("Slice", x, starts, ends, b.constant(axes), steps)
+        x = b.op("Slice", x, starts, ends, axes, steps)
     for kind, axis, at in reversed(plan):
         if kind == "shrink":
             index = b.constant(0) if masked(node, "begin_mask", at) else _scalar_at(b, node, at)
-            x = b.op("Gather", x, index, b.constant(axis))
+            x = b.op("Gather", x, index, axis)
     left = [kind for kind, _, _ in plan if kind != "shrink"]
     new = [axis for axis, kind in enumerate(left) if kind == "new"]
     if new:
-        x = b.op("Unsqueeze", x, b.constant(new))
+        x = b.op("Unsqueeze", x, new)
     assert x is not None
     return x if x is not node.inputs[0] else b.op("Identity", x)
 
@@ -91,7 +91,7 @@ def _scalar_at(b: Builder, node: Node, at: int) -> Value:
     known = content_of(begin)
     if known is not None and isinstance(known[at], int):
         return b.constant(known[at])
-    return b.op("Gather", b.as_i64(begin), b.constant(at), b.constant(0))
+    return b.op("Gather", b.as_i64(begin), at, 0)
 
 
 def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
@@ -108,7 +108,7 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
             far = b.constant(np.where(known < 0, back, ahead))
             bounds = _where(b, mask, far, bounds)
         elif mask.any():
-            backward = b.op("Less", steps, b.constant(0))
+            backward = b.op("Less", steps, 0)
             far = b.op("Where", backward, b.constant(back), b.constant(ahead))
             bounds = _where(b, mask, far, bounds)
         result.append(bounds)
@@ -119,7 +119,7 @@ def _at(b: Builder, vector: Value, at: list[int]) -> Value:
     known = values_of(vector)
     if known is not None:
         return b.constant(known[at], I64)
-    return b.op("Gather", b.as_i64(vector), b.constant(at), b.constant(0))
+    return b.op("Gather", b.as_i64(vector), at, 0)
 
 
 def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
@@ -138,7 +138,7 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
         if known is not None:
             axes = b.constant(np.flatnonzero(known))
         else:
-            axes = b.op("Squeeze", b.op("NonZero", axes), b.constant([0]))
+            axes = b.op("Squeeze", b.op("NonZero", axes), [0])
     axes = b.vector(b.as_i64(axes))
     count = length_of(axes)
     if count == 0:
@@ -147,8 +147,8 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
         starts, ends = b.constant([-1] * count), b.constant([FIRST] * count)
     else:
         shape = b.op("Shape", axes)
-        starts = b.op("Expand", b.constant([-1]), shape)
-        ends = b.op("Expand", b.constant([FIRST]), shape)
+        starts = b.op("Expand", [-1], shape)
+        ends = b.op("Expand", [FIRST], shape)
     return b.op("Slice", x, starts, ends, axes, starts)
 
 
@@ -158,10 +158,10 @@ def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
     data, updates, start, stop, step, axes = (node.input(i) for i in range(6))
     flat, shape = b.constant([-1]), b.op("Shape", data)
     count = b.op("Size", data)
-    numbers = b.op("Reshape", b.op("Range", b.constant(0), count, b.constant(1)), shape)
+    numbers = b.op("Reshape", b.op("Range", 0, count, 1), shape)
     places = b.op("Slice", numbers, start, stop, axes, step)
     lines = [b.op("Reshape", value, flat) for value in (data, places, updates)]
-    return b.op("Reshape", b.op("ScatterElements", *lines, b.constant(0)), shape)
+    return b.op("Reshape", b.op("ScatterElements", *lines, 0), shape)
 
 
 FAR = 1 << 30

@@ -92,7 +92,7 @@ def attend(
     y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
     if bias is None or not mask.may_be_empty:
         return y
-    return b.op("Where", _seen(b, mask, bias), y, b.like(0.0, y))
+    return b.op("Where", _seen(b, mask, bias), y, 0.0)
 
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
@@ -160,11 +160,11 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
     distance = ahead(b, query, key, start)
     near: list[Value] = []
     if causal:
-        near.append(b.op("LessOrEqual", distance, b.constant(0)))
+        near.append(b.op("LessOrEqual", distance, 0))
     if left >= 0:
-        near.append(b.op("GreaterOrEqual", distance, b.constant(-left)))
+        near.append(b.op("GreaterOrEqual", distance, -left))
     if right >= 0:
-        near.append(b.op("LessOrEqual", distance, b.constant(right)))
+        near.append(b.op("LessOrEqual", distance, right))
     return near
 
 
@@ -186,15 +186,15 @@ def _bias(b: Builder, mask: Mask, like: Value) -> Value | None:
     if mask.allowed is None:
         return mask.bias
     open_bias = b.like(0.0, like) if mask.bias is None else mask.bias
-    return b.op("Where", mask.allowed, open_bias, b.like(MINUS_INFINITY, like))
+    return b.op("Where", mask.allowed, open_bias, MINUS_INFINITY)
 
 
 def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
     """Whether a query sees any key: [..., queries, 1]."""
     seen = mask.allowed
     if mask.bias is not None or seen is None:
-        seen = b.op("Not", b.op("Equal", bias, b.like(MINUS_INFINITY, bias)))
-    most = b.op("ReduceMax", b.cast(seen, I32), b.constant([-1]), keepdims=True)
+        seen = b.op("Not", b.op("Equal", bias, MINUS_INFINITY))
+    most = b.op("ReduceMax", b.cast(seen, I32), [-1], keepdims=True)
     return b.cast(most, BOOL)
 
 
@@ -215,15 +215,15 @@ def attend_in_parts(
     root = b.op("Sqrt", factor)
     stages = [b.op("MatMul", b.op("Mul", query, root), b.op("Mul", key, root), transpose_b=True)]
     if softcap:
-        tamed = b.op("Tanh", b.op("Div", stages[0], b.like(softcap, query)))
-        stages.append(b.op("Mul", tamed, b.like(softcap, query)))
+        tamed = b.op("Tanh", b.op("Div", stages[0], softcap))
+        stages.append(b.op("Mul", tamed, softcap))
     else:
         stages.append(stages[0])
     bias = _bias(b, mask, query)
     stages.append(b.plus(stages[1], bias))
     weights = b.op("Softmax", b.cast(stages[2], precision or query.element))
     if bias is not None and mask.may_be_empty:
-        weights = b.op("Where", _seen(b, mask, bias), weights, b.like(0.0, weights))
+        weights = b.op("Where", _seen(b, mask, bias), weights, 0.0)
     weights = b.cast(weights, query.element)
     stages.append(weights)
     return b.op("MatMul", weights, value), stages
@@ -232,7 +232,7 @@ def attend_in_parts(
 def _default_scale(b: Builder, query: Value) -> Value:
     """One by the root of the size of a head."""
     root = b.op("Sqrt", b.cast(b.sizes(query, -1), query.element))
-    return b.op("Div", b.like(1, root), root)
+    return b.op("Div", 1, root)
 
 
 # Into ONNX --------------------------------------------------------------------------------------

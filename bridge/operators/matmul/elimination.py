@@ -18,20 +18,20 @@ def det_to_ir(b: Builder, node: Node) -> Result:
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, det = states
-        column = b.op("Gather", matrix, parts[0], b.constant(-1))
+        column = b.op("Gather", matrix, parts[0], -1)
         index, chosen = _pivot(b, column, unused, fixed[0])
         pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
         row = _row(b, matrix, chosen)
         earlier = b.cast(b.op("Less", fixed[0], index), unused.element)
         skipped = _sum(b, b.op("Mul", unused, earlier), keepdims=False)
-        odd = b.op("Mod", skipped, b.like(2, skipped), fmod=True)
-        sign = b.op("Sub", b.like(1, odd), b.op("Mul", odd, b.like(2, odd)))
+        odd = b.op("Mod", skipped, 2, fmod=True)
+        sign = b.op("Sub", b.like(1, odd), b.op("Mul", odd, 2))
         det = b.op("Mul", det, b.op("Mul", b.squeeze(pivot, -1), sign))
         unused = b.op("Sub", unused, chosen)
         factors = b.op("Mul", _divided(b, column, pivot), unused)
         return [b.op("Sub", matrix, _outer(b, factors, row)), unused, det], []
 
-    start = b.op("ReduceProd", unused, b.constant([-1]), keepdims=False)
+    start = b.op("ReduceProd", unused, [-1], keepdims=False)
     (_, _, det), _ = along(b, step, [rows], [matrix, unused, start], [rows])
     return b.cast(det, x.element)
 
@@ -52,7 +52,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, order = states
-        column = b.op("Gather", matrix, parts[0], b.constant(-1))
+        column = b.op("Gather", matrix, parts[0], -1)
         _, chosen = _pivot(b, column, unused, fixed[0])
         pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
         row = _divided(b, _row(b, matrix, chosen), pivot)
@@ -86,24 +86,24 @@ def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value
     """The unused row [..., 1] with the largest element of a column [..., n], and a one there
     among zeros [..., n]."""
     magnitude = b.op("Mul", b.op("Abs", column), unused)
-    rated = b.op("Sub", magnitude, b.op("Sub", b.like(1, unused), unused))
+    rated = b.op("Sub", magnitude, b.op("Sub", 1, unused))
     index = b.op("ArgMax", rated, axis=-1, keepdims=True)
     return index, b.cast(b.op("Equal", rows, index), column.element)
 
 
 def _row(b: Builder, matrix: Value, chosen: Value) -> Value:
     marked = b.op("Mul", matrix, b.unsqueeze(chosen, -1))
-    return b.op("ReduceSum", marked, b.constant([-2]), keepdims=False)
+    return b.op("ReduceSum", marked, [-2], keepdims=False)
 
 
 def _sum(b: Builder, x: Value, keepdims: bool) -> Value:
-    return b.op("ReduceSum", x, b.constant([-1]), keepdims=keepdims)
+    return b.op("ReduceSum", x, [-1], keepdims=keepdims)
 
 
 def _divided(b: Builder, x: Value, pivot: Value) -> Value:
     """`x` by the pivot; a singular matrix has a pivot 0, by which nothing is divided."""
-    zero = b.op("Equal", pivot, b.like(0, pivot))
-    return b.op("Div", x, b.op("Where", zero, b.like(1, pivot), pivot))
+    zero = b.op("Equal", pivot, 0)
+    return b.op("Div", x, b.op("Where", zero, 1, pivot))
 
 
 def _outer(b: Builder, column: Value, row: Value) -> Value:

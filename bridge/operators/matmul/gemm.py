@@ -24,9 +24,9 @@ def _scaled(b: Builder, x: Value, factor: float) -> Value:
     if factor == 1:
         return x
     if x.element is not None and x.element.is_integer and factor != int(factor):
-        exact = b.op("Mul", b.op("Cast", x, to=F32), b.constant(float(factor)))
+        exact = b.op("Mul", b.op("Cast", x, to=F32), float(factor))
         return b.op("Cast", exact, to=x.element)
-    return b.op("Mul", x, b.like(factor, x))
+    return b.op("Mul", x, factor)
 
 
 @infers("Gemm")

@@ -24,10 +24,10 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)
         x, weights = fixed
-        matrix = b.op("Gather", weights, b.scalar(number), b.constant(0))
+        matrix = b.op("Gather", weights, b.scalar(number), 0)
         rows = b.cut(x, 0, start, end)
         result = b.op("MatMul", rows, matrix, transpose_a=False, transpose_b=True)
-        place = b.op("Range", b.scalar(start), b.scalar(end), b.constant(1))
+        place = b.op("Range", b.scalar(start), b.scalar(end), 1)
         return [b.op("ScatterND", states[0], b.unsqueeze(place, 1), result)], []
 
     (offsets,) = required(node, 2)

@@ -19,7 +19,7 @@ def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
     if not isinstance(size, int):
         return None
     if places is not None:
-        cos, sin = (b.op("Gather", table, places, b.constant(0)) for table in (cos, sin))
+        cos, sin = (b.op("Gather", table, places, 0) for table in (cos, sin))
     width = attributes["rotary_embedding_dim"] or size
     parts = b.split(heads, 3, *([width] if width == size else [width, size - width]))
     y = b.concat(3, _turned(b, parts[0], width // 2, cos, sin), *parts[1:])
@@ -30,7 +30,7 @@ def _turned(b: Builder, x: Value, half: int, cos: Value, sin: Value) -> Value:
     """[batch, heads, length, size], turned by angles [batch, length, half]."""
     cos, sin = (b.unsqueeze(table, 1) for table in (cos, sin))
     first, second = b.split(x, 3, half, half)
-    away = b.op("Mul", b.op("Mul", second, sin), b.like(-1.0, x))
+    away = b.op("Mul", b.op("Mul", second, sin), -1.0)
     return b.concat(3,
         b.op("Add", b.op("Mul", first, cos), away),
         b.op("Add", b.op("Mul", second, cos), b.op("Mul", first, sin)),

@@ -59,8 +59,7 @@ def attention(b: Builder, node: Node) -> Result:
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
     if past is not None:
         key, value = (
-            b.concat(2, b.op("Gather", past, b.constant(i), b.constant(0)), new)
-            for i, new in enumerate((key, value))
+            b.concat(2, b.op("Gather", past, i, 0), new) for i, new in enumerate((key, value))
         )
     mask = _mask(b, node, query, key, node.input(3), node.input(5))
     y = joined_heads(b, attend(b, query, key, value, mask, _scale(node)))
@@ -136,7 +135,7 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
 def _unpacked(b: Builder, x: Value, count: int) -> list[Value]:
     """[batch, length, heads, count, size] as `count` times [batch, heads, length, size]."""
     parts = b.split(b.transpose(x, 3, 0, 2, 1, 4), 0, *(1,) * count)
-    return [b.op("Squeeze", part, b.constant([0])) for part in parts]
+    return [b.op("Squeeze", part, [0]) for part in parts]
 
 
 def _mask(
@@ -147,12 +146,12 @@ def _mask(
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
-        padding = b.op("Where", kept, b.like(0.0, query), filtered)
+        padding = b.op("Where", kept, 0.0, filtered)
         bias = b.plus(padding, bias)
     allowed = None
     if node.attributes.get("unidirectional", 0):
         past = b.op("Sub", b.sizes(key, 2), b.sizes(query, 2))
-        allowed = b.op("LessOrEqual", ahead(b, query, key, past), b.constant(0))
+        allowed = b.op("LessOrEqual", ahead(b, query, key, past), 0)
     return Mask(bias, allowed, False)
 
 
@@ -160,7 +159,7 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
     """Which keys are no padding, from a mask [batch, keys] or [batch, queries, keys], or from where
     padding on the right begins and, after these, where padding on the left ends."""
     if mask.rank in (2, 3):
-        kept = b.op("Greater", mask, b.like(0, mask))
+        kept = b.op("Greater", mask, 0)
         return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
@@ -169,7 +168,7 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
     ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
         b.unsqueeze(b.cut(ends, 0, start, end), 1, 2, 3)
-        for start, end in ((0, batch), (batch, b.op("Mul", batch, b.constant([2]))))
+        for start, end in ((0, batch), (batch, b.op("Mul", batch, [2])))
     )
     return b.op("And", b.op("Less", keys, right), b.op("GreaterOrEqual", keys, left))
 
@@ -188,10 +187,10 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     query, seqlens, total = required(node, 0, 5, 6)
     past_key, past_value = node.input(3), node.input(4)
     query, key, value = _grouped(b, node, query)
-    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), b.constant(1)), -1, 1)
+    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), 1), -1, 1)
     start = None
     if past_key is not None:
-        start = b.op("Max", b.op("Sub", lengths, b.sizes(query, 2)), b.constant(0))
+        start = b.op("Max", b.op("Sub", lengths, b.sizes(query, 2)), 0)
     if attributes.get("do_rotary", 0):
         query, key = _rotated_pair(b, node, query, key, start)
     present = [key, value]
@@ -205,10 +204,10 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         key, value = (b.cut(x, 2, 0, whole) for x in present)
     if attributes.get("causal", 1):
         distance = ahead(b, query, key, start)
-        allowed = b.op("LessOrEqual", distance, b.constant(0))
+        allowed = b.op("LessOrEqual", distance, 0)
         window = attributes.get("local_window_size", -1)
         if window > 0:
-            near = b.op("Greater", distance, b.constant(-window))
+            near = b.op("Greater", distance, -window)
             allowed = b.op("And", allowed, near)
     else:
         allowed = b.op("Less", b.positions(key, 2), b.unsqueeze(lengths, 2, 3))
@@ -234,10 +233,10 @@ def _grouped(b: Builder, node: Node, query: Value) -> list[Value]:
 
 def _written(b: Builder, past: Value, new: Value, places: Value, total: Value) -> Value:
     """The cache, grown to `total` where it is shorter, with `new` at `places`."""
-    missing = b.op("Max", b.op("Sub", total, b.sizes(past, 2)), b.constant(0))
+    missing = b.op("Max", b.op("Sub", total, b.sizes(past, 2)), 0)
     room = b.zeros(past, b.sizes(past, 0), b.sizes(past, 1), missing, b.sizes(past, 3))
     where = b.op("Expand", places, b.op("Shape", new))
-    return b.op("ScatterElements", b.concat(2, past, room), where, new, b.constant(2))
+    return b.op("ScatterElements", b.concat(2, past, room), where, new, 2)
 
 
 def _with_sink(
@@ -245,9 +244,9 @@ def _with_sink(
 ) -> tuple[Value, Value, Mask]:
     """One more key, which has the score of the head's sink and the value 0: it takes its part of
     the softmax and gives nothing."""
-    empty = [b.cut(b.op("Mul", x, b.like(0, x)), 2, 0, 1) for x in (key, value)]
+    empty = [b.cut(b.op("Mul", x, 0), 2, 0, 1) for x in (key, value)]
     bias = b.like(0.0, query) if mask.bias is None else mask.bias
-    masked = b.op("Where", mask.allowed, bias, b.like(MINUS_INFINITY, query))
+    masked = b.op("Where", mask.allowed, bias, MINUS_INFINITY)
     scores = b.expand(masked, b.shape(b.sizes(query, 0, 1, 2), 1))
     column = b.expand(b.reshape(sink, -1, 1, 1), b.shape(b.sizes(query, 0, 1, 2), 1))
     return (

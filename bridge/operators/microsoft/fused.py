@@ -109,7 +109,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
     y = b.op("MatMul", *sides, **flags)
     alpha = attributes.get("alpha", 1.0)
     if alpha != 1:
-        y = b.op("Mul", y, b.like(alpha, y))
+        y = b.op("Mul", y, alpha)
     return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
 
 

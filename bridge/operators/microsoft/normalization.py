@@ -61,8 +61,8 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     if mask is None:
         index = b.zeros(b.constant(0, I32), b.sizes(words, 0))
     else:
-        ones = b.cast(b.op("Equal", mask, b.like(1, mask)), I32)
-        index = b.op("ReduceSum", ones, b.constant([1]), keepdims=False)
+        ones = b.cast(b.op("Equal", mask, 1), I32)
+        index = b.op("ReduceSum", ones, [1], keepdims=False)
     return [y, index, total][: len(node.outputs)]
 
 

@@ -120,7 +120,7 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
     """com.microsoft::QLinearGlobalAveragePool (1), whose channels may be last."""
     rank = ranks(node, 0)[0]
     first = 1 if node.attributes.get("channels_last", 0) else 2
-    return b.op("ReduceMean", x, b.constant(list(range(first, first + rank - 2))), keepdims=True)
+    return b.op("ReduceMean", x, list(range(first, first + rank - 2)), keepdims=True)
 
 
 @_quantized("QLinearAveragePool")
@@ -145,7 +145,7 @@ def qgemm(b: Builder, node: Node) -> Result:
     alpha = node.attributes.get("alpha", 1.0)
     y = b.op("Gemm", _opened(b, node.inputs[:3]), right, None, alpha=alpha, **flags)
     if bias is not None:
-        unit = b.op("Mul", b.op("Mul", a_scale, b_scale), b.constant(alpha))
+        unit = b.op("Mul", b.op("Mul", a_scale, b_scale), alpha)
         y = b.op("Add", y, b.op("Mul", b.cast(bias, F32), unit))
     if node.input(7) is None:
         return y
@@ -218,7 +218,7 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
     places = b.as_bits(b.tensor(swapped), U4, swapped.size * 2)
     levels = NORMAL_FLOATS if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
-    whole = b.op("Gather", b.constant(list(levels), F32), b.cast(places, I32), b.constant(0))
+    whole = b.op("Gather", b.constant(list(levels), F32), b.cast(places, I32), 0)
     blocks = -(-columns * length // size)
     rows = b.reshape(scales, -1, 1)
     if blocks * size != columns * length:
@@ -254,7 +254,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
             *outer, last = zeros.constant.shape
             zeros = b.as_bits(zeros, element, *outer, last * 8 // bits)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
-    return b.op("Gather", values, indices, b.constant(attributes.get("gather_axis", 0)))
+    return b.op("Gather", values, indices, attributes.get("gather_axis", 0))
 
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:

@@ -18,7 +18,7 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 def binarizer(b: Builder, node: Node) -> Result:
     """Binarizer-1: 1 above the threshold, else 0."""
     (x,) = required(node, 0)
-    return b.cast(b.op("Greater", x, b.like(node.attributes["threshold"], x)), x.element)
+    return b.cast(b.op("Greater", x, node.attributes["threshold"]), x.element)
 
 
 @legalizes("ai.onnx.ml::Scaler", target="ir")
@@ -47,8 +47,8 @@ def normalizer(b: Builder, node: Node) -> Result:
         size = b.op("ReduceSum", b.op("Abs", x), axes, keepdims=True)
     else:
         size = b.op("Sqrt", b.op("ReduceSum", b.op("Mul", x, x), axes, keepdims=True))
-    nothing = b.op("Equal", size, b.constant(0.0))
-    return b.op("Div", x, b.op("Where", nothing, b.constant(1.0), size))
+    nothing = b.op("Equal", size, 0.0)
+    return b.op("Div", x, b.op("Where", nothing, 1.0, size))
 
 
 @legalizes("ai.onnx.ml::Imputer", target="ir")
@@ -63,8 +63,8 @@ def imputer(b: Builder, node: Node) -> Result:
         raise Refused(f"it has no imputed_value_{kind}s for its input")
     replaced = node.attributes[f"replaced_value_{kind}"]
     nan = math.isnan(replaced)
-    missing = b.op("IsNaN", x) if nan else b.op("Equal", x, b.like(replaced, x))
-    return b.op("Where", missing, b.like(imputed, x), x)
+    missing = b.op("IsNaN", x) if nan else b.op("Equal", x, replaced)
+    return b.op("Where", missing, imputed, x)
 
 
 @legalizes("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
@@ -76,7 +76,7 @@ def array_feature_extractor(b: Builder, node: Node) -> Result:
         raise Refused(STRINGS)
     if x.rank == 1:
         x = b.unsqueeze(x, 0)
-    return b.op("Gather", x, b.reshape(y, -1), b.constant(-1))
+    return b.op("Gather", x, b.reshape(y, -1), -1)
 
 
 @legalizes("ai.onnx.ml::FeatureVectorizer", target="ir")
@@ -92,7 +92,7 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
             rows = b.reshape(rows, 1 if x.rank == 1 else 0, -1)
         if width is not None:
             if rows.shape is None or len(rows.shape) != 2 or low(rows.shape[1]) < width:
-                rows = b.op("Pad", rows, b.constant([0, 0, 0, width]))
+                rows = b.op("Pad", rows, [0, 0, 0, width])
             rows = b.cut(rows, 1, 0, width)
         parts.append(rows)
     return b.concat(1, *parts)
@@ -112,7 +112,7 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
     categories = numbers(node, "cats_int64s")
     if categories is None or x.element is STRING:
         raise Refused(STRINGS)
-    same = b.op("Equal", b.unsqueeze(b.cast(x, I64), -1), b.constant(categories))
+    same = b.op("Equal", b.unsqueeze(b.cast(x, I64), -1), categories)
     return b.cast(same, F32)
 
 
@@ -125,17 +125,17 @@ def label_encoder(b: Builder, node: Node) -> Result:
     if x.element is STRING or keys is None or values is None:
         raise Refused(STRINGS)
     element = b.unsqueeze(x, -1)
-    same = b.op("Equal", element, b.like(keys, x))
+    same = b.op("Equal", element, keys)
     if keys.dtype.kind == "f" and np.isnan(keys).any():
-        same = b.op("Or", same, b.op("And", b.op("IsNaN", element), b.constant(np.isnan(keys))))
+        same = b.op("Or", same, b.op("And", b.op("IsNaN", element), np.isnan(keys)))
     hits = b.cast(same, I32)
     # Counted from the front, engines reduce along it where there are no elements, too.
     last = -1 if x.rank is None else x.rank
-    known = b.op("ReduceMax", hits, b.constant([last]), keepdims=False)
+    known = b.op("ReduceMax", hits, [last], keepdims=False)
     place = b.op("ArgMax", hits, axis=last, keepdims=False)
-    found = b.op("Gather", b.constant(values), place, b.constant(0))
+    found = b.op("Gather", values, place, 0)
     missing = b.op("Equal", known, b.constant(0, I32))
-    return b.op("Where", missing, b.constant(default), found)
+    return b.op("Where", missing, default, found)
 
 
 def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:

@@ -61,7 +61,7 @@ def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
     coefficients = numbers(node, "coefficients").reshape(rows, -1)
     scores = b.op("MatMul", x, b.like(coefficients, x), transpose_b=True)
     intercepts = numbers(node, "intercepts")
-    return scores if intercepts is None else b.op("Add", scores, b.like(intercepts, x))
+    return scores if intercepts is None else b.op("Add", scores, intercepts)
 
 
 @legalizes("ai.onnx.ml::SVMRegressor", target="ir")
@@ -80,7 +80,7 @@ def svm_regressor(b: Builder, node: Node) -> Result:
     score = b.op("MatMul", values, b.constant(coefficients, F32), transpose_b=True)
     score = b.op("Add", score, b.constant(numbers(node, "rho")[:1], F32))
     if attributes["one_class"]:
-        over = b.op("Greater", score, b.constant(0.0))
+        over = b.op("Greater", score, 0.0)
         return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
     return transformed(b, score, attributes["post_transform"])
 
@@ -99,12 +99,12 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
     if kind == "LINEAR":
         return product
     if kind == "RBF":
-        own = b.op("ReduceSum", b.op("Mul", x, x), b.constant([1]), keepdims=True)
+        own = b.op("ReduceSum", b.op("Mul", x, x), [1], keepdims=True)
         theirs = b.constant((vectors.astype(np.float64) ** 2).sum(1), F32)
-        twice = b.op("Mul", product, b.constant(2.0))
+        twice = b.op("Mul", product, 2.0)
         distance = b.op("Sub", b.op("Add", own, theirs), twice)
-        return b.op("Exp", b.op("Mul", distance, b.constant(-float(gamma))))
-    line = b.op("Add", b.op("Mul", product, b.constant(float(gamma))), b.constant(float(offset)))
+        return b.op("Exp", b.op("Mul", distance, -float(gamma)))
+    line = b.op("Add", b.op("Mul", product, float(gamma)), float(offset))
     if kind == "POLY":
         return b.op("Pow", line, b.constant(float(degree)))
     if kind == "SIGMOID":
@@ -133,8 +133,8 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
     scores = b.op("MatMul", kernels, b.constant(duels, F32), transpose_b=True)
     scores = b.op("Add", scores, b.constant(rho, F32))
-    won = b.cast(b.op("Greater", scores, b.constant(0.0)), F32)
-    lost = b.op("Sub", b.constant(1.0), won)
+    won = b.cast(b.op("Greater", scores, 0.0), F32)
+    lost = b.op("Sub", 1.0, won)
     votes = b.op(
         "Add",
         b.op("MatMul", won, b.constant(votes_if, F32)),

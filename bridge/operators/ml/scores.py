@@ -30,11 +30,11 @@ def transformed(b: Builder, scores: Value, name: str) -> Value:
 
 def _softmax_zero(b: Builder, scores: Value) -> Value:
     """Softmax in which a score of 0 keeps the weight 0."""
-    most = b.op("ReduceMax", scores, b.constant([1]), keepdims=True)
-    zero = b.op("Less", b.op("Abs", scores), b.like(1e-7, scores))
+    most = b.op("ReduceMax", scores, [1], keepdims=True)
+    zero = b.op("Less", b.op("Abs", scores), 1e-7)
     weights = b.op("Exp", b.op("Sub", scores, most))
     weights = b.op("Where", zero, b.op("Mul", scores, b.op("Exp", b.op("Neg", most))), weights)
-    total = b.op("ReduceSum", weights, b.constant([1]), keepdims=True)
+    total = b.op("ReduceSum", weights, [1], keepdims=True)
     return b.op("Div", weights, total)
 
 
@@ -72,7 +72,7 @@ def chosen(b: Builder, scores: Value, labels: np.ndarray) -> Value:
     best = b.op("ArgMax", scores, axis=1, keepdims=False)
     if np.array_equal(labels, np.arange(len(labels))):
         return best
-    return b.op("Gather", b.constant(labels), best, b.constant(0))
+    return b.op("Gather", labels, best, 0)
 
 
 def positive_or_not(
@@ -82,7 +82,7 @@ def positive_or_not(
     over = b.op(
         "GreaterOrEqual" if inclusive else "Greater",
         b.squeeze(scores, 1),
-        b.like(threshold, scores),
+        threshold,
     )
     return b.op("Where", b.cast(over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
 
@@ -94,7 +94,7 @@ def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> 
         return transformed(b, score, name)
     if name == "LOGISTIC":
         return transformed(b, b.concat(1, b.op("Neg", score), score), name)
-    other = b.op("Sub", b.like(1, score), score) if complement else b.op("Neg", score)
+    other = b.op("Sub", 1, score) if complement else b.op("Neg", score)
     return b.concat(1, other, score)
 
 

@@ -175,7 +175,7 @@ def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
         (at,), (x,) = states, fixed
 
         def of_node(values: np.ndarray, element: Any = None) -> Value:
-            return b.op("Gather", b.constant(values, element), at, b.constant(0))
+            return b.op("Gather", b.constant(values, element), at, 0)
 
         value = b.op("GatherElements", x, of_node(forest.features.astype(np.int64)), axis=1)
         takes = _condition(b, forest, value, of_node)
@@ -218,8 +218,8 @@ def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value
     for index, members in forest.members.items():
         table[index, : len(members)] = members
     same = b.op("Equal", b.unsqueeze(value, 2), of_node(table, value.element))
-    hits = b.op("ReduceMax", b.cast(same, F32), b.constant([2]), keepdims=False)
-    return b.op("Greater", hits, b.constant(0.0))
+    hits = b.op("ReduceMax", b.cast(same, F32), [2], keepdims=False)
+    return b.op("Greater", hits, 0.0)
 
 
 def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
@@ -228,10 +228,10 @@ def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
     if how in ("MIN", "MAX"):
         limit = np.finfo(np.float32).max
         weights = np.where(forest.weighted, weights, limit if how == "MIN" else -limit)
-    reached = b.op("Gather", b.like(weights, x), _leaves(b, forest, x), b.constant(0))
+    reached = b.op("Gather", b.like(weights, x), _leaves(b, forest, x), 0)
     op = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}[how]
     total = b.op(op, reached, b.constant([1]), keepdims=False)
-    return b.op("Div", total, b.like(len(forest.roots), x)) if how == "AVERAGE" else total
+    return b.op("Div", total, len(forest.roots)) if how == "AVERAGE" else total
 
 
 def _features(b: Builder, x: Value) -> Value:
@@ -250,7 +250,7 @@ def regressor(b: Builder, node: Node) -> Result:
     scores = _aggregated(b, forest, _features(b, x), attributes["aggregate_function"])
     base = _attribute(node, "base_values")
     if base is not None and len(base):
-        scores = b.op("Add", scores, b.like(base, scores))
+        scores = b.op("Add", scores, base)
     return b.cast(transformed(b, scores, attributes["post_transform"]), F32)
 
 

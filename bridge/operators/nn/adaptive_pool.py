@@ -25,7 +25,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
     """Which positions (columns) along `axis` each window (row) covers: window i from
     floor(i * size / count) up to ceil((i + 1) * size / count)."""
     length, one = b.size(data, axis), b.constant(1)
-    window = b.op("Range", b.constant(0), count, one)
+    window = b.op("Range", 0, count, one)
     start = b.op("Div", b.op("Mul", window, length), count)
     reach = b.op("Mul", b.op("Add", window, one), length)
     end = b.op("Div", b.op("Add", reach, b.op("Sub", count, one)), count)
@@ -40,7 +40,7 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     data, output = required(node, 0, 1)
     outputs, rank = integers(output), ranks(node, 0)[0]
     if outputs is not None and all(count == 1 for count in outputs):
-        return b.op("ReduceMean", data, b.constant(list(range(2, rank))), keepdims=True)
+        return b.op("ReduceMean", data, list(range(2, rank)), keepdims=True)
     window = _whole_windows(data, outputs)
     if window is not None:
         return b.op("AveragePool", data, kernel_shape=window, strides=window)
@@ -48,7 +48,7 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     for axis in range(2, rank):
         covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
         weights = b.cast(covered, F32)
-        weights = b.op("Div", weights, b.op("ReduceSum", weights, b.constant([1]), keepdims=True))
+        weights = b.op("Div", weights, b.op("ReduceSum", weights, [1], keepdims=True))
         order = [i for i in range(rank) if i != axis]
         y = b.op("MatMul", b.transpose(y, *order, axis), b.transpose(weights, 1, 0))
         y = b.transpose(y, *range(axis), rank - 1, *range(axis, rank - 1))
@@ -73,8 +73,8 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     for axis in reversed(range(2, rank)):
         covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
         covered = b.unsqueeze(covered, *range(2, rank - axis + 1)) if axis + 1 < rank else covered
-        masked = b.op("Where", covered, b.unsqueeze(y, axis), b.like(float("-inf"), data))
-        y = b.op("ReduceMax", masked, b.constant([axis + 1]), keepdims=False)
+        masked = b.op("Where", covered, b.unsqueeze(y, axis), float("-inf"))
+        y = b.op("ReduceMax", masked, [axis + 1], keepdims=False)
         best = b.op("ArgMax", masked, axis=axis + 1, keepdims=True)
         wide = b.op("Expand", b.unsqueeze(indices, axis), b.op("Shape", masked))
         inner = b.squeeze(b.op("GatherElements", wide, best, axis=axis + 1), axis + 1)

@@ -26,7 +26,7 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
     fill, pads = attributes["pad_value"], attributes["pads"]
     element = element_type(data)
-    data = b.op("Sub", b.op("Add", data, data), b.like(1, data))
+    data = b.op("Sub", b.op("Add", data, data), 1)
     if fill and any(pads):
         data, pads = padded(b, data, pads, 1.0 if fill == 1 else -1.0), (0,) * len(pads)
     return b.op(

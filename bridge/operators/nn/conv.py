@@ -172,7 +172,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.op("Sub", b.sizes(y, *range(2, rank + 2)), output)
     if auto_pad.startswith("SAME"):
-        half = b.op("Div", b.op("Max", excess, b.constant([0])), b.constant([2]))
+        half = b.op("Div", b.op("Max", excess, [0]), [2])
         begin = half if auto_pad == "SAME_LOWER" else b.op("Sub", excess, half)
     else:
         begin = b.constant(list(begins))
@@ -229,17 +229,17 @@ def _clamped_offsets(
     place = channels(np.tile(taps.reshape(-1), groups))
     limits = []
     for axis, stride in enumerate(attributes["strides"]):
-        steps = b.op("Mul", b.positions(offset, axis + 2), b.constant(stride))
+        steps = b.op("Mul", b.positions(offset, axis + 2), stride)
         steps = b.reshape(b.cast(steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
         place = b.op("Add", place, b.op("Mul", channels(axis_of == axis), steps))
         size = b.cast(b.sizes(data, axis + 2), offset.element)
         limits.append(b.op("Mul", channels(axis_of == axis), size))
     limit = b.op("Add", *limits)
     sampled = b.op("Add", offset, place)
-    inside = b.op("GreaterOrEqual", sampled, b.like(0.0, offset))
+    inside = b.op("GreaterOrEqual", sampled, 0.0)
     inside = b.op("And", inside, b.op("Less", sampled, limit))
-    last = b.op("Sub", limit, b.like(1.0, offset))
-    sampled = b.op("Where", inside, b.op("Min", sampled, last), b.like(-2.0, offset))
+    last = b.op("Sub", limit, 1.0)
+    sampled = b.op("Where", inside, b.op("Min", sampled, last), -2.0)
     return b.op("Sub", sampled, place)
 
 

@@ -71,4 +71,4 @@ def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
     else:
         mean = b.op(average, mean, **lean(attributes), **include)
     count = float(np.prod(attributes["kernel_shape"]))
-    return root_of(b, b.op("Mul", mean, b.like(count, mean)), p)
+    return root_of(b, b.op("Mul", mean, count), p)

@@ -41,7 +41,7 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
 def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
     """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
     spatial = range(2, rank)
-    plane = b.op("ReduceProd", b.sizes(data, *spatial), b.constant([0]))
+    plane = b.op("ReduceProd", b.sizes(data, *spatial), [0])
     rest = b.op("Mod", indices, plane)
     result = b.op("Sub", indices, rest)
     parts: list[Value] = []
@@ -99,7 +99,7 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     rank = len(attributes["kernel_shape"]) + 2
     if axis % rank:
         counted = b.sizes(data, *range(axis % rank, rank))
-        indices = b.op("Mod", indices, b.op("ReduceProd", counted, b.constant([0])))
+        indices = b.op("Mod", indices, b.op("ReduceProd", counted, [0]))
     return b.cast(y, element), b.cast(indices, index_element)
 
 

@@ -23,14 +23,14 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     strides = np.array(attributes["strides"])
     removed = np.array(pads[:rank]) + pads[rank:]
     before = b.sizes(data, *range(2, rank + 2))
-    grown = b.op("Mul", before, b.constant(strides))
-    after = b.op("Add", grown, b.constant(kernel - strides - removed))
+    grown = b.op("Mul", before, strides)
+    after = b.op("Add", grown, kernel - strides - removed)
     shape = b.concat(0, b.sizes(data, 0, 1), after)
     flat = b.constant([-1])
-    empty = b.op("Expand", b.like(0.0, data), b.op("ReduceProd", shape, b.constant([0])))
+    empty = b.op("Expand", b.like(0.0, data), b.op("ReduceProd", shape, [0]))
     y = b.op(
         "ScatterElements", empty, b.op("Reshape", indices, flat), b.op("Reshape", data, flat),
-        b.constant(0),
+        0,
     )  # fmt: skip
     y = b.op("Reshape", y, shape)
     if output is None:

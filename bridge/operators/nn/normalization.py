@@ -85,8 +85,8 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
 
 def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
     """momentum * old + (1 - momentum) * new."""
-    kept = b.op("Mul", old, b.like(momentum, old))
-    return b.op("Add", kept, b.op("Mul", new, b.like(1.0 - momentum, new)))
+    kept = b.op("Mul", old, momentum)
+    return b.op("Add", kept, b.op("Mul", new, 1.0 - momentum))
 
 
 @legalizes("InstanceNormalization", target="ir")
@@ -120,8 +120,8 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
         mean = b.op("ReduceMean", wide, axes, keepdims=True)
         centered = b.op("Sub", wide, mean)
         spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=True)
-        deviation = b.op("Sqrt", b.op("Add", spread, b.like(epsilon, spread)))
-        inverse = b.op("Div", b.like(1.0, deviation), deviation)
+        deviation = b.op("Sqrt", b.op("Add", spread, epsilon))
+        inverse = b.op("Div", 1.0, deviation)
         y = b.cast(b.op("Mul", centered, inverse), data.element)
         statistics = [b.cast(v, node.attributes["stash_type"]) for v in (mean, inverse)]
     y = b.plus(b.op("Mul", y, scale), node.input(2))
@@ -146,8 +146,8 @@ def axes_from(node: Node) -> list[int]:
 
 def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> Value:
     """The root of the mean of the squares, with `epsilon` added to the mean."""
-    mean = b.op("ReduceMean", b.op("Mul", x, x), b.constant(axes), keepdims=True)
-    return b.op("Sqrt", b.op("Add", mean, b.like(epsilon, x)))
+    mean = b.op("ReduceMean", b.op("Mul", x, x), axes, keepdims=True)
+    return b.op("Sqrt", b.op("Add", mean, epsilon))
 
 
 @legalizes("MeanVarianceNormalization", target="ir")
@@ -169,7 +169,7 @@ def read_mvn(b: Builder, node: Node) -> Result:
         axes = list(range(1 if across else 2, ranks(node, 0)[0]))
     variance = parse_bool(node.attributes.get("normalize_variance", "true"))
     return b.op(
-        "MVN", node.inputs[0], b.constant(axes), eps=float(node.attributes.get("eps", "1e-9")),
+        "MVN", node.inputs[0], axes, eps=float(node.attributes.get("eps", "1e-9")),
         eps_mode="INSIDE_SQRT", normalize_variance=variance,
     )  # fmt: skip
 
@@ -195,8 +195,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
     for each channel."""
     data, scale, bias = required(node, 0, 1, 2)
     groups = node.attributes["num_groups"]
-    per_group = b.op("Div", b.size(data, 1), b.constant(groups))
-    repeats = b.op("Reshape", per_group, b.constant([1]))
+    per_group = b.op("Div", b.size(data, 1), groups)
+    repeats = b.op("Reshape", per_group, [1])
 
     def repeated(vector: Value) -> Value:
         return b.reshape(b.expand(b.reshape(vector, groups, 1), groups, repeats), -1)
@@ -226,7 +226,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
     if node.input(1) is not None:
         return None
     if size % 2:
-        return b.op("LRN", data, b.constant([1]), **node.attributes)
+        return b.op("LRN", data, [1], **node.attributes)
     squares = b.op("Mul", data, data)
     rows = b.unsqueeze(b.reshape(squares, 0, 0, -1), 1)
     pads = (size // 2 - 1, 0, size // 2, 0)
@@ -268,8 +268,8 @@ def _normalized_by(b: Builder, node: Node, mean: Value, alpha: float | None = No
     """The input of an LRN by a power of the mean of its squares in a window."""
     attributes = node.attributes
     scale = attributes["alpha"] if alpha is None else alpha
-    total = b.op("Mul", mean, b.like(scale, mean))
-    base = b.op("Add", total, b.like(attributes["bias"], total))
+    total = b.op("Mul", mean, scale)
+    base = b.op("Add", total, attributes["bias"])
     return b.op("Div", node.inputs[0], b.op("Pow", base, b.like(attributes["beta"], base)))
 
 
@@ -279,8 +279,8 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     axis = b.constant([node.attributes["axis"]])
     norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
-    empty = b.op("Equal", norm, b.like(0.0, norm))
-    return b.op("Div", data, b.op("Where", empty, b.like(1.0, norm), norm))
+    empty = b.op("Equal", norm, 0.0)
+    return b.op("Div", data, b.op("Where", empty, 1.0, norm))
 
 
 @legalizes("NormalizeL2", target="onnx")
@@ -299,8 +299,8 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
 def grn_to_onnx(b: Builder, node: Node) -> Result:
     """GRN-1, which ONNX lacks: the data over the root of its sum of squares in all channels."""
     data = node.inputs[0]
-    total = b.op("ReduceSum", b.op("Mul", data, data), b.constant([1]), keepdims=True)
-    total = b.op("Add", total, b.like(node.attributes["bias"], total))
+    total = b.op("ReduceSum", b.op("Mul", data, data), [1], keepdims=True)
+    total = b.op("Add", total, node.attributes["bias"])
     return b.op("Div", data, b.op("Sqrt", total))
 
 

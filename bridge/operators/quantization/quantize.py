@@ -89,7 +89,7 @@ class Blocks:
             return inner
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
-        wide = b.op("Expand", inner, b.constant(target))
+        wide = b.op("Expand", inner, target)
         dims[self.axis] = -1
         joined = b.op("Reshape", wide, b.shape(*dims))
         return b.cut(joined, self.axis, 0, b.sizes(self.data, self.axis))
@@ -158,7 +158,7 @@ def _quantized(b: Builder, node: Node) -> Value:
         low, high = element.bounds
         y = b.op("Round", b.op("Div", x, b.cast(divisor, F32)))
         y = b.plus(y, None if offset is None else b.cast(offset, F32))
-        y = b.op("Clip", y, b.constant(float(low)), b.constant(float(high)))
+        y = b.op("Clip", y, float(low), float(high))
     return blocks.close(b.op("Cast", y, to=element))
 
 
@@ -168,7 +168,7 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
     ends = [wide * (np.float32(end) - offsets.astype(np.float32)) for end in (low, high)]
     return b.op(
         "FakeQuantize", x, *(b.constant(np.asarray(end, np.float32)) for end in ends),
-        b.constant(float(low)), b.constant(float(high)), levels=high - low + 1,
+        float(low), float(high), levels=high - low + 1,
     )  # fmt: skip
 
 

@@ -35,10 +35,10 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     # From above 0, so that the logarithm is finite.
     tiny = 2.0**-24
     radius = b.op("Log", uniform(b, node, dims, tiny, 1.0, F32))
-    radius = b.op("Sqrt", b.op("Mul", radius, b.constant(-2.0)))
+    radius = b.op("Sqrt", b.op("Mul", radius, -2.0))
     angle = b.op("Cos", uniform(b, node, dims, 0.0, 2 * math.pi, F32, 1))
-    scaled = b.op("Mul", b.op("Mul", radius, angle), b.constant(float(node.attributes["scale"])))
-    return b.cast(b.op("Add", scaled, b.constant(float(node.attributes["mean"]))), element)
+    scaled = b.op("Mul", b.op("Mul", radius, angle), float(node.attributes["scale"]))
+    return b.cast(b.op("Add", scaled, float(node.attributes["mean"])), element)
 
 
 @legalizes("Bernoulli", target="ir")
@@ -58,7 +58,7 @@ def multinomial_to_ir(b: Builder, node: Node) -> Result:
     return b.op(
         "ir::Multinomial",
         node.inputs[0],
-        b.constant(attributes["sample_size"]),
+        attributes["sample_size"],
         convert_type=attributes["dtype"],
         with_replacement=True,
         log_probs=True,
@@ -152,7 +152,7 @@ def multinomial_to_onnx(b: Builder, node: Node) -> Result:
         gumbel = b.op("Neg", b.op("Log", b.op("Neg", b.op("Log", numbers))))
         keys = b.op("Add", logs, gumbel)
         k = b.cast(b.op("Reshape", count, b.shape(1)), I64)
-        indices = b.ops("TopK", 2, keys, k, axis=1, largest=True, sorted=True)[1]
+        indices = b.ops("TopK", 2, keys, k, axis=1)[1]
         return b.cast(indices, attributes["convert_type"])
     known = integers(count)
     if known is None:

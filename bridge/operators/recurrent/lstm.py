@@ -53,7 +53,7 @@ def lstm_step(
         return layers.activate(b, f, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip)
 
     i = gate(i, peep_i, cell)
-    keep = b.op("Sub", b.like(1, i), i) if coupled else gate(forget, peep_f, cell)
+    keep = b.op("Sub", 1, i) if coupled else gate(forget, peep_f, cell)
     candidate = layers.activate(b, g, c, layer.clip)
     cell = b.op("Add", b.op("Mul", keep, cell), b.op("Mul", i, candidate))
     return [b.op("Mul", gate(o, peep_o, cell), layers.activate(b, h, cell)), cell]

@@ -308,8 +308,8 @@ def _loop(
         after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
         if lengths is None:
             return after, [after[0]]
-        inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), b.constant([1]))
-        y = b.op("Where", inside, after[0], b.like(0, after[0]))
+        inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), [1])
+        y = b.op("Where", inside, after[0], 0)
         kept = [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
         return kept, [y]
 
@@ -317,9 +317,9 @@ def _loop(
     if lengths is not None:
         sliced.append(b.positions(share, 0))
         fixed.append(b.cast(lengths, I64))
-        some = b.op("Unsqueeze", b.op("Greater", lengths, b.like(0, lengths)), b.constant([1]))
+        some = b.op("Unsqueeze", b.op("Greater", lengths, 0), [1])
         # The final states of a sequence without elements are zeros.
-        states = [b.op("Where", some, s, b.like(0, s)) for s in states]
+        states = [b.op("Where", some, s, 0) for s in states]
     reverse = layer.directions[direction] == "reverse"
     last, (y,) = along(b, body, sliced, states, fixed, reverse)
     return [y, *last]
@@ -337,16 +337,16 @@ def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> V
 
 
 def _line(b: Builder, x: Value, f: Activation) -> Value:
-    return b.op("Add", b.op("Mul", x, b.like(f.alpha, x)), b.like(f.beta, x))
+    return b.op("Add", b.op("Mul", x, f.alpha), f.beta)
 
 
 def _softsign(b: Builder, x: Value, f: Activation) -> Value:
-    return b.op("Div", x, b.op("Add", b.op("Abs", x), b.like(1.0, x)))
+    return b.op("Div", x, b.op("Add", b.op("Abs", x), 1.0))
 
 
 def _scaled_tanh(b: Builder, x: Value, f: Activation) -> Value:
-    inner = b.op("Tanh", b.op("Mul", x, b.like(f.beta, x)))
-    return b.op("Mul", inner, b.like(f.alpha, x))
+    inner = b.op("Tanh", b.op("Mul", x, f.beta))
+    return b.op("Mul", inner, f.alpha)
 
 
 def _hard_sigmoid(b: Builder, x: Value, f: Activation) -> Value:
@@ -354,19 +354,19 @@ def _hard_sigmoid(b: Builder, x: Value, f: Activation) -> Value:
 
 
 def _leaky_relu(b: Builder, x: Value, f: Activation) -> Value:
-    negative = b.op("Mul", x, b.like(f.alpha, x))
-    return b.op("Where", b.op("Less", x, b.like(0.0, x)), negative, x)
+    negative = b.op("Mul", x, f.alpha)
+    return b.op("Where", b.op("Less", x, 0.0), negative, x)
 
 
 def _thresholded_relu(b: Builder, x: Value, f: Activation) -> Value:
-    over = b.op("Greater", x, b.like(f.alpha, x))
-    return b.op("Where", over, x, b.like(0.0, x))
+    over = b.op("Greater", x, f.alpha)
+    return b.op("Where", over, x, 0.0)
 
 
 def _elu(b: Builder, x: Value, f: Activation) -> Value:
-    below = b.op("Sub", b.op("Exp", x), b.like(1.0, x))
-    scaled = b.op("Mul", below, b.like(f.alpha, x))
-    return b.op("Where", b.op("Less", x, b.like(0.0, x)), scaled, x)
+    below = b.op("Sub", b.op("Exp", x), 1.0)
+    scaled = b.op("Mul", below, f.alpha)
+    return b.op("Where", b.op("Less", x, 0.0), scaled, x)
 
 
 _ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {

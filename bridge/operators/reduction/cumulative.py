@@ -44,10 +44,10 @@ def cum_prod(b: Builder, node: Node) -> Result:
     reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
     if known is not None:
         return _products(b, x, known[0] % rank, reverse, exclusive)
-    given = b.op("Mod", b.scalar(given), b.like(rank, given))
+    given = b.op("Mod", b.scalar(given), rank)
     result = _products(b, x, 0, reverse, exclusive)
     for axis in range(1, rank):
-        along = b.op("Equal", given, b.like(axis, given))
+        along = b.op("Equal", given, axis)
         result = b.op("Where", along, _products(b, x, axis, reverse, exclusive), result)
     return result
 
@@ -66,8 +66,8 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     behind = x.rank - 1 - axis
     if behind:
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
-    wide = b.op("Where", reaches, b.unsqueeze(x, axis), b.like(np.array(1), x))
-    return b.op("ReduceProd", wide, b.constant([axis + 1]), keepdims=False)
+    wide = b.op("Where", reaches, b.unsqueeze(x, axis), np.array(1))
+    return b.op("ReduceProd", wide, [axis + 1], keepdims=False)
 
 
 @legalizes("CumSum", target="onnx")

@@ -78,8 +78,8 @@ def _all_axes(b: Builder, node: Node) -> Result:
         return None
     keep = node.attributes["keepdims"]
     if data.rank is None:
-        count = b.op("Squeeze", b.op("Shape", b.op("Shape", data)), b.constant([0]))
-        every = b.op("Range", b.constant(0), count, b.constant(1))
+        count = b.op("Squeeze", b.op("Shape", b.op("Shape", data)), [0])
+        every = b.op("Range", 0, count, 1)
     elif data.rank == 0:
         return _elementwise(b, node.op, data)
     else:

@@ -40,7 +40,7 @@ def ir_top_k(b: Builder, node: Node) -> Result:
         "TopK", 2, x, count, axis=axis, largest=largest, sorted=by != "none"
     )  # fmt: skip
     if by == "index":
-        indices, order = b.ops("TopK", 2, indices, count, axis=axis, largest=False, sorted=True)
+        indices, order = b.ops("TopK", 2, indices, count, axis=axis, largest=False)
         values = b.op("GatherElements", values, order, axis=axis)
     return values, b.cast(indices, node.attributes["index_element_type"])
 
@@ -61,8 +61,8 @@ def arg(b: Builder, node: Node) -> Result:
         },
     ).outputs[1]  # fmt: skip
     if last:
-        indices = b.op("Sub", b.op("Sub", b.sizes(x, axis), b.constant([1])), indices)
-    return indices if node.attributes["keepdims"] else b.op("Squeeze", indices, b.constant([axis]))
+        indices = b.op("Sub", b.op("Sub", b.sizes(x, axis), [1]), indices)
+    return indices if node.attributes["keepdims"] else b.op("Squeeze", indices, [axis])
 
 
 @infers("ArgMax", "ArgMin")

@@ -57,7 +57,7 @@ def trilu(b: Builder, node: Node) -> Value | None:
     keep = b.op(side, _distance(b, b.size(x, -2), b.size(x, -1)), diagonal)
     if x.element is BOOL:
         return b.op("And", x, keep)
-    return b.op("Where", keep, x, b.like(0, x))
+    return b.op("Where", keep, x, 0)
 
 
 @infers("Eye")

@@ -76,7 +76,7 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Valu
     front = b.op("Mod", b.as_i64(axes), rank)
     places = b.concat(0, front, b.op("Add", front, rank))
     zeros = b.constant([0] * (2 * x.rank))
-    return b.op("ScatterElements", zeros, places, b.as_i64(pads), b.constant(0))
+    return b.op("ScatterElements", zeros, places, b.as_i64(pads), 0)
 
 
 @legalizes("Pad", target="onnx")
@@ -119,7 +119,7 @@ def _cropped(
     starts = np.maximum(-begin, 0)
     ends = np.where(end < 0, end, I64_MAX)
     axes = b.constant(np.arange(len(begin)))
-    x = b.op("Slice", x, b.constant(starts.astype(np.int64)), b.constant(ends), axes)
+    x = b.op("Slice", x, starts.astype(np.int64), ends, axes)
     return x, np.maximum(begin, 0), np.maximum(end, 0)
 
 
@@ -140,7 +140,7 @@ def _by_index(
         at, first = b.constant(axis), b.constant(0)
         start = b.op("Neg", b.op("Gather", b.as_i64(begin), at, first))
         stop = b.op("Add", count, b.op("Gather", b.as_i64(end), at, first))
-        places = b.op("Range", start, stop, b.constant(1))
+        places = b.op("Range", start, stop, 1)
         x = b.op("Gather", x, place(b, places, count), at)
     return x if x is not node.inputs[0] else b.op("Identity", x)
 
@@ -151,9 +151,9 @@ def _wrapped(b: Builder, places: Value, count: Value) -> Value:
 
 def _mirrored(b: Builder, places: Value, count: Value) -> Value:
     """… 1 0 | 0 1 2 … n-1 | n-1 n-2 …"""
-    period = b.op("Mul", count, b.constant(2))
+    period = b.op("Mul", count, 2)
     places = b.op("Mod", places, period)
-    back = b.op("Sub", b.op("Sub", period, b.constant(1)), places)
+    back = b.op("Sub", b.op("Sub", period, 1), places)
     return b.op("Min", places, back)
 
 

@@ -51,7 +51,7 @@ def shape_part(b: Builder, node: Node) -> Value | None:
         return None
     whole = b.op("Shape", node.inputs[0], output_type=node.attributes["output_type"])
     last = I64_MAX if end is None else end
-    return b.op("Slice", whole, b.constant([start]), b.constant([last]), b.constant([0]))
+    return b.op("Slice", whole, [start], [last], [0])
 
 
 @legalizes("Reshape", target="onnx")
@@ -68,10 +68,10 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
         return None
     if dims is not None:
         return b.zeros(x, shape)
-    count = b.op("ReduceProd", shape, b.constant([0]), keepdims=False)
+    count = b.op("ReduceProd", shape, [0], keepdims=False)
     (result,) = either(
         b,
-        b.op("Equal", count, b.like(0, count)),
+        b.op("Equal", count, 0),
         [x, shape],
         lambda inner, values: [inner.zeros(values[0], values[1])],
         lambda inner, values: [inner.op("Reshape", *values, allowzero=False)],
@@ -83,7 +83,7 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
 @legalizes("Size", target="ir")
 def size_for_ir(b: Builder, node: Node) -> Value:
     """Size (1 to 25), which IR lacks: the product of the shape."""
-    return b.op("ReduceProd", b.op("Shape", node.inputs[0]), b.constant([0]), keepdims=False)
+    return b.op("ReduceProd", b.op("Shape", node.inputs[0]), [0], keepdims=False)
 
 
 @legalizes("Flatten", target="ir")
@@ -91,14 +91,14 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
     """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, the rest]."""
     (x,), axis = required(node, 0), node.attributes["axis"]
     if axis == 0:
-        return b.op("Reshape", x, b.constant([1, -1]))
+        return b.op("Reshape", x, [1, -1])
     if axis == 1:
-        return b.op("Reshape", x, b.constant([0, -1]))
+        return b.op("Reshape", x, [0, -1])
     shape = b.op("Shape", x)
     front, back = b.cut(shape, 0, 0, axis), b.cut(shape, 0, axis, I64_MAX)
     if x.rank is not None and axis == x.rank:
-        return b.op("Reshape", x, b.constant([-1, 1]))
-    dims = [b.op("ReduceProd", part, b.constant([0]), keepdims=True) for part in (front, back)]
+        return b.op("Reshape", x, [-1, 1])
+    dims = [b.op("ReduceProd", part, [0], keepdims=True) for part in (front, back)]
     return b.op("Reshape", x, b.concat(0, *dims), allowzero=True)
 
 
@@ -113,7 +113,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
     axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
     if not is_static(x.shape) and node.outputs[0].rank != len(x.shape) - len(axes):
         return None
-    return b.op("Squeeze", x, b.constant(axes)) if axes else x
+    return b.op("Squeeze", x, axes) if axes else x
 
 
 @legalizes("Squeeze", target="onnx")
@@ -128,7 +128,7 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     known = None if x.rank is None else known_axes(axes, x.rank)
     if known is not None and any(isinstance(x.dims[a], int) and x.dims[a] != 1 for a in known):
         kept = [a for a in known if not isinstance(x.dims[a], int) or x.dims[a] == 1]
-        return b.op("Squeeze", x, b.constant(kept)) if kept else x
+        return b.op("Squeeze", x, kept) if kept else x
     if node.attributes["allow_axis_skip"]:
         if known is None or any(not isinstance(x.dims[a], int) for a in known):
             raise Refused(
@@ -166,7 +166,7 @@ def transpose_for_ir(b: Builder, node: Node) -> Value | None:
     if node.input(1) is not None:
         return None
     order = range(x.rank)[::-1] if x.rank is not None else []
-    return b.op("Transpose", x, b.constant(list(order)))
+    return b.op("Transpose", x, list(order))
 
 
 @legalizes("ConstantOfShape", target="ir")
@@ -209,10 +209,10 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
         if not known:
             return b.op("Expand", x, target)
         others = [axis for axis in range(length) if axis not in known]
-        return b.op("Expand", b.op("Unsqueeze", x, b.constant(others)) if others else x, target)
+        return b.op("Expand", b.op("Unsqueeze", x, others) if others else x, target)
     # Ones everywhere but at the mapped axes, where the input's own sizes go.
     ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
-    axes = b.op("Unsqueeze", b.as_i64(axes), b.constant([-1]))
+    axes = b.op("Unsqueeze", b.as_i64(axes), [-1])
     own = b.op("ScatterND", ones, axes, b.op("Shape", x))
     return b.op("Expand", b.op("Reshape", x, own), target)
 
@@ -227,7 +227,7 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     if length < x.rank:
         ones = b.constant([1] * (x.rank - length))
         return b.op("Tile", x, b.concat(0, ones, b.as_i64(repeats)))
-    return b.op("Tile", b.op("Unsqueeze", x, b.constant(list(range(length - x.rank)))), repeats)
+    return b.op("Tile", b.op("Unsqueeze", x, list(range(length - x.rank))), repeats)
 
 
 @reads("Transpose", format="onnx")

@@ -43,7 +43,7 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
         return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
     if real:
         return b.op("RDFT", b.squeeze(x, -1), axes)
-    half = b.op("Add", b.op("Div", b.sizes(x, axis), b.constant([2])), b.constant([1]))
+    half = b.op("Add", b.op("Div", b.sizes(x, axis), [2]), [1])
     return b.cut(b.op("ir::DFT", x, axes), axis, 0, half)
 
 
@@ -51,8 +51,8 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
     """The transform of a whole axis that is known only at run time."""
     given = b.as_i64(b.vector(axis))
     # Negative axes count from the one of real and imaginary parts, which IR does not count.
-    negative = b.op("Less", given, b.constant([0]))
-    axes = b.op("Where", negative, b.op("Add", given, b.constant([1])), given)
+    negative = b.op("Less", given, [0])
+    axes = b.op("Where", negative, b.op("Add", given, [1]), given)
     return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
 
 
@@ -71,7 +71,7 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
         return x
     grows = new is not None and isinstance(old, int) and old < new[0]
     if new is None or not isinstance(old, int) or grows:
-        missing = b.op("Max", b.op("Sub", length, b.sizes(x, axis)), b.constant([0]))
+        missing = b.op("Max", b.op("Sub", length, b.sizes(x, axis)), [0])
         dims = [missing if a == axis else b.sizes(x, a) for a in range(len(x.dims))]
         x = b.concat(axis, x, b.zeros(x, *dims))
         if grows:
@@ -89,14 +89,14 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     bins = x.dims[axis]
     known = integers(length)
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
-        return b.op("IRDFT", x, b.constant([axis]))
+        return b.op("IRDFT", x, [axis])
     two, one = b.constant([2]), b.constant([1])
     half = b.op("Add", b.op("Div", length, two), one)
     first = _resized(b, x, axis, half)
     mirrored = b.flip(b.cut(first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
-    conjugate = b.op("Mul", mirrored, b.like([1.0, -1.0], x))
+    conjugate = b.op("Mul", mirrored, [1.0, -1.0])
     whole = b.concat(axis, first, conjugate)
-    signal = b.op("IDFT", whole, b.constant([axis]))
+    signal = b.op("IDFT", whole, [axis])
     return b.squeeze(b.cut(signal, -1, 0, 1), -1)
 
 
@@ -110,8 +110,8 @@ def complex_to_onnx(b: Builder, node: Node) -> Result:
     inverse = node.op == "IDFT"
     if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
         given = b.as_i64(b.scalar(axes))
-        negative = b.op("Less", given, b.constant(0))
-        axis = b.op("Where", negative, b.op("Sub", given, b.constant(1)), given)
+        negative = b.op("Less", given, 0)
+        axis = b.op("Where", negative, b.op("Sub", given, 1), given)
         return b.op("DFT", x, None, axis, inverse=inverse)
     for position, length in _steps(b, node, x, complex=True):
         x = _dft(b, x, length, position, inverse=inverse)
@@ -163,15 +163,15 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     """Element `index` of signal_size, or the size of the axis where that is -1."""
     (lengths,) = required(node, 2)
-    given = b.op("Gather", b.as_i64(lengths), b.constant(index), b.constant(0))
+    given = b.op("Gather", b.as_i64(lengths), index, 0)
     whole = b.size(x, axis)
     if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
-        whole = b.op("Mul", b.op("Sub", whole, b.constant(1)), b.constant(2))
-    return b.op("Where", b.op("Equal", given, b.constant(-1)), whole, given)
+        whole = b.op("Mul", b.op("Sub", whole, 1), 2)
+    return b.op("Where", b.op("Equal", given, -1), whole, given)
 
 
 def _dft(b: Builder, x: Value, length: Value | None, axis: int, **flags: bool) -> Value:
-    return b.op("DFT", x, length, b.constant(axis), **flags)
+    return b.op("DFT", x, length, axis, **flags)
 
 
 def size_in(node: Node, index: int) -> Dim:

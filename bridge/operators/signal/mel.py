@@ -19,7 +19,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     low, high = (_mel(b, b.cast(x, F32)) for x in inputs[3:])
     one, two = b.constant(1), b.constant(2)
     count = b.op("Add", bins, two)
-    steps = b.cast(b.op("Range", b.constant(0), count, one), F32)
+    steps = b.cast(b.op("Range", 0, count, one), F32)
     step = b.op("Div", b.op("Sub", high, low), b.cast(count, F32))
     hertz = _hertz(b, b.op("Add", b.op("Mul", steps, step), low))
     scale = b.cast(b.op("Add", length, one), F32)
@@ -37,27 +37,25 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     before = b.op("Or", b.op("Less", row, centre), b.op("And", narrow, b.op("Equal", row, centre)))
     weights = b.op("Where", before, rising, falling)
     inside = b.op("And", b.op("GreaterOrEqual", row, left), b.op("LessOrEqual", row, right))
-    return b.cast(
-        b.op("Where", inside, weights, b.constant(0.0)), node.attributes["output_datatype"]
-    )
+    return b.cast(b.op("Where", inside, weights, 0.0), node.attributes["output_datatype"])
 
 
 def _slope(b: Builder, distance: Value, width: Value, without: float) -> Value:
     """distance / width, `without` where the width is 0."""
-    none = b.op("Equal", width, b.constant(0.0))
+    none = b.op("Equal", width, 0.0)
     otherwise = b.constant(without)
-    slope = b.op("Div", distance, b.op("Where", none, b.constant(1.0), width))
+    slope = b.op("Div", distance, b.op("Where", none, 1.0, width))
     return b.op("Where", none, otherwise, slope)
 
 
 def _mel(b: Builder, hertz: Value) -> Value:
-    inner = b.op("Add", b.op("Div", hertz, b.constant(700.0)), b.constant(1.0))
-    return b.op("Mul", b.op("Log", inner), b.constant(2595 / math.log(10)))
+    inner = b.op("Add", b.op("Div", hertz, 700.0), 1.0)
+    return b.op("Mul", b.op("Log", inner), 2595 / math.log(10))
 
 
 def _hertz(b: Builder, mel: Value) -> Value:
-    power = b.op("Exp", b.op("Mul", mel, b.constant(math.log(10) / 2595)))
-    return b.op("Mul", b.op("Sub", power, b.constant(1.0)), b.constant(700.0))
+    power = b.op("Exp", b.op("Mul", mel, math.log(10) / 2595))
+    return b.op("Mul", b.op("Sub", power, 1.0), 700.0)
 
 
 @infers("MelWeightMatrix")

@@ -31,9 +31,7 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
         signal = b.unsqueeze(signal, 2)
     frames = _frames(b, signal, size, _number(b, step))
     shaped = b.op("Mul", frames, b.unsqueeze(window, 1))
-    return b.op(
-        "DFT", shaped, None, b.constant(2), inverse=False, onesided=node.attributes["onesided"]
-    )
+    return b.op("DFT", shaped, None, 2, inverse=False, onesided=node.attributes["onesided"])
 
 
 def _is_fast(size: Value) -> bool:
@@ -51,11 +49,11 @@ def _number(b: Builder, x: Value) -> Value:
 def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
     """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
     room = b.op("Sub", b.reshape(b.sizes(signal, 1)), size)
-    count = b.op("Add", b.op("Div", room, step), b.constant(1))
-    starts = b.op("Mul", b.op("Range", b.constant(0), count, b.constant(1)), step)
-    inside = b.op("Range", b.constant(0), size, b.constant(1))
+    count = b.op("Add", b.op("Div", room, step), 1)
+    starts = b.op("Mul", b.op("Range", 0, count, 1), step)
+    inside = b.op("Range", 0, size, 1)
     indices = b.op("Add", b.unsqueeze(starts, 1), inside)
-    return b.op("Gather", signal, indices, b.constant(1))
+    return b.op("Gather", signal, indices, 1)
 
 
 # Into ONNX --------------------------------------------------------------------------------------
@@ -81,7 +79,7 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
     if known is not None and window.shape == (known[0],):
         return window
     room = b.op("Sub", b.reshape(size, 1), b.sizes(window, 0))
-    left = b.op("Div", room, b.constant([2]))
+    left = b.op("Div", room, [2])
     return b.concat(0, b.zeros(window, left), window, b.zeros(window, b.op("Sub", room, left)))
 
 
@@ -97,13 +95,13 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     batched = b.unsqueeze(data, 0) if data.rank == 3 else data
     # [batch, bins, frames, 2] to [frames, size, batch]
     spectrum = b.transpose(batched, 2, 1, 0, 3)
-    frames = b.squeeze(b.op("DFT", spectrum, size, b.constant(1), inverse=True, onesided=True), 3)
+    frames = b.squeeze(b.op("DFT", spectrum, size, 1, inverse=True, onesided=True), 3)
     count = b.sizes(frames, 0)
     starts = b.op("Mul", b.positions(frames, 0), step)
-    inside = b.op("Range", b.constant(0), size, b.constant(1))
+    inside = b.op("Range", 0, size, 1)
     indices = b.reshape(b.op("Add", b.unsqueeze(starts, 1), inside), -1, 1)
     width = b.reshape(size, 1)
-    gaps = b.op("Mul", b.op("Sub", count, b.constant([1])), b.reshape(step, 1))
+    gaps = b.op("Mul", b.op("Sub", count, [1]), b.reshape(step, 1))
     total = b.op("Add", gaps, width)
 
     def overlapped(parts: Value, columns: Value) -> Value:
@@ -118,10 +116,10 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     sums = overlapped(b.op("Mul", frames, shape_of_frame), columns)
     if node.attributes["normalized"]:
         sums = b.op("Mul", sums, b.op("Sqrt", b.cast(size, data.element)))
-    covered = b.op("Not", b.op("Equal", weights, b.like(0, weights)))
-    divisor = b.op("Where", covered, weights, b.like(1, weights))
-    signal = b.op("Where", covered, b.op("Div", sums, divisor), b.like(0, sums))
-    start = b.op("Div", width, b.constant([2]))
+    covered = b.op("Not", b.op("Equal", weights, 0))
+    divisor = b.op("Where", covered, weights, 1)
+    signal = b.op("Where", covered, b.op("Div", sums, divisor), 0)
+    start = b.op("Div", width, [2])
     if node.attributes["center"]:
         signal = b.cut(signal, 0, start, total)
     if length is not None:

@@ -28,19 +28,19 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
         columns.append(b.unsqueeze(b.op("Expand", line, whole), -1))
     ones = b.op("Expand", b.like(1, theta), b.op("Shape", columns[0]))
     points = b.reshape(b.concat(-1, *columns, ones), -1, axes + 1)
-    turned = b.op("Transpose", theta, b.constant([0, 2, 1]))
+    turned = b.op("Transpose", theta, [0, 2, 1])
     grid = b.op("MatMul", points, turned)
     batch = b.reshape(_at(b, size, 0), 1)
     return b.reshape(grid, batch, whole, axes)
 
 
 def _at(b: Builder, size: Value, axis: int) -> Value:
-    return b.op("Gather", size, b.constant(axis), b.constant(0))
+    return b.op("Gather", size, axis, 0)
 
 
 def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:
     """-1 to 1 in `count` steps: the corners themselves, or the middles of the cells."""
-    number = b.op("Range", b.constant(0), count, b.constant(1))
+    number = b.op("Range", 0, count, 1)
     place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)
     if align_corners:

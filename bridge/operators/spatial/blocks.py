@@ -24,13 +24,13 @@ def _size(b: Builder, x: Value, axis: int) -> int | Value:
 def _over(b: Builder, size: int | Value, by: int) -> int | Value:
     if isinstance(size, int):
         return size // by
-    return size if by == 1 else b.op("Div", size, b.constant([by]))
+    return size if by == 1 else b.op("Div", size, [by])
 
 
 def _times(b: Builder, size: int | Value, by: int) -> int | Value:
     if isinstance(size, int):
         return size * by
-    return size if by == 1 else b.op("Mul", size, b.constant([by]))
+    return size if by == 1 else b.op("Mul", size, [by])
 
 
 @legalizes("SpaceToDepth", target="onnx")
@@ -161,7 +161,7 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
         upper = node.attributes["auto_pad"] == "same_upper"
         pads.append((less, missing - less) if upper else (missing - less, less))
     begin, end = ([0, 0, *(p[side] for p in pads)] for side in (0, 1))
-    padded = b.op("Pad", x, b.constant(begin + end)) if any(begin + end) else x
+    padded = b.op("Pad", x, begin + end) if any(begin + end) else x
     parts = []
     for place in product(*(range(size) for size in sizes_)):
         starts = [at * rate for at, rate in zip(place, rates, strict=True)]

@@ -44,7 +44,7 @@ def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
         return _by_scatter(b, node, count, _attributes(node, count))
     x, image, block = required(node, 0, 1, 2)
     made = b.op("Col2Im", b.unsqueeze(x, 0), image, block, **node.attributes)
-    return b.op("Squeeze", made, b.constant([0]))
+    return b.op("Squeeze", made, [0])
 
 
 def _by_scatter(
@@ -54,9 +54,7 @@ def _by_scatter(
     x, image, block = required(node, 0, 1, 2)
     image, block = b.as_i64(image), b.as_i64(block)
     pads = attributes["pads"]
-    padded = [
-        b.op("Add", _at(b, image, i), b.constant(pads[i] + pads[i + count])) for i in range(count)
-    ]
+    padded = [b.op("Add", _at(b, image, i), pads[i] + pads[i + count]) for i in range(count)]
     places: Value | None = None
     for axis in range(count):
         line = _places(b, padded[axis], _at(b, block, axis), attributes, axis)
@@ -70,25 +68,23 @@ def _by_scatter(
     for axis in range(count):
         rows = b.op("Div", rows, _at(b, block, axis))
     all_rows = b.op("Mul", batch, rows)
-    columns = b.op("Transpose", b.reshape(x, all_rows, -1), b.constant([1, 0]))
+    columns = b.op("Transpose", b.reshape(x, all_rows, -1), [1, 0])
     lengths = [b.reshape(length, 1) for length in padded]
     whole = b.fold("Mul", lengths)
     start = b.zeros(x, whole, all_rows)
     summed = b.op("ScatterND", start, b.reshape(places, -1, 1), columns, reduction="add")
-    images = b.reshape(b.op("Transpose", summed, b.constant([1, 0])), batch, rows, *lengths)
+    images = b.reshape(b.op("Transpose", summed, [1, 0]), batch, rows, *lengths)
     if not any(pads):
         return images
     front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))
-    return b.op(
-        "Slice", images, front, b.op("Add", back, image), b.constant(list(range(2, count + 2)))
-    )
+    return b.op("Slice", images, front, b.op("Add", back, image), list(range(2, count + 2)))
 
 
 def _at(b: Builder, vector: Value, index: int) -> Value:
     known = integers(vector)
     if known is not None:
         return b.constant(known[index])
-    return b.op("Gather", vector, b.constant(index), b.constant(0))
+    return b.op("Gather", vector, index, 0)
 
 
 def _places(
@@ -97,11 +93,11 @@ def _places(
     """Where the elements of the blocks of one axis belong: [block, blocks]."""
     dilation, stride = attributes["dilations"][axis], attributes["strides"][axis]
     zero, one = b.constant(0), b.constant(1)
-    inner = b.op("Mul", b.op("Range", zero, block, one), b.constant(dilation))
-    reach = b.op("Mul", b.op("Sub", block, one), b.constant(dilation))
+    inner = b.op("Mul", b.op("Range", zero, block, one), dilation)
+    reach = b.op("Mul", b.op("Sub", block, one), dilation)
     free = b.op("Sub", b.op("Sub", padded, reach), one)
-    blocks = b.op("Add", b.op("Div", free, b.constant(stride)), one)
-    outer = b.op("Mul", b.op("Range", zero, blocks, one), b.constant(stride))
+    blocks = b.op("Add", b.op("Div", free, stride), one)
+    outer = b.op("Mul", b.op("Range", zero, blocks, one), stride)
     return b.op("Add", b.unsqueeze(inner, 1), outer)
 
 

@@ -28,17 +28,17 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     counts = [b.size(x, axis) for axis in axes]
     places = [
         # The grid's last axis holds x first, which belongs to the last axis of the data.
-        _place(b, b.op("Gather", grid, b.constant(rank - 1 - axis), b.constant(-1)), count, node)
+        _place(b, b.op("Gather", grid, rank - 1 - axis, -1), count, node)
         for axis, count in zip(axes, counts, strict=True)
     ]
     pixels = b.reshape(x, 0, 0, -1)
-    pixels = b.op("Transpose", pixels, b.constant([0, 2, 1]))
+    pixels = b.op("Transpose", pixels, [0, 2, 1])
     if node.attributes["mode"] == "nearest":
         nearest = [b.op("Round", place) for place in places]
         total = _pixels(b, pixels, nearest, counts, None, node)
     else:
         total = _corners(b, pixels, places, counts, node)
-    channels_first = b.op("Transpose", total, b.constant([0, 2, 1]))
+    channels_first = b.op("Transpose", total, [0, 2, 1])
     spatial = b.sizes(grid, *range(1, rank - 1))
     return b.op("Reshape", channels_first, b.concat(0, b.sizes(x, 0, 1), spatial))
 
@@ -80,12 +80,12 @@ def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
         return place
     if node.attributes["padding_mode"] == "reflection":
         span = b.op("Sub", high, low)
-        period = b.op("Max", b.op("Mul", span, two), b.constant(1e-6))
+        period = b.op("Max", b.op("Mul", span, two), 1e-6)
         off = b.op("Abs", b.op("Sub", place, low))
         turns = b.op("Floor", b.op("Div", off, period))
         off = b.op("Sub", off, b.op("Mul", turns, period))
         place = b.op("Add", low, b.op("Min", off, b.op("Sub", period, off)))
-    return b.op("Max", b.op("Min", place, last), b.constant(0.0))
+    return b.op("Max", b.op("Min", place, last), 0.0)
 
 
 def _pixels(
@@ -100,8 +100,8 @@ def _pixels(
     flat: Value | None = None
     inside: Value | None = None
     for place, count in zip(at, counts, strict=True):
-        last = b.op("Sub", b.cast(count, F32), b.constant(1.0))
-        clipped = b.op("Max", b.op("Min", place, last), b.constant(0.0))
+        last = b.op("Sub", b.cast(count, F32), 1.0)
+        clipped = b.op("Max", b.op("Min", place, last), 0.0)
         here = b.op("Equal", place, clipped)
         inside = here if inside is None else b.op("And", inside, here)
         index = b.cast(clipped, I64)
@@ -109,7 +109,7 @@ def _pixels(
     assert flat is not None and inside is not None
     found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
-        found = b.op("Where", b.reshape(inside, 0, -1, 1), found, b.like(0, found))
+        found = b.op("Where", b.reshape(inside, 0, -1, 1), found, 0)
     if weight is None:
         return found
     return b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))

@@ -55,7 +55,7 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
         "Interpolate",
         node.inputs[0],
         node.inputs[1],
-        b.constant(axes),
+        axes,
         mode=mode,
         shape_calculation_mode="sizes",
         coordinate_transformation_mode=coordinates,
@@ -106,7 +106,7 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
     begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
     if any(begin + end):
-        x = b.op("Pad", x, b.constant(begin + end))
+        x = b.op("Pad", x, begin + end)
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
     moving = _moving(x, axes, wanted, by_scales)

@@ -59,10 +59,10 @@ def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
         kept = b.op("Equal", axis.out, axis.size)
         axis = replace(axis, scale=b.op("Where", kept, _f(b, 1), axis.scale))
     at = _coordinates(b, axis, method)
-    last = b.cast(b.op("Sub", axis.size, b.constant(1)), F32)
+    last = b.cast(b.op("Sub", axis.size, 1), F32)
     if method.mode == "nearest":
         place = b.op("Max", b.op("Min", _rounded(b, at, axis, method.nearest), last), _f(b, 0))
-        y = b.op("Gather", x, b.cast(place, I64), b.constant(axis.number))
+        y = b.op("Gather", x, b.cast(place, I64), axis.number)
     else:
         y = _weighted(b, x, axis.number, _weights(b, at, axis, last, method))
     if method.extrapolation is None:
@@ -70,7 +70,7 @@ def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
     outside = b.op("Or", b.op("Less", at, _f(b, 0)), b.op("Greater", at, last))
     behind = len(x.dims) - 1 - axis.number
     outside = b.unsqueeze(outside, *range(1, behind + 1)) if behind else outside
-    return b.op("Where", outside, b.like(method.extrapolation, y), y)
+    return b.op("Where", outside, method.extrapolation, y)
 
 
 def _f(b: Builder, number: float) -> Value:
@@ -88,9 +88,9 @@ def _weighted(b: Builder, x: Value, axis: int, weights: Value) -> Value:
 
 def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
     """Where the elements of the output lie in the input: f32 [out]."""
-    place = b.cast(b.op("Range", b.constant(0), axis.out, b.constant(1)), F32)
+    place = b.cast(b.op("Range", 0, axis.out, 1), F32)
     size, out = b.cast(axis.size, F32), b.cast(axis.out, F32)
-    single = b.op("Equal", axis.out, b.constant(1))
+    single = b.op("Equal", axis.out, 1)
     half = b.op("Sub", b.op("Div", b.op("Add", place, _f(b, 0.5)), axis.scale), _f(b, 0.5))
     between = b.op("Max", b.op("Sub", out, _f(b, 1)), _f(b, 1))
     match method.coordinates:
@@ -142,20 +142,20 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
         factor = b.op("Min", factor, _f(b, 1))
     reach = b.op("Ceil", b.op("Div", _f(b, 2 if method.mode == "cubic" else 1), factor))
     margin = b.constant(0) if method.exclude_outside else b.op(
-        "Add", b.cast(reach, I64), b.constant(1)
+        "Add", b.cast(reach, I64), 1
     )  # fmt: skip
     stop = b.op("Add", axis.size, margin)
-    places = b.cast(b.op("Range", b.op("Neg", margin), stop, b.constant(1)), F32)
+    places = b.cast(b.op("Range", b.op("Neg", margin), stop, 1), F32)
     distance = b.op("Mul", b.op("Sub", places, b.unsqueeze(at, 1)), factor)
     kernel = _cubic(b, distance, method.cubic) if method.mode == "cubic" else _linear(b, distance)
-    total = b.op("ReduceSum", kernel, b.constant([1]), keepdims=True)
+    total = b.op("ReduceSum", kernel, [1], keepdims=True)
     if method.narrows:
         total = b.op("Max", total, _f(b, float(np.finfo(np.float32).tiny)))
     weights = b.op("Div", kernel, total)
     if method.exclude_outside:
         return weights
     inside = b.op("Max", b.op("Min", places, last), _f(b, 0))
-    own = b.cast(b.op("Range", b.constant(0), axis.size, b.constant(1)), F32)
+    own = b.cast(b.op("Range", 0, axis.size, 1), F32)
     edges = b.cast(b.op("Equal", b.unsqueeze(inside, 1), own), F32)
     return b.op("MatMul", weights, edges)
 

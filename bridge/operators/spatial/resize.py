@@ -253,7 +253,7 @@ def element_at(b: Builder, vector: Value | None, index: int) -> Value:
     if known is not None:
         item = b.constant(known.reshape(-1)[index])
     else:
-        item = b.op("Gather", vector, b.constant(index), b.constant(0))
+        item = b.op("Gather", vector, index, 0)
     return b.cast(item, F32) if element_type(vector).is_float else item
 
 
@@ -271,14 +271,14 @@ def _for_all_axes(
     rank, place = len(x.dims), b.constant(axes)
     if scales is not None:
         ones = b.constant(np.ones(rank, np.float32))
-        return b.op("ScatterElements", ones, place, scales, b.constant(0)), None
+        return b.op("ScatterElements", ones, place, scales, 0), None
     assert wanted is not None
     known = integers(wanted)
     if known is not None:
         wanted_of = dict(zip(axes, known, strict=True))
         parts = (b.constant([wanted_of[i]]) if i in axes else b.sizes(x, i) for i in range(rank))
         return None, b.concat(0, *parts)
-    return None, b.op("ScatterElements", b.op("Shape", x), place, b.as_i64(wanted), b.constant(0))
+    return None, b.op("ScatterElements", b.op("Shape", x), place, b.as_i64(wanted), 0)
 
 
 def scaled(dim: Dim, scale: float) -> Dim:

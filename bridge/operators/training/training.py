@@ -15,10 +15,10 @@ def adagrad(b: Builder, node: Node) -> Result:
     news: list[list[Value]] = []
     for x, gradient, squares in groups:
         decay = _scaled(b, b.cast(step, rate.element), attributes["decay_factor"])
-        adjusted = b.op("Div", rate, b.op("Add", b.like(1, rate), decay))
+        adjusted = b.op("Div", rate, b.op("Add", 1, decay))
         regular = _regularised(b, node, x, gradient)
         sums = b.op("Add", squares, b.op("Mul", regular, regular))
-        divisor = b.op("Add", b.op("Sqrt", sums), b.like(attributes["epsilon"], x))
+        divisor = b.op("Add", b.op("Sqrt", sums), attributes["epsilon"])
         change = b.op("Div", b.op("Mul", adjusted, regular), divisor)
         news.append([b.op("Sub", x, change), sums])
     return _columns(news)
@@ -31,12 +31,12 @@ def adam(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     alpha, beta = attributes["alpha"], attributes["beta"]
     time = b.cast(step, rate.element)
-    first = b.op("Equal", time, b.like(0, rate))
+    first = b.op("Equal", time, 0)
     corrected = b.op("Sqrt", b.op("Sub", b.like(1, rate), b.op("Pow", b.like(beta, rate), time)))
     bias = b.op("Sub", b.like(1, rate), b.op("Pow", b.like(alpha, rate), time))
     # At the first step there is nothing to correct, and nothing to divide by.
-    bias = b.op("Where", first, b.like(1, rate), bias)
-    corrected = b.op("Where", first, b.like(1, rate), corrected)
+    bias = b.op("Where", first, 1, bias)
+    corrected = b.op("Where", first, 1, corrected)
     adjusted = b.op("Div", b.op("Mul", rate, corrected), bias)
     news: list[list[Value]] = []
     for x, gradient, momentum, squares in groups:
@@ -44,7 +44,7 @@ def adam(b: Builder, node: Node) -> Result:
         momentum = b.op("Add", _scaled(b, momentum, alpha), _scaled(b, regular, 1 - alpha))
         power = _scaled(b, b.op("Mul", regular, regular), 1 - beta)
         squares = b.op("Add", _scaled(b, squares, beta), power)
-        divisor = b.op("Add", b.op("Sqrt", squares), b.like(attributes["epsilon"], x))
+        divisor = b.op("Add", b.op("Sqrt", squares), attributes["epsilon"])
         new = b.op("Sub", x, b.op("Mul", adjusted, b.op("Div", momentum, divisor)))
         news.append([_scaled(b, new, 1 - attributes["norm_coefficient_post"]), momentum, squares])
     return _columns(news)
@@ -56,8 +56,8 @@ def momentum(b: Builder, node: Node) -> Result:
     rate, step, groups = _groups(node, 3)
     attributes = node.attributes
     beta = b.like(attributes["beta"], rate)
-    first = b.op("Equal", step, b.like(0, step))
-    beta = b.op("Where", first, b.like(1, rate), beta)
+    first = b.op("Equal", step, 0)
+    beta = b.op("Where", first, 1, beta)
     news: list[list[Value]] = []
     for x, gradient, velocity in groups:
         regular = _regularised(b, node, x, gradient)
@@ -93,4 +93,4 @@ def _regularised(b: Builder, node: Node, x: Value, gradient: Value) -> Value:
 
 
 def _scaled(b: Builder, x: Value, factor: float) -> Value:
-    return b.op("Mul", x, b.like(factor, x))
+    return b.op("Mul", x, factor)
