@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import StatefulSession, ValueInfo, feed_of
+from bridge.check.engines import EngineError, StatefulSession, ValueInfo, feed_of
 from bridge.neutral.graph import Model
-from bridge.passes.state.records import BEAMS, StatefulRecord
+from bridge.passes.state.records import BEAMS, FIRST_CALLS, FirstCall, StatefulRecord
 
 
 class PairsSession:
@@ -28,6 +28,8 @@ class PairsSession:
             for pair in record.pairs
         }
         self._beams = record.beams
+        self._first_calls = FIRST_CALLS.read(model.metadata) or []
+        self._variables = {port.name: key for key, (port, _) in self._states.items()}
         ports = tuple(port for port, _ in self._states.values())
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
         self.inputs = (*given, *ports)
@@ -37,10 +39,29 @@ class PairsSession:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
         states = {name: feed_of(port, feeds) for name, (port, _) in self._states.items()}
+        told = [call for call in self._first_calls if call.flag in feeds]
+        later = [call for call in told if self._is_later(call, states, feeds)]
         if self._beams:
             feeds = {**feeds, BEAMS: np.arange(self._sequences(feeds), dtype=np.int32)}
         results, after = self._session.run_from(states, feeds)
+        for state, shape in (item for call in later for item in call.kept.items()):
+            variable = self._variables[state]
+            if np.array_equal(states[variable], after[variable], equal_nan=True):
+                after[variable] = np.zeros(shape, after[variable].dtype)
         return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
+
+    def _is_later(
+        self, call: FirstCall, states: dict[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> bool:
+        """Whether a call is not the first. If it is, the state that says so becomes empty: the ONNX
+        model does not look at it."""
+        later = bool(np.all(feeds[call.flag])) is call.later
+        variable = self._variables[call.state]
+        if not later:
+            states[variable] = np.delete(states[variable], np.s_[:], call.axis)
+        elif not states[variable].size:
+            raise EngineError(f'"{call.flag}" says that "{call.state}" is there, which is empty')
+        return later
 
     def _sequences(self, feeds: Mapping[str, Any]) -> int:
         """How many there are: what the first axis of the inputs has that is open."""

@@ -18,7 +18,8 @@ from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import assign_variable, read_variable, take_variables
-from bridge.passes.state.records import BEAMS, STATEFUL, StatefulRecord, SymbolicPair
+from bridge.passes.state.first_call import decide_by_state
+from bridge.passes.state.records import BEAMS, FIRST_CALLS, STATEFUL, StatefulRecord, SymbolicPair
 
 
 def make_stateful(model: Model, context: Context) -> None:
@@ -44,20 +45,32 @@ def make_stateful(model: Model, context: Context) -> None:
         SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
         for name, after in pairs.items()
     ]
+    empty: dict[Value, int] = {}
     for pair in made:
         b, state = Builder(front, pair.input, context.target), inputs[pair.input]
         tensor = model.defaults.pop(state, None)
         start = b.tensor(tensor) if tensor is not None else _start(state, left, b)
+        if 0 in start.dims:
+            empty[state] = start.dims.index(0)
         read_variable(b, pair.variable, start, state, beams)
+    values = {inputs[before]: outputs[after] for before, after in pairs.items()}
+    first_calls = decide_by_state(graph, values, empty, Builder(front, target=context.target))
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
         assign_variable(b, pair.variable, outputs[pair.output])
     record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx)
     graph.prepend(front)
+    left = [value for value in left if value in graph.inputs]
     graph.inputs = left if beams is None else [*left, beams]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
     STATEFUL.write(model.metadata, record)
+    if first_calls:
+        FIRST_CALLS.write(model.metadata, first_calls)
     infer_graph(graph)
+    context.report.notes += [
+        f'the input "{call.flag}" is gone: whether "{call.state}" has elements says it'
+        for call in first_calls
+    ]
     context.report.notes.append(
         "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
     )
@@ -162,6 +175,7 @@ def restore_pairs(model: Model, context: Context) -> None:
 def take_pairs(model: Model) -> None:
     """See `restore_pairs`."""
     record = STATEFUL.take(model.metadata)
+    FIRST_CALLS.take(model.metadata)
     if record is None:
         return
     graph = model.graph

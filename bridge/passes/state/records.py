@@ -37,6 +37,19 @@ class StatefulRecord:
     beams: bool
 
 
+@dataclass(frozen=True)
+class FirstCall:
+    """An input `flag` that said whether there are states, and is `later` where there are. Now the
+    size of `state` along `axis` says it. `kept` are the states that later calls leave as they are,
+    with the shape of the empty output that those calls gave before."""
+
+    flag: str
+    later: bool
+    state: str
+    axis: int
+    kept: dict[str, list[int]]
+
+
 BEAMS = "beam_idx"
 """The input that says which sequence of the call before each sequence of this one continues."""
 
@@ -45,3 +58,6 @@ STATE: Entry[list[StatePair]] = Entry("state", list[StatePair], "variables")
 
 STATEFUL: Entry[StatefulRecord] = Entry("stateful", StatefulRecord, "pairs of state")
 """The entry for pairs that became variables."""
+
+FIRST_CALLS: Entry[list[FirstCall]] = Entry("first_calls", list[FirstCall], "first calls")
+"""The entry for inputs that a state stands for since."""

@@ -1,0 +1,147 @@
+"""Merged decoders, an If on whether there are states, as stateful models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import openvino as ov
+import pytest
+
+import bridge
+from bridge.check import check
+from tests.support.running import OnnxRuntime
+
+WIDTH, WORDS = 8, 11
+PAST = ("past_0_key", "past_0_value", "past_0_encoder")
+PRESENT = ("present_0_key", "present_0_value", "present_0_encoder")
+
+
+def branch(name: str, key: str, value: str, cross: str, last: str) -> str:
+    """A decoder that looks at all words before and at `looks`, made of what an encoder saw."""
+    return f"""{name} () => (float[b, s, {WORDS}] {name}_logits, float[b, p, {WIDTH}] {name}_keys,
+                    float[b, p, {WIDTH}] {name}_values, float[b, f, {WIDTH}] {name}_cross) {{
+        {name}_x = Gather(words, input_ids)
+        {name}_y = Neg({name}_x)
+        {name}_keys = {key}
+        {name}_values = {value}
+        {cross}
+        {name}_k = ReduceMax<axes=[1]>({name}_keys)
+        {name}_v = ReduceMean<axes=[1]>({name}_values)
+        {name}_c = ReduceMax<axes=[1]>({name}_looks)
+        {name}_sum = Sum({name}_x, {name}_k, {name}_v, {name}_c)
+        {name}_logits = MatMul({name}_sum, head)
+        {name}_cross = {last}
+    }}"""
+
+
+LATER = branch(
+    "later",
+    "Concat<axis=1>(past_0_key, later_x)",
+    "Concat<axis=1>(past_0_value, later_y)",
+    "later_looks = Neg(past_0_encoder)",
+    "Identity(nothing)",
+)
+FIRST = branch(
+    "first",
+    "Identity(first_x)",
+    "Identity(first_y)",
+    "first_made = MatMul(encoder_hidden_states, w)  first_looks = Neg(first_made)",
+    "Identity(first_made)",
+)
+
+
+def merged(
+    then: str = LATER, otherwise: str = FIRST, flag: str = "use_cache_branch", more: str = ""
+) -> onnx.ModelProto:
+    """A merged decoder, laid out as optimum does: later calls give no encoder's states."""
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        decoder (int64[batch, words] input_ids, float[batch, frames, {WIDTH}] encoder_hidden_states,
+                 float[batch, past, {WIDTH}] past_0_key, float[batch, past, {WIDTH}] past_0_value,
+                 float[batch, frames, {WIDTH}] past_0_encoder, bool[1] use_cache_branch)
+            => (float[batch, words, {WORDS}] logits, float[batch, total, {WIDTH}] present_0_key,
+                float[batch, total, {WIDTH}] present_0_value,
+                float[batch, frames, {WIDTH}] present_0_encoder) {{
+            {more}
+            logits, {", ".join(PRESENT)} =
+                If({flag}) <then_branch = {then}, else_branch = {otherwise}>
+        }}""")
+    weights = {"words": (WORDS, WIDTH), "head": (WIDTH, WORDS), "w": (WIDTH, WIDTH)}
+    for name, shape in {**weights, "nothing": (0, 1, WIDTH)}.items():
+        array = rng.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+FLIPPED = {"then": FIRST, "otherwise": LATER}
+
+
+@pytest.mark.parametrize("beam_idx", [False, True])
+@pytest.mark.parametrize("branches", [{}, FLIPPED], ids=["later first", "flipped"])
+def test_generates_as_the_merged_decoder_does(
+    branches: dict, beam_idx: bool, tmp_path: Path
+) -> None:
+    onnx.save(merged(**branches), tmp_path / "a.onnx")
+    report = bridge.convert(
+        tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx
+    )
+    assert any('the input "use_cache_branch" is gone' in note for note in report.notes)
+    session = OnnxRuntime(tmp_path / "a.onnx")
+    config = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", config)
+    request = compiled.create_infer_request()
+    rng = np.random.default_rng(1)
+    for frames in (3, 5):
+        request.reset_state()
+        seen = rng.standard_normal((2, frames, WIDTH)).astype(np.float32)
+        nothing = np.zeros((2, 0, WIDTH), np.float32)
+        past = [nothing] * len(PAST)
+        for call, words in enumerate((3, 1, 1, 2)):
+            ids = rng.integers(0, WORDS, (2, words))
+            later = (call > 0) is not bool(branches)
+            given = {"input_ids": ids, "encoder_hidden_states": seen}
+            states = dict(zip(PAST, past, strict=True))
+            expected, *new = session.run(
+                {**given, **states, "use_cache_branch": np.array([later])}
+            )  # fmt: skip
+            past = [*new[:2], past[2] if call else new[2]]
+            if call:  # Nothing looks at it any more.
+                given["encoder_hidden_states"] = np.zeros_like(seen)
+            if beam_idx:
+                given["beam_idx"] = np.arange(2, dtype=np.int32)
+            np.testing.assert_allclose(request.infer(given)["logits"], expected, 1e-5, 1e-5)
+
+
+def test_check_runs_both_branches(tmp_path: Path) -> None:
+    onnx.save(merged(), tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=True)
+    report = check(tmp_path / "a.onnx", tmp_path / "b.xml")
+    assert report.ok
+    (found,) = report.as_json()["ifs"]
+    assert (found["then"]["state"], found["else"]["state"]) == ("reached", "reached")
+    assert check(tmp_path / "b.xml").ok
+    # The encoder's states of another model are wrong in both branches.
+    other = merged()
+    other.graph.initializer[2].CopyFrom(
+        onnx.numpy_helper.from_array(np.ones((WIDTH, WIDTH), np.float32), "w")
+    )
+    onnx.save(other, tmp_path / "c.onnx")
+    assert not check(tmp_path / "c.onnx", tmp_path / "b.xml").ok
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"more": "other = Not(use_cache_branch)", "flag": "other"},
+        {"otherwise": LATER.replace("later", "first")},
+    ],
+    ids=["computed", "both look at states"],
+)
+def test_an_input_that_says_something_else_stays(changes: dict, tmp_path: Path) -> None:
+    onnx.save(merged(**changes), tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True)
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    assert "use_cache_branch" in {name for port in model.inputs for name in port.names}
