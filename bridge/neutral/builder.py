@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from bridge.neutral.types import I64, I64_MAX, Element, TensorType, format_shape
 from bridge.vocabulary import has_trait, operator
 
 integers = known_integers
+
+_Found = TypeVar("_Found")
 
 UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 
@@ -256,6 +258,31 @@ class Builder:
         """Indices of which negative ones count from the end of `count` elements, from the front."""
         from_end = self.op("Add", indices, self.cast(count, indices.element))
         return self.op("Where", self.op("Less", indices, self.like(0, indices)), from_end, indices)
+
+    def known(self, found: _Found | None, what: str) -> _Found:
+        """What was found out about a node; Refused where nothing was."""
+        if found is None:
+            raise Refused(f"{what} is not known; declare the shapes of the graph's inputs")
+        return found
+
+    def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
+        """The integers of a constant; Refused where `x` is none."""
+        found = integers(x)
+        if found is None:
+            raise Refused(f"{what} must be constant")
+        return found
+
+    def element(self, x: Value, index: int) -> Value:
+        """One element of a vector, a scalar; a constant where it is known."""
+        known = values_of(x)
+        if known is not None:
+            return self.constant(known.reshape(-1)[index])
+        return self.op("Gather", x, index, 0)
+
+    def dim(self, x: Value, axis: int) -> int | Value:
+        """The size of an axis: a number where it is known, else a vector of one element."""
+        known = None if x.shape is None else x.shape[axis]
+        return known if isinstance(known, int) else self.sizes(x, axis)
 
     def sizes(self, x: Value, *axes: int) -> Value:
         """The sizes of `axes` of `x`, 1-D i64; a constant where they are known."""

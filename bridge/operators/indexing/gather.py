@@ -44,17 +44,15 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
     gives 0."""
     data, indices, axis = required(node, 0, 1, 2)
-    known = integers(axis)
-    if known is None:
-        raise Refused("its axis must be a constant")
+    (along,) = b.constants(axis, "its axis")
     batch = node.attributes["batch_dims"]
     if why := contradiction(node):
         raise Refused(why)
     if batch == 0:
-        return _zero_out_of_range(b, data, indices, known[0])
+        return _zero_out_of_range(b, data, indices, along)
     rank, index_rank = ranks(node, 0, 1)
     batch = batch % index_rank if batch < 0 else batch
-    at = known[0] % rank
+    at = along % rank
     if batch == 0:
         return b.op("Gather", data, indices, axis)
     between = at - batch

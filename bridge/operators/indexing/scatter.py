@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.dims import KnownValue, content_of, known_integers
 from bridge.neutral.types import BOOL, Element
-from bridge.operators import Builder, Refused, element_type, legalizes, ranked, ranks, required
+from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
@@ -17,14 +16,12 @@ from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
     """ScatterUpdate-3: updates[..., indices, ...] along one axis."""
     data, indices, updates, axis = required(node, 0, 1, 2, 3)
-    known = integers(axis)
-    if known is None:
-        raise Refused("its axis must be a constant")
+    (along,) = b.constants(axis, "its axis")
     indices = b.as_i64(indices)
-    if known[0] == 0:
+    if along == 0:
         return b.op("ScatterND", data, b.unsqueeze(indices, -1), updates)
     rank, index_rank = ranks(node, 0, 1)
-    at = known[0] % rank
+    at = along % rank
     if index_rank != 1:
         before, after = b.sizes(data, *range(at)), b.sizes(data, *range(at + 1, rank))
         dims = [before] * bool(at) + [b.constant([-1])] + [after] * (at + 1 < rank)
@@ -39,8 +36,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
     """`use_init_val = false` and the mean are ScatterElementsUpdate-12's own."""
     data, indices, updates, axis = required(node, 0, 1, 2, 3)
     reduction = node.attributes["reduction"]
-    if integers(axis) is None:
-        raise Refused("its axis must be a constant")
+    b.constants(axis, "its axis")
     if reduction == "none":
         return None if node.attributes["use_init_val"] else b.op("ScatterElements", *node.inputs)
     if reduction == "mean":

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, F64, I64, Element
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranked, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, ranked, required
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
@@ -43,9 +42,7 @@ def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
     """SearchSorted-15: how many of the sequence are below the value (or not above it)."""
     sequence, values = required(node, 0, 1)
     below = "LessOrEqual" if node.attributes["right_mode"] else "Less"
-    if sequence.rank is None:
-        raise Refused("the rank of its sequence is not known; declare the graph's input shapes")
-    if sequence.rank > 1:
+    if b.known(sequence.rank, "the rank of its sequence") > 1:
         sequence = b.unsqueeze(sequence, -2)
     holds = b.op(below, sequence, b.unsqueeze(values, -1))
     return _count(b, holds, node.attributes["output_type"])
@@ -55,16 +52,14 @@ def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
 def roll_for_onnx(b: Builder, node: Node) -> Value:
     """Roll-7: along each axis, element i comes from i - shift."""
     x, shift, axes = required(node, 0, 1, 2)
-    known = integers(axes)
-    if known is None:
-        raise Refused("its axes must be constants")
+    places = b.constants(axes, "its axes")
     shifts = b.vector(b.as_i64(shift))
     single = shift.rank == 0 or (shift.shape is not None and shift.shape == (1,))
-    for index, axis in enumerate(known):
+    for index, axis in enumerate(places):
         by = b.op("Gather", shifts, 0 if single else index, 0)
-        places = b.op("Mod", b.op("Sub", b.positions(x, axis), by), b.size(x, axis))
-        x = b.op("Gather", x, places, axis)
-    return x if known else b.op("Identity", x)
+        source = b.op("Mod", b.op("Sub", b.positions(x, axis), by), b.size(x, axis))
+        x = b.op("Gather", x, source, axis)
+    return x if places else b.op("Identity", x)
 
 
 @legalizes("ReverseSequence", target="onnx")

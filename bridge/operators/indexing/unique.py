@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import dim_product, known_integers, unknown, with_dim
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
-from bridge.operators import Builder, Node, Refused, Value, legalizes
+from bridge.operators import Builder, Node, Value, legalizes
 
 
 @legalizes("Unique", target="ir")
@@ -20,9 +19,8 @@ def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
 @legalizes("Unique", target="onnx")
 def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     """Unique (11 to 28): ONNX counts in i64."""
-    axis = node.input(1)
-    if axis is not None and integers(axis) is None:
-        raise Refused("its axis must be a constant")
+    if (axis := node.input(1)) is not None:
+        b.constants(axis, "its axis")
     names = ("index_element_type", "count_element_type")
     indices, counts = (node.attributes[name] for name in names)
     if indices is I64 and counts is I64:

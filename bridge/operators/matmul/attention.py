@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 MINUS_INFINITY = float("-inf")
 
@@ -170,14 +170,13 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
 
 def _padded(b: Builder, mask: Value, key: Value) -> Value:
     """A mask for fewer keys than there are, with the others masked."""
-    if mask.shape is None:
-        raise Refused("the rank of its mask is unknown; declare the shapes of the graph's inputs")
-    last = mask.shape[-1]
+    shape = b.known(mask.shape, "the rank of its mask")
+    last = shape[-1]
     if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
         return mask
     missing = b.op("Sub", b.sizes(key, 2), b.sizes(mask, -1))
     masked = b.constant(False, BOOL) if mask.element is BOOL else b.like(MINUS_INFINITY, mask)
-    dims = [b.sizes(mask, axis) for axis in range(len(mask.shape) - 1)]
+    dims = [b.sizes(mask, axis) for axis in range(len(shape) - 1)]
     return b.concat(-1, mask, b.expand(masked, *dims, missing))
 
 
@@ -244,12 +243,11 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     (ScaledDotProductAttention-13)."""
     query, key, value = required(node, 0, 1, 2)
     mask, scale = node.input(3), node.input(4)
-    if key.rank is None:
-        raise Refused("the rank of its key is unknown; give the model's inputs shapes")
+    rank = b.known(key.rank, "the rank of its key")
     whole = _as_attention(b, node)
     if whole is not None:
         return whole
-    element, rank = query.element, key.rank
+    element = query.element
     if element is BF16:
         # Softmax and the products in 32 bits, as OpenVINO has them.
         query, key, value = (b.cast(x, F32) for x in (query, key, value))

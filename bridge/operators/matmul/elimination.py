@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.types import BF16, F16, F32, Element
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.loops import Values, along
 
 
@@ -41,8 +41,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] once the left one is a permuted identity."""
     (x,) = required(node, 0)
     assert x.element is not None
-    if x.rank is None:
-        raise Refused("the rank of its input is unknown; declare the shapes of the graph's inputs")
+    rank = b.known(x.rank, "the rank of its input")
     matrix = b.cast(x, _computed(x.element))
     size = b.sizes(matrix, -1)
     rows = b.positions(matrix, -1)
@@ -68,7 +67,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     right = b.cut(matrix, -1, size, b.op("Add", size, size))
     inverse = b.op("MatMul", order, right)
     if node.attributes["adjoint"]:
-        inverse = b.swap_last(inverse, x.rank)
+        inverse = b.swap_last(inverse, rank)
     return b.cast(inverse, x.element)
 
 

@@ -110,9 +110,7 @@ def group_norm(b: Builder, node: Node) -> Result:
     skip, bias = node.input(3), node.input(4)
     last = attributes.get("channels_last", 1)
     if skip is not None:
-        if skip.rank is None:
-            raise Refused("the rank of its skip is not known; declare the graph's input shapes")
-        if skip.rank == 2:
+        if b.known(skip.rank, "the rank of its skip") == 2:
             skip = b.reshape(skip, 0, *(1,) * (rank - 2), -1)
         data = b.op("Add", data, skip)
     data = b.plus(data, bias)

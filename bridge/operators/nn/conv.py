@@ -31,20 +31,17 @@ def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
 
 def split_groups(b: Builder, filters: Value, group: int, rank: int) -> Value:
     """Filters with their first dimension split into (group, rest)."""
-    rest = [b.sizes(filters, i) for i in range(1, rank)]
-    known = [integers(size) for size in rest]
-    dims = [k[0] if k else size for k, size in zip(known, rest, strict=True)]
-    return b.reshape(filters, group, -1, *dims)
+    return b.reshape(filters, group, -1, *(b.dim(filters, i) for i in range(1, rank)))
 
 
 def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
     """Filters with their first two dimensions joined, and the number of groups."""
-    shape: Sequence[Dim] | None = filters.shape
-    if shape is None or not isinstance(shape[0], int):
+    groups, _, *rest = (
+        b.dim(filters, i) for i in range(b.known(filters.rank, "its filters' rank"))
+    )
+    if not isinstance(groups, int):
         raise Refused("the number of groups is not known; give the filters a static shape")
-    rest = [b.sizes(filters, i) for i in range(2, len(shape))]
-    dims = [d if isinstance(d, int) else s for d, s in zip(shape[2:], rest, strict=True)]
-    return b.reshape(filters, -1, *dims), shape[0]
+    return b.reshape(filters, -1, *rest), groups
 
 
 def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
@@ -243,11 +242,9 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     data, axes = node.inputs[0], node.input(1)
     if axes is None:
         return None
-    known, attributes = integers(axes), node.attributes
-    rank = ranks(node, 0)[0]
-    if known is None:
-        raise Refused("its axes must be constant")
-    spans = sorted(axis % rank for axis in known)
+    attributes, rank = node.attributes, ranks(node, 0)[0]
+    given = b.constants(axes, "its axes")
+    spans = sorted(axis % rank for axis in given)
     size = (attributes["size"] - 1) // 2 * 2 + 1
     if spans == list(range(1, rank)):
         spans = spans[1:] or spans
@@ -256,7 +253,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if spans == [1]:
         return b.op("LRN", data, **attributes)
     if not spans or spans[0] < 2:
-        raise Refused(f"axes {list(known)}: OpenVINO has LRN over the channels or spatial axes")
+        raise Refused(f"axes {list(given)}: OpenVINO has LRN over the channels or spatial axes")
     kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))
     pads = tuple(k // 2 for k in kernel) * 2
     squares = b.op("Mul", data, data)

@@ -62,19 +62,15 @@ class Blocks:
         if self.axis is None or not self.block or not self.split:
             return data
         count = low(data.dims[self.axis]) // self.block
-        before = [self._size(data, i) for i in range(self.axis)]
-        after = [self._size(data, i) for i in range(self.axis + 1, self.rank)]
+        before = [self.b.dim(data, i) for i in range(self.axis)]
+        after = [self.b.dim(data, i) for i in range(self.axis + 1, self.rank)]
         return self.b.reshape(data, *before, count, self.block, *after)
 
     def close(self, result: Value) -> Value:
         """The result in the shape of the data."""
         if self.axis is None or not self.block or not self.split:
             return result
-        return self.b.reshape(result, *(self._size(self.data, i) for i in range(self.rank)))
-
-    def _size(self, value: Value, axis: int) -> int | Value:
-        dim = value.dims[axis]
-        return dim if isinstance(dim, int) else self.b.sizes(value, axis)
+        return self.b.reshape(result, *(self.b.dim(self.data, i) for i in range(self.rank)))
 
     def aligned(self, value: Value) -> Value:
         """A scale or zero point in a shape that broadcasts against the opened data."""
@@ -83,7 +79,7 @@ class Blocks:
             return b.scalar(value)
         if not self.block:
             return b.reshape(value, -1, *(1,) * (self.rank - self.axis - 1))
-        dims = [self._size(value, i) for i in range(self.rank)]
+        dims = [self.b.dim(value, i) for i in range(self.rank)]
         inner = b.reshape(value, *dims[: self.axis + 1], 1, *dims[self.axis + 1 :])
         if self.split:
             return inner

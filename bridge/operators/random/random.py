@@ -154,13 +154,11 @@ def multinomial_to_onnx(b: Builder, node: Node) -> Result:
         k = b.cast(b.op("Reshape", count, b.shape(1)), I64)
         indices = b.ops("TopK", 2, keys, k, axis=1)[1]
         return b.cast(indices, attributes["convert_type"])
-    known = integers(count)
-    if known is None:
-        raise Refused("its num_samples must be a constant in ONNX")
+    (number,) = b.constants(count, "its num_samples")
     return b.op(
         "Multinomial",
         logs,
-        sample_size=known[0],
+        sample_size=number,
         dtype=attributes["convert_type"],
         **_onnx_seed(node),
     )

@@ -18,7 +18,7 @@ from bridge.neutral.inference.dims import (
     with_dim,
 )
 from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
-from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
+from bridge.operators import Builder, Node, Value, legalizes, ranked, reads, required
 from bridge.operators.indexing.slice import element_of
 
 
@@ -65,17 +65,16 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Valu
     """Pads of some axes as pads of all of them, zero for the others."""
     if axes is None:
         return pads
-    if x.rank is None:
-        raise Refused("the rank of its input is not known; declare the graph's input shapes")
-    known, at = integers(pads), known_axes(axes, x.rank)
-    if known is not None and at is not None:
-        both = np.zeros((2, x.rank), np.int64)
-        both[:, list(at)] = np.array(known).reshape(2, -1)
+    rank = b.known(x.rank, "the rank of its input")
+    numbers, at = integers(pads), known_axes(axes, rank)
+    if numbers is not None and at is not None:
+        both = np.zeros((2, rank), np.int64)
+        both[:, list(at)] = np.array(numbers).reshape(2, -1)
         return b.constant(both.reshape(-1))
-    rank = b.constant([x.rank])
-    front = b.op("Mod", b.as_i64(axes), rank)
-    places = b.concat(0, front, b.op("Add", front, rank))
-    zeros = b.constant([0] * (2 * x.rank))
+    ahead = b.constant([rank])
+    front = b.op("Mod", b.as_i64(axes), ahead)
+    places = b.concat(0, front, b.op("Add", front, ahead))
+    zeros = b.constant([0] * (2 * rank))
     return b.op("ScatterElements", zeros, places, b.as_i64(pads), 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
+from bridge.neutral.builder import integers
 from bridge.neutral.inference import (
     constraints as must,
     first,
@@ -243,11 +243,9 @@ def read_tile_1(b: Builder, node: Node) -> Value:
     """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
     tiles, axis = required(node, 1, 2)
     x, rank = ranked(node)
-    at = values_of(axis)
-    if at is None:
-        raise Refused("the axis of Tile-1 must be a constant")
+    (at,) = b.constants(b.as_i64(axis), "its axis")
     parts = [b.constant([1])] * rank
-    parts[int(at.item()) % rank] = b.as_i64(b.vector(tiles))
+    parts[at % rank] = b.as_i64(b.vector(tiles))
     return b.op("Tile", x, b.concat(0, *parts))
 
 

@@ -143,9 +143,7 @@ def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
 
 def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
     """IR's axes and sizes as ONNX's axis and dft_length (None: as long as the signal)."""
-    axes = integers(node.input(1))
-    if axes is None:
-        raise Refused("its axes must be constants in ONNX")
+    axes = b.constants(node.input(1), "its axes")
     sizes_value = node.input(2)
     known = integers(sizes_value)
     result: list[tuple[int, Value | None]] = []

@@ -63,14 +63,13 @@ def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
 def stft_to_onnx(b: Builder, node: Node) -> Result:
     """STFT of a signal [batch, length, 1]."""
     signal, window, size, step = required(node, 0, 1, 2, 3)
-    if signal.rank is None:
-        raise Refused("the rank of its signal is unknown; declare the shapes of the graph's inputs")
+    single = b.known(signal.rank, "the rank of its signal") == 1
     size, step = _number(b, size), _number(b, step)
-    batched = b.unsqueeze(signal, 0, 2) if signal.rank == 1 else b.unsqueeze(signal, 2)
+    batched = b.unsqueeze(signal, 0, 2) if single else b.unsqueeze(signal, 2)
     result = b.op("STFT", batched, step, _centred(b, window, size), size, onesided=True)
     if node.attributes["transpose_frames"]:
         result = b.transpose(result, 0, 2, 1, 3)
-    return b.squeeze(result, 0) if signal.rank == 1 else result
+    return b.squeeze(result, 0) if single else result
 
 
 def _centred(b: Builder, window: Value, size: Value) -> Value:
@@ -89,10 +88,9 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     the sum of the windows' squares (as OpenVINO computes ISTFT-16)."""
     data, window, size, step, length = (node.input(i) for i in range(5))
     assert data is not None and window is not None and size is not None and step is not None
-    if data.rank is None:
-        raise Refused("the rank of its data is unknown; declare the shapes of the graph's inputs")
+    rank = b.known(data.rank, "the rank of its data")
     size, step = _number(b, size), _number(b, step)
-    batched = b.unsqueeze(data, 0) if data.rank == 3 else data
+    batched = b.unsqueeze(data, 0) if rank == 3 else data
     # [batch, bins, frames, 2] to [frames, size, batch]
     spectrum = b.transpose(batched, 2, 1, 0, 3)
     frames = b.squeeze(b.op("DFT", spectrum, size, 1, inverse=True, onesided=True), 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import TensorType
-from bridge.operators import Builder, Node, Refused, Value, legalizes, required
+from bridge.operators import Builder, Node, Value, legalizes, required
 
 
 @legalizes("AffineGrid", target="ir")
@@ -12,9 +12,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = required(node, 0, 1)
     space = _space(theta)
-    rank = length_of(size) if space is None else space + 2
-    if rank is None:
-        raise Refused("the length of its size is not known; declare the graph's input shapes")
+    rank = b.known(length_of(size) if space is None else space + 2, "the length of its size")
     size = b.as_i64(size)
     spatial = [_at(b, size, axis) for axis in range(2, rank)]
     axes = len(spatial)

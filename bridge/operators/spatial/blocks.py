@@ -15,12 +15,6 @@ from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
 
-def _size(b: Builder, x: Value, axis: int) -> int | Value:
-    """The size of an axis: a number where it is known, else a vector of one element."""
-    dim = None if x.shape is None else x.shape[axis]
-    return dim if isinstance(dim, int) else b.sizes(x, axis)
-
-
 def _over(b: Builder, size: int | Value, by: int) -> int | Value:
     if isinstance(size, int):
         return size // by
@@ -40,7 +34,7 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     block = node.attributes["blocksize"]
     if rank == 4 and node.attributes["mode"] == "DCR":
         return None
-    batch, channels, *space = (_size(b, x, axis) for axis in range(rank))
+    batch, channels, *space = (b.dim(x, axis) for axis in range(rank))
     count = len(space)
     parts = [part for size in space for part in (_over(b, size, block), block)]
     split = b.reshape(x, batch, channels, *parts)
@@ -58,7 +52,7 @@ def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     block = node.attributes["blocksize"]
     if rank == 4:
         return None
-    batch, depth, *space = (_size(b, x, axis) for axis in range(rank))
+    batch, depth, *space = (b.dim(x, axis) for axis in range(rank))
     count = len(space)
     channels = _over(b, depth, block**count)
     blocks = [block] * count
@@ -73,21 +67,14 @@ def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.reshape(moved, batch, channels, *(_times(b, size, block) for size in space))
 
 
-def _blocks(node: Node) -> tuple[int, ...]:
-    known = integers(node.inputs[1])
-    if known is None:
-        raise Refused("its block_shape must be a constant")
-    return known
-
-
 @legalizes("SpaceToBatch", target="onnx")
 def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
     """SpaceToBatch-2: pads, then moves blocks of every axis into the batch."""
     x, _, begin, end = node.inputs
-    blocks = _blocks(node)
+    blocks = b.constants(node.inputs[1], "its block_shape")
     (rank,) = ranks(node, 0)
     padded = b.op("ir::Pad", x, begin, end, pad_mode="constant")
-    batch, *space = (_size(b, padded, axis) for axis in range(rank))
+    batch, *space = (b.dim(padded, axis) for axis in range(rank))
     inner = [
         part
         for size, block in zip(space, blocks[1:], strict=True)
@@ -103,9 +90,9 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
 def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     """BatchToSpace-2: moves blocks of every axis out of the batch, then crops."""
     x, begin, end = required(node, 0, 2, 3)
-    blocks = _blocks(node)
+    blocks = b.constants(node.inputs[1], "its block_shape")
     (rank,) = ranks(node, 0)
-    batch, *space = (_size(b, x, axis) for axis in range(rank))
+    batch, *space = (b.dim(x, axis) for axis in range(rank))
     batch = _over(b, batch, math.prod(blocks))
     split = b.reshape(x, *blocks[1:], batch, *space)
     pairs = [axis for i in range(rank - 1) for axis in (rank + i, i)]
@@ -127,7 +114,7 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     x, rank = ranked(node)
     group = node.attributes["group"]
     axis = node.attributes["axis"] % rank
-    dims = [_size(b, x, i) for i in range(rank)]
+    dims = [b.dim(x, i) for i in range(rank)]
     split = b.reshape(x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
     moved = b.transpose(split, *range(axis), axis + 1, axis, *range(axis + 2, rank + 1))
     return b.reshape(moved, *dims)
@@ -138,7 +125,7 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     """ReorgYolo-1, as Darknet has it: the input is taken for one of larger, fewer images."""
     x, _ = ranked(node)
     stride = node.attributes["stride"][0]
-    batch, channels, *space = (_size(b, x, axis) for axis in range(4))
+    batch, channels, *space = (b.dim(x, axis) for axis in range(4))
     fewer = _over(b, channels, stride * stride)
     images = b.reshape(x, batch, fewer, *(_times(b, size, stride) for size in space))
     cut = b.op("SpaceToDepth", images, blocksize=stride, mode="DCR")

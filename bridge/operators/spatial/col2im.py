@@ -5,25 +5,23 @@ from __future__ import annotations
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.dims import length_of
-from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, required
+from bridge.operators import Builder, Node, Value, legalizes, ranks, required
 
 
 @legalizes("Col2Im", target="ir")
 def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     """Col2Im-15 takes images of two axes, and all its attributes."""
-    count = length_of(node.inputs[1]) or length_of(node.inputs[2])
-    if count is None:
-        raise Refused("the length of its image_shape is not known; declare input shapes")
+    lengths = length_of(node.inputs[1]) or length_of(node.inputs[2])
+    count = b.known(lengths, "the length of its image_shape")
     attributes = _attributes(node, count)
     if count != 2:
         return _by_scatter(b, node, count, attributes)
     x, image, block = required(node, 0, 1, 2)
-    known = [length_of(image), length_of(block)] == [count, count]
-    if known and attributes == node.attributes:
+    if length_of(image) == length_of(block) == count and attributes == node.attributes:
         return None
     # IR wants their lengths to be known.
-    lengths = [v if length_of(v) else b.reshape(v, count) for v in (image, block)]
-    return b.op("Col2Im", x, *lengths, **attributes)
+    shapes = [v if length_of(v) else b.reshape(v, count) for v in (image, block)]
+    return b.op("Col2Im", x, *shapes, **attributes)
 
 
 def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
@@ -54,10 +52,10 @@ def _by_scatter(
     x, image, block = required(node, 0, 1, 2)
     image, block = b.as_i64(image), b.as_i64(block)
     pads = attributes["pads"]
-    padded = [b.op("Add", _at(b, image, i), pads[i] + pads[i + count]) for i in range(count)]
+    padded = [b.op("Add", b.element(image, i), pads[i] + pads[i + count]) for i in range(count)]
     places: Value | None = None
     for axis in range(count):
-        line = _places(b, padded[axis], _at(b, block, axis), attributes, axis)
+        line = _places(b, padded[axis], b.element(block, axis), attributes, axis)
         line = b.reshape(line, *_around(b, line, axis, count))
         if places is not None:
             places = b.op("Mul", places, padded[axis])
@@ -66,7 +64,7 @@ def _by_scatter(
     batch = b.sizes(x, 0)
     rows = b.sizes(x, 1)
     for axis in range(count):
-        rows = b.op("Div", rows, _at(b, block, axis))
+        rows = b.op("Div", rows, b.element(block, axis))
     all_rows = b.op("Mul", batch, rows)
     columns = b.op("Transpose", b.reshape(x, all_rows, -1), [1, 0])
     lengths = [b.reshape(length, 1) for length in padded]
@@ -78,13 +76,6 @@ def _by_scatter(
         return images
     front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))
     return b.op("Slice", images, front, b.op("Add", back, image), list(range(2, count + 2)))
-
-
-def _at(b: Builder, vector: Value, index: int) -> Value:
-    known = integers(vector)
-    if known is not None:
-        return b.constant(known[index])
-    return b.op("Gather", vector, index, 0)
 
 
 def _places(

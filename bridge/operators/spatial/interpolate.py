@@ -98,10 +98,9 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     x, wanted = required(node, 0, 1)
     (rank,) = ranks(node, 0)
     attributes = node.attributes
-    known = known_axes(node.input(2), rank) if node.input(2) is not None else range(rank)
-    if known is None:
-        raise Refused("its axes must be constants")
-    axes = list(known)
+    axes = list(range(rank))
+    if node.input(2) is not None:
+        axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
     # Of unknown length, ONNX takes it for absent.
     wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
     begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))

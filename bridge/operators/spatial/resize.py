@@ -249,11 +249,7 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
 def element_at(b: Builder, vector: Value | None, index: int) -> Value:
     """One element of a vector, f32 where it is a float."""
     assert vector is not None
-    known = values_of(vector)
-    if known is not None:
-        item = b.constant(known.reshape(-1)[index])
-    else:
-        item = b.op("Gather", vector, index, 0)
+    item = b.element(vector, index)
     return b.cast(item, F32) if element_type(vector).is_float else item
 
 
