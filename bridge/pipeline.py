@@ -185,7 +185,7 @@ TO_IR = (
     Pass("passes.maps.lower_maps"),
     Pass("passes.ranks.settle_ranks"),
     Pass("passes.sequences.model.lower_sequences", _has_parts),
-    Pass("passes.ranks.note_open_ranks", like="passes.ranks.settle_ranks"),
+    Pass("targets.open_ranks.note_open_ranks", like="passes.ranks.settle_ranks"),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),

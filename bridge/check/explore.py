@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -219,10 +219,7 @@ class _Search:
         reached = self.result.reached
         return site.parents[-1] in reached if site.parents else bool(self.result.feeds)
 
-    # One search whose steps share what was tried: apart, each would need all of it.
-    def _aim(  # noqa: C901
-        self, site: Site, outcome: int, probe: Probe, session: Session
-    ) -> tuple[bool, str]:
+    def _aim(self, site: Site, outcome: int, probe: Probe, session: Session) -> tuple[bool, str]:
         """Seeks an input for one outcome: whether any leads there, and why the model refuses those
         that do."""
         if probe.never:
@@ -257,21 +254,25 @@ class _Search:
                 what = "the Loop runs as often" if site.loop else "the condition is the same"
                 self._settle((site.index, outcome), f"{what} with all inputs")
             return False, ""
-        refusals = Counter[str]()
         asked = {own.key for some in wanted for own in some if isinstance(own, Size)}
-        for other in self._like(recipe, asked):
-            if other is not recipe and any(distances(other) or (1,)):
-                continue
+        like = self._like(recipe, asked)
+        leading = (r for r in like if r is recipe or not any(distances(r) or (1,)))
+        return True, self._refused(leading)
+
+    def _refused(self, recipes: Iterable[Recipe]) -> str:
+        """Why the model refuses most of the first of some inputs; "" where it takes one."""
+        refusals = Counter[str]()
+        for recipe in recipes:
             try:
-                why = self._run(other, self._feeds(other))
+                why = self._run(recipe, self._feeds(recipe))
             except UsageError:
                 continue
             if why is None:
-                return True, ""
+                return ""
             refusals[why] += 1
             if refusals.total() == _ATTEMPTS:
                 break
-        return True, refusals.most_common(1)[0][0] if refusals else ""
+        return refusals.most_common(1)[0][0] if refusals else ""
 
     def _like(self, recipe: Recipe, asked: Set[str]) -> Iterator[Recipe]:
         """The recipe, the same with other seeds, and with other sizes than those asked for."""

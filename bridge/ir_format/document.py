@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lxml import etree
-
 from bridge.errors import InvalidModelError
 from bridge.limits import budget
 
@@ -59,6 +57,8 @@ def read_document(path: Path, take: Take) -> Element:
     InvalidModelError for what is no XML, or has a document type, whose entities could expand
     without end; LimitError where it has too many elements.
     """
+    from lxml import etree  # IR is written without
+
     # Without a document type there are no entities but XML's own five. A parser that is not to
     # resolve entities gives its target `&#38;` for `&amp;`.
     parser = etree.XMLParser(

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.rewrite import Pattern, Rewriter
 
 Known = Mapping[Value, bool]
 """Conditions, and what they are."""
@@ -22,7 +23,8 @@ MOST_DEPTH = 8
 
 
 def settle_dummies(graph: Graph) -> bool:
-    """Gives, in place, dummies the rank of what they stand in for; whether there were any."""
+    """Gives, in place, dummies the rank of what they stand in for; whether there were any. An If
+    comes before those in its branches."""
     outer: dict[Value, Value] = {}
     for node in graph.walk():
         for body in node.bodies:
@@ -30,21 +32,18 @@ def settle_dummies(graph: Graph) -> bool:
                 held = node.inputs[port.input] if isinstance(port, Invariant) else None
                 if held is not None:
                     outer[value] = held
-    return _graph(graph, outer)
 
-
-def _graph(graph: Graph, outer: Mapping[Value, Value]) -> bool:
-    found = False
-    for node in graph.nodes:
+    def settled(b: Builder, node: Node, rewriter: Rewriter) -> None:
         for position, value in enumerate(node.outputs if node.op == "If" else ()):
-            read = _read(value, graph, outer) if _has_numbers(node, position) else {None}
+            read = _read(value, rewriter.graph, outer) if _has_numbers(node, position) else {None}
             ranks = {None if one is None else one.rank for one in read}
             rank = ranks.pop() if len(ranks) == 1 else None
             if rank is not None:
-                found = _give(node, position, rank, read) or found
-        for body in node.bodies:
-            found = _graph(body.graph, outer) or found
-    return found
+                rewriter.changed |= _give(node, position, rank, read)
+        rewriter.descend(node, pattern)
+
+    pattern = Pattern(settled, frozenset({"If", "Loop"}), bodies=False)
+    return Rewriter(graph).run(pattern)
 
 
 def _has_numbers(node: Node, position: int) -> bool:

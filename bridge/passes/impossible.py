@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
@@ -20,6 +21,7 @@ from bridge.operators.control.idle import surely_runs, what_went_in
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
+from bridge.passes.legality import found
 from bridge.report import Report
 
 
@@ -41,20 +43,17 @@ def prune_impossible(model: Model, context: Context) -> bool:
 def refuse_impossible(model: Model, context: Context) -> bool:
     """Raises UnsupportedError with the nodes that fail, in branches that are to be kept too:
     OpenVINO would not open the model. What does not fail stays as it is."""
-    findings = list(_failing(model.graph, "graph", ""))
+    findings = list(found(model.graph, _faults))
     if findings:
+        outside = set(found(model.graph, _faults, into_ifs=False))
+        findings = [f if f in outside else replace(f, why=f.why + _PRUNE) for f in findings]
         raise UnsupportedError(str(context.target), findings)
     return False
 
 
-def _failing(graph: Graph, where: str, advice: str) -> Iterator[Unsupported]:
-    for node in graph.nodes:
-        here = f"{where} / {node!r}"
-        if why := contradiction(node):
-            yield Unsupported(node.op, here, f"{why}{advice}")
-        for role, body in node.roles() if node.bodies else ():
-            inside = _PRUNE if node.op == "If" else advice
-            yield from _failing(body.graph, f"{here} / {role}", inside)
+def _faults(node: Node) -> Iterator[str]:
+    if why := contradiction(node):
+        yield why
 
 
 _PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"

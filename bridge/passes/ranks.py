@@ -54,7 +54,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
             known = ", ".join(sorted(names))
             raise UsageError(f'there is no output "{name}"; the outputs are {known}')
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
-        _require_asked(graph, context)
+        require_asked(graph, context)
         return False
     remove_dead_nodes(graph)
     infer_and_fold(graph)
@@ -83,7 +83,7 @@ def has_open_rank(graph: Graph) -> bool:
 
 def _may_differ(node: Node) -> bool:
     if node.bodies:
-        return _differs(node) if node.op == "If" else _changes_rank(node)
+        return _differs(node) if node.op == "If" else carries_other_ranks(node)
     return opens_rank(node, node.inputs)
 
 
@@ -99,29 +99,7 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
     return shape is not None and shape.rank == 1 and length_of(shape) is None
 
 
-def note_open_ranks(model: Model, context: Context) -> bool:
-    """Notes what is left of values whose rank is not known. The model stays as it is.
-
-    Raises UsageError for `output_ranks` other than those of the outputs.
-    """
-    _require_asked(model.graph, context)
-    context.report.notes += [
-        f"{node!r} carries a value whose rank changes: OpenVINO's CPU plugin does not run such a "
-        "model"
-        for node in model.graph.walk()
-        if node.op == "Loop" and _changes_rank(node)
-    ]
-    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
-        made = value.producer
-        if isinstance(value.type, TensorType) and value.rank is None and made and made.op == "If":
-            context.report.notes.append(
-                f'the rank of the output "{name}" depends on {made!r}: '
-                "OpenVINO's CPU plugin does not run such a model"
-            )
-    return False
-
-
-def _require_asked(graph: Graph, context: Context) -> None:
+def require_asked(graph: Graph, context: Context) -> None:
     """Raises UsageError for `output_ranks` that the outputs do not have."""
     for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
         rank = context.output_ranks.get(name, value.rank)
@@ -129,7 +107,8 @@ def _require_asked(graph: Graph, context: Context) -> None:
             raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
 
 
-def _changes_rank(loop: Node) -> bool:
+def carries_other_ranks(loop: Node) -> bool:
+    """Whether a state of a Loop changes its rank."""
     return any(
         isinstance(port, Carried)
         and not isinstance(loop.body.exit_of(port)[1], Condition)

@@ -17,8 +17,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
 from bridge.passes.context import Context
-from bridge.passes.fuse import by_op
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
 from bridge.quirks.quirk import RECURRENT, Quirk, Undo
 
@@ -159,6 +158,8 @@ def work_round(model: Model, context: Context) -> bool:
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes, in place, what the quirks for IR wrote, in the reverse of their order, until nothing
     of it is left."""
+    from bridge.passes.fuse import by_op
+
     ops = _ops(model)
     patterns: dict[str, list[Undo]] = {}
     for at in reversed(FOR_IR):

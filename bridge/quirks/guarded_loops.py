@@ -15,7 +15,7 @@ from bridge.operators import Result
 from bridge.operators.branches import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.opaque import revealed
 from bridge.quirks.quirk import Place, Undo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
@@ -14,15 +14,13 @@ from bridge.neutral.types import is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
-
-if TYPE_CHECKING:
-    from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 Run = Callable[[Graph, Context], bool | None]
 """Changes a graph and all that is nested in it, in place; whether it did, None where it may have
 done so."""
 
-Undo = Callable[[Builder, Node, "Uses"], Value | None]
+Undo = Callable[[Builder, Node, Uses], Value | None]
 """What a node gave before a quirk wrote it, or None where the quirk did not write it."""
 
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.passes.context import Context
-from bridge.passes.fuse.replay import becomes
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.quirk import Run, Undo
 from bridge.report import Report
 
@@ -25,6 +24,8 @@ def rewritten(run: Run, guess: Guess) -> Undo:
     """An undo that believes the first guess of which `run` makes the nodes that are there."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
+        from bridge.passes.fuse.replay import becomes
+
         output = uses.output(node)
         if sum(map(uses.count, node.outputs)) > uses.count(output):
             return None

@@ -19,7 +19,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.rewrite import Pattern, Result
 from bridge.neutral.terms import Found, Term
 from bridge.passes.context import Context
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 Fusion = Callable[[Builder, Node, Uses], Value | None]
 Choice = Callable[[Node], Sequence[Fusion]]

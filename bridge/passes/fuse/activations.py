@@ -7,7 +7,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, F64, I8, I32, I64, U8
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X, SLOPE = var(), constant()
 

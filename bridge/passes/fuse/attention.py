@@ -10,7 +10,7 @@ from bridge.neutral.terms import Found, Op, Term, op, var
 from bridge.neutral.types import BOOL
 from bridge.operators.matmul.attention import as_attention
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 AXES, INFINITY = var(), float("inf")
 ALLOWED, ADDED = var(BOOL), var()

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X = var(where=lambda x: is_static(x.shape))
 

@@ -8,7 +8,7 @@ from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import Interval
 from bridge.operators.matmul.matmul import GEMM
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, along_channels
+from bridge.passes.uses import Uses, along_channels
 
 VECTOR = var(rank=1)
 BIAS = op("Reshape", VECTOR).shared() | constant()

@@ -17,7 +17,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, numbers, zero_points
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, Op, Term, constant, op, var
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 
 def _from_zero(count: Term) -> Op:

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, op, var
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X, DIVISOR, OTHER = var(), var(), var()
 QUOTIENT = op("Div | Mod | ir::Mod", X, DIVISOR)

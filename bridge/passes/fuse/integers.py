@@ -10,7 +10,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, Term, Var, op, var
 from bridge.neutral.types import F32, I8, I32, U8, Element
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, numbers, zero_points
 
 Operand = tuple[Value, Value | None]
 """Integers of 8 bits and their zero point."""

@@ -9,7 +9,7 @@ from bridge.neutral.inference.dims import known_axes, known_integers
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X, MADE, REMOVED = var(), var(), var()
 UNSQUEEZED = op("Unsqueeze", X, MADE).shared()

@@ -12,7 +12,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import BF16, F16, F32, Element, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, along_channels, trailing
+from bridge.passes.uses import Uses, along_channels, trailing
 
 AXES, SCALE, BIAS = var(), var(), var()
 MVN = op("MVN", var(), AXES, normalize_variance=True)

@@ -33,9 +33,9 @@ from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
 from bridge.passes.fuse.root_mean_square import rms_normalization
 from bridge.passes.fuse.rotary import rotary_embedding
 from bridge.passes.fuse.shifts import bit_shift
-from bridge.passes.fuse.uses import Uses
 from bridge.passes.fuse.weights import matmul_n_bits, upright_weights
 from bridge.passes.fuse.windows import lean_window
+from bridge.passes.uses import Uses
 
 WITHIN: Mapping[str, tuple[Fusion, ...]] = {
     "Cast": (compressed_constant,),

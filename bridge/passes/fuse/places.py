@@ -9,7 +9,7 @@ from bridge.neutral.inference.dims import known_axes, known_integers
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32, F64, I32
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X = var(F32, F64, I32, where=lambda x: x.rank is not None)
 """Of the types that onnxruntime has both for."""

@@ -11,8 +11,8 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.operators.spelling import choose
 from bridge.passes.fuse.replay import IR, becomes
-from bridge.passes.fuse.uses import Uses
 from bridge.passes.legalize import Legalizer
+from bridge.passes.uses import Uses
 from bridge.vocabulary import operator
 
 

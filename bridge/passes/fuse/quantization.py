@@ -10,7 +10,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, numbers, zero_points
 
 _NEAR = 3
 """How many f32 numbers off the quotient of the limits the scale is sought."""

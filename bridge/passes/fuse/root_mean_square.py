@@ -8,7 +8,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F16, F32, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses, trailing
+from bridge.passes.uses import Uses, trailing
 
 X, AXES, EPSILON, SCALE = var(), var(), constant(), var(F32, F16)
 SQUARE = op("Mul", X, X) | op("Pow", X, 2)

@@ -8,7 +8,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import ANY, F16, F32
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 WHOLE = var()
 BEGIN, REST = op("Split", WHOLE), op("Split", WHOLE).taking(1).shared()

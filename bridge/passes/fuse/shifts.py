@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, is_number, number, op, var
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 X = var(where=lambda x: x.element is not None and x.element.kind == "uint")
 Y, BITS = var(), var(rank=0)

@@ -12,7 +12,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32, I4, I8, U2, U4, U8
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 
 DOMAIN = "com.microsoft"
 

@@ -27,7 +27,6 @@ from bridge.operators import Refused
 from bridge.operators.branches import either
 from bridge.passes.context import Context
 from bridge.passes.fuse import by_op, fuses
-from bridge.passes.fuse.uses import Uses
 from bridge.passes.state.exchange import (
     assign_variable,
     read_variable,
@@ -35,6 +34,7 @@ from bridge.passes.state.exchange import (
     variable_attributes,
 )
 from bridge.passes.state.records import STATE, StatePair
+from bridge.passes.uses import Uses
 
 
 def lower_state(model: Model, context: Context) -> None:

@@ -12,7 +12,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.terms import Found, op, var
 from bridge.operators import Result
 from bridge.passes.fuse import fuses
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
 

@@ -14,7 +14,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Yield
 from bridge.neutral.types import ANY, I64, STRING, TensorType, is_static
 from bridge.operators import Result
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

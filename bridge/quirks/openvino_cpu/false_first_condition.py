@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Condition, outer_input
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone

@@ -16,7 +16,7 @@ from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.passes.fuse.inverses import squeezed_again
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 

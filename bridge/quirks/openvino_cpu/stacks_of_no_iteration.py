@@ -15,7 +15,7 @@ from bridge.operators.control.loop_builder import (
     scalar,
 )
 from bridge.passes.fuse.inverses import named_after
-from bridge.passes.fuse.uses import Uses
+from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
 from bridge.quirks.opaque import FAR, hides
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting

@@ -1,0 +1,28 @@
+"""Values of unknown rank, with which OpenVINO's CPU plugin does not run a model. A file that has
+some is written: others read it."""
+
+from __future__ import annotations
+
+from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.types import TensorType
+from bridge.passes.context import Context
+from bridge.passes.ranks import carries_other_ranks, require_asked
+
+_NOT_RUN = "OpenVINO's CPU plugin does not run such a model"
+
+
+def note_open_ranks(model: Model, context: Context) -> bool:
+    """Notes what is left of values whose rank is not known. The model stays as it is.
+
+    Raises UsageError for `output_ranks` other than those of the outputs.
+    """
+    require_asked(model.graph, context)
+    notes = context.report.notes
+    for node in model.graph.walk():
+        if node.op == "Loop" and carries_other_ranks(node):
+            notes.append(f"{node!r} carries a value whose rank changes: {_NOT_RUN}")
+    for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
+        made = value.producer
+        if isinstance(value.type, TensorType) and value.rank is None and made and made.op == "If":
+            notes.append(f'the rank of the output "{name}" depends on {made!r}: {_NOT_RUN}')
+    return False
