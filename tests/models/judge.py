@@ -1,0 +1,97 @@
+"""How a model fares both ways, as a line of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+import bridge
+from bridge.check import check
+from bridge.check.compare import compare
+from bridge.check.isolation import isolated
+from bridge.check.report import CheckReport
+from bridge.neutral.graph import Model
+from tests.models.generation import same_tokens
+from tests.support.running import OnnxRuntime
+
+HEAD = (
+    "| group | model | OpenVINO's own | IR | back | branches shown | Ifs before | in IR | nodes "
+    "before | back | tokens of the stateful IR |"
+)
+
+
+def row(group: str, name: str, make: Callable[[Path], Path], folder: Path) -> str:
+    """A line of the table."""
+    folder.mkdir(parents=True)
+    path = make(folder)
+    report = check(path)
+    bridge.convert(path, folder / "ir.xml")
+    bridge.convert(folder / "ir.xml", folder / "back.onnx")
+    model, ir, back = (bridge.load(folder / f) for f in (path.name, "ir.xml", "back.onnx"))
+    states = [report.state(branch).state for branch in report.branches]
+    tokens = ""
+    if any(value.name == "use_cache_branch" for value in model.graph.inputs):
+        bridge.convert(path, folder / "stateful.xml", stateful=True)
+        tokens = str(same_tokens(path, folder / "stateful.xml"))
+    shown = sum(state in ("reached", "forced", "failing", "pruned") for state in states)
+    cells = (
+        group, name, own_reading(path, report), verdict(report, 1), verdict(report, 2),
+        f"{shown} of {len(states)}", ifs(model), ifs(ir), nodes(model), nodes(back), tokens,
+    )  # fmt: skip
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def verdict(report: CheckReport, version: int) -> str:
+    """How a version went: right, wrong or refused."""
+    if len(report.versions) <= version:
+        return "refused"
+    label = report.versions[version].label
+    results = [result for result in report.results if result.version == label]
+    right = results and all(result.worst.ok for result in results)
+    return "right" if right and not report.failures else "wrong"
+
+
+def own_reading(path: Path, report: CheckReport) -> str:
+    """How OpenVINO's own reading of the file does with the inputs of a check."""
+    feeds = [feed for n, feed in enumerate(report.feeds) if n not in report.aside]
+    try:
+        found = isolated(_read_by_openvino, path, feeds, seconds=300)
+    except Exception as error:
+        return "refused" if "Error" in type(error).__name__ else "ends"
+    session = OnnxRuntime(path)
+    names = [port.name for port in onnx.load(path).graph.output]
+    for feed, outputs in zip(feeds, found, strict=True):
+        expected = dict(zip(names, session.run(feed), strict=True))
+        if outputs is None or not all(
+            compare(expected[name], outputs[name], report.rtol, report.atol).ok for name in names
+        ):
+            return "wrong"
+    return "right"
+
+
+def _read_by_openvino(path: Path, feeds: list[dict[str, np.ndarray]]) -> list[object]:
+    import openvino
+
+    model = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    taken = {name for port in model.inputs for name in port.names}
+    found: list[object] = []
+    for feed in feeds:
+        try:
+            results = model({name: x for name, x in feed.items() if name in taken})
+            found.append({n: results[port] for port in model.outputs for n in port.names})
+        except RuntimeError:
+            found.append(None)
+    return found
+
+
+def ifs(model: Model) -> int:
+    """How many Ifs a model has, at any depth."""
+    return sum(node.op == "If" for node in model.graph.walk())
+
+
+def nodes(model: Model) -> int:
+    """How many nodes a model has but constants, at any depth."""
+    return sum(node.op != "Constant" for node in model.graph.walk())
