@@ -112,27 +112,31 @@ def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 
 def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
     """Limits by name, from texts like `nodes=1000000`; UsageError for other texts."""
-    limits: dict[str, int] = {}
-    for text in texts or ():
-        name, _, number = text.partition("=")
-        if not re.fullmatch(_SIZE, number, re.ASCII):
-            raise UsageError(f"--limit {text}: is not NAME=N; write for example nodes=1000000")
-        limits[name.strip()] = int(number)
-    return limits
+    found = _by_name("--limit", texts, "NAME=N", "nodes=1000000", _SIZE)
+    return {name.strip(): int(number) for name, number in found.items()}
 
 
 def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
     """Values by input name, from texts like `sr=16000`, `k=[1,2]` and `mask=mask.npy`. Raises
     UsageError for other texts, and for files that are no arrays."""
-    values: dict[str, Any] = {}
+    found = _by_name("--value", texts, "NAME=VALUE", "sr=16000")
+    return {name: _value(given, f"--value {name}={given}") for name, given in found.items()}
+
+
+def _by_name(
+    option: str, texts: Sequence[str] | None, form: str, example: str, value: str = ".+"
+) -> dict[str, str]:
+    """What texts of a form like NAME=VALUE give, by name; UsageError for others, and for a name
+    that is given twice."""
+    found: dict[str, str] = {}
     for text in texts or ():
-        name, _, given = text.partition("=")
-        if not name or not given:
-            raise UsageError(f"--value {text}: is not NAME=VALUE; write for example sr=16000")
-        if name in values:
-            raise UsageError(f'--value {text}: "{name}" is given twice')
-        values[name] = _value(given, f"--value {text}")
-    return values
+        match = re.fullmatch(rf"(.+?)=({value})", text, re.ASCII | re.DOTALL)
+        if match is None:
+            raise UsageError(f"{option} {text}: is not {form}; write for example {example}")
+        if match[1] in found:
+            raise UsageError(f'{option} {text}: "{match[1]}" is given twice')
+        found[match[1]] = match[2]
+    return found
 
 
 def _value(given: str, option: str) -> Any:
@@ -155,40 +159,19 @@ def _value(given: str, option: str) -> Any:
 
 def new_names(texts: Sequence[str] | None) -> dict[str, str]:
     """New names by old ones, from texts like `x=image`. Raises UsageError for other texts."""
-    names: dict[str, str] = {}
-    for text in texts or ():
-        old, _, new = text.partition("=")
-        if not old or not new or old in names:
-            raise UsageError(f"--rename {text}: is not OLD=NEW, once; write for example x=image")
-        names[old] = new
-    return names
+    return _by_name("--rename", texts, "OLD=NEW", "x=image")
 
 
 def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
     """Ranks by output name, from texts like `y=2`. Raises UsageError for other texts."""
-    ranks: dict[str, int] = {}
-    for text in texts or ():
-        name, _, rank = text.rpartition("=")
-        if not name or not re.fullmatch(r"\d{1,3}", rank):
-            raise UsageError(f"--output-rank {text}: is not NAME=RANK; write for example y=2")
-        if name in ranks:
-            raise UsageError(f'--output-rank {text}: "{name}" is given twice')
-        ranks[name] = int(rank)
-    return ranks or None
+    found = _by_name("--output-rank", texts, "NAME=RANK", "y=2", r"\d{1,3}")
+    return {name: int(rank) for name, rank in found.items()} or None
 
 
 def states(texts: Sequence[str] | None, by_name: bool) -> bool | dict[str, str]:
     """Outputs by input name, from texts like `past=present`; without, whether those are meant that
     their names tell. Raises UsageError for other texts."""
-    pairs: dict[str, str] = {}
-    for text in texts or ():
-        before, _, after = text.partition("=")
-        if not before or not after:
-            raise UsageError(f"--state {text}: is not INPUT=OUTPUT; write for example past=present")
-        if before in pairs:
-            raise UsageError(f'--state {text}: "{before}" is given twice')
-        pairs[before] = after
-    return pairs or by_name
+    return _by_name("--state", texts, "INPUT=OUTPUT", "past=present") or by_name
 
 
 def parse_dimension(dim: str, option: str) -> Any:

@@ -112,6 +112,30 @@ class Forward(Analysis[Fact]):
         return now(value)
 
 
+class May(Forward[bool]):
+    """Whether a value may have a property; inputs of the graph do not have it."""
+
+    bottom = iteration = False
+
+    def join(self, one: bool, other: bool) -> bool:
+        """Whether either has it."""
+        return one or other
+
+    def outside(self, value: Value) -> bool:
+        """Inputs do not have it."""
+        return False
+
+
+class Must(Forward[bool]):
+    """Whether a value has a property for certain."""
+
+    bottom = iteration = True
+
+    def join(self, one: bool, other: bool) -> bool:
+        """Whether both have it."""
+        return one and other
+
+
 class _Table(dict[Value, Fact]):
     """Facts by value; that of a value that nothing has reached is the bottom."""
 

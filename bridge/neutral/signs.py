@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.dataflow import Facts, Forward
+from bridge.neutral.dataflow import Facts, Must
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_integers
 from bridge.vocabulary import has_trait
@@ -18,14 +18,8 @@ def is_not_negative(value: Value | None) -> bool:
     return value is not None and Facts(NotNegative(), most=MOST_NODES).of(value)
 
 
-class NotNegative(Forward[bool]):
+class NotNegative(Must):
     """Whether no element of a value can be negative."""
-
-    bottom = iteration = True
-
-    def join(self, one: bool, other: bool) -> bool:
-        """Whether neither of two is negative."""
-        return one and other
 
     def outside(self, value: Value) -> bool:
         """Inputs may be negative."""

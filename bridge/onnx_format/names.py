@@ -24,20 +24,13 @@ class Names:
 
     def take(self, wish: str) -> str:
         """`wish`, or `wish_1`, `wish_2`, ... where it is taken."""
-        wish = wish or "value"
-        if wish not in self._taken:
-            self._taken.add(wish)
-            self._ever.add(wish)
-            return wish
-        number = self._next.get(wish, 0)
-        while True:
-            number += 1
+        name = wish = wish or "value"
+        while name in self._taken:
+            number = self._next[wish] = self._next.get(wish, 0) + 1
             name = f"{wish}_{number}"
-            if name not in self._taken:
-                self._next[wish] = number
-                self._taken.add(name)
-                self._ever.add(name)
-                return name
+        self._taken.add(name)
+        self._ever.add(name)
+        return name
 
     def fresh(self, wish: str) -> str:
         """Like `take`, but no body that is written already has the name either: for a value that

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 
@@ -15,15 +17,9 @@ class Uses(Rewriter):
     knows by name. `scales` are the scale and the zero point by which a value is dequantized, where
     a pattern made them."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        holder: Node | None = None,
-        body: Body | None = None,
-        outer: Uses | None = None,
-    ) -> None:
-        super().__init__(graph, holder, body, outer)
-        self.known = frozenset(graph.inputs if holder is None else ())
+    def __init__(self, graph: Graph, *around: Any) -> None:
+        super().__init__(graph, *around)
+        self.known = frozenset(graph.inputs if self.holder is None else ())
         self.scales: dict[Value, list[Value]] = {}
         self._places: dict[Value, int] = {}
 

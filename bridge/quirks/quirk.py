@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import is_static, size_of
 from bridge.operators import Refused, Result
@@ -52,23 +52,16 @@ OPENVINO_CPU = "OpenVINO CPU"
 class Place(Rewriter):
     """Where a node stands: the rewriter of its graph, which knows what analyses find."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        holder: Node | None = None,
-        body: Body | None = None,
-        outer: Place | None = None,
-    ) -> None:
-        super().__init__(graph, holder, body, outer)
-        self._facts: dict[type[Any], Facts[Any]] = {} if outer is None else outer._facts
+    def __init__(self, graph: Graph, *around: Any) -> None:
+        super().__init__(graph, *around)
+        self._facts: dict[type[Any], Facts[Any]] = {}
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """What an analysis finds in the outermost graph, as it is when first asked."""
+        if self.outer is not None:
+            return self.outer.facts(analysis)
         if analysis not in self._facts:
-            place = self
-            while place.outer is not None:
-                place = place.outer
-            self._facts[analysis] = Facts(analysis(), place.graph)
+            self._facts[analysis] = Facts(analysis(), self.graph)
         return self._facts[analysis]
 
 

@@ -13,6 +13,7 @@ from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators.detection.suppression import by_score
 from bridge.operators.ir_texts import parse_bool
 
 _ULP = np.float32(2.0**-23)
@@ -86,9 +87,7 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     )  # fmt: skip
     found = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
-        count = b.sizes(found, 0)
-        found, order = b.ops("TopK", 2, found, count, axis=0)
-        indices = b.op("Gather", indices, order, 0)
+        found, indices = by_score(b, found, indices)
     labels = b.cast(b.cut(indices, 1, 0, 2), scores.element)
     rows = b.concat(1, labels, b.op("Unsqueeze", found, [1]))
     return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.greedy import suppressed
+from bridge.operators.detection.suppression import by_score
 
 _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)
 
@@ -25,9 +26,7 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     indices = suppressed(b, boxes, rated, most, overlap, least, _overlaps)
     best = b.op("GatherND", rated, indices)
     if node.attributes["sort_result_descending"]:
-        count = b.sizes(best, 0)
-        best, order = b.ops("TopK", 2, best, count, axis=0)
-        indices = b.op("Gather", indices, order, 0)
+        best, indices = by_score(b, best, indices)
     rows = b.concat(1, b.cast(b.take(indices, 1, 0, 1), F32), b.unsqueeze(best, 1))
     element = node.attributes["output_type"]
     count = b.cast(b.sizes(best, 0), element)

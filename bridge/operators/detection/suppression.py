@@ -42,6 +42,12 @@ def kept_scores(
     return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))
 
 
+def by_score(b: Builder, scores: Value, rows: Value) -> tuple[Value, Value]:
+    """Scores [n] in falling order, and their rows in the same."""
+    scores, order = b.ops("TopK", 2, scores, b.sizes(scores, 0), axis=0)
+    return scores, b.op("Gather", rows, order, 0)
+
+
 def of_classes(b: Builder, scores: Value) -> tuple[Value, Value]:
     """The numbers of the images and of the classes of scores [images, classes, boxes], each [images
     * classes]."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.dataflow import Forward
+from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.terms import Found, op, var
 from bridge.operators import Result
@@ -17,18 +17,8 @@ from bridge.quirks.known import is_known
 from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
 
 
-class OfShape(Forward[bool]):
+class OfShape(May):
     """Whether a value may follow from the shape of another."""
-
-    bottom = iteration = False
-
-    def join(self, one: bool, other: bool) -> bool:
-        """Whether either does."""
-        return one or other
-
-    def outside(self, value: Value) -> bool:
-        """An input of the model does not."""
-        return False
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
         """What is computed of such a value follows from the shape, too."""
@@ -44,19 +34,9 @@ FORWARDING = frozenset((
 """Operators that OpenVINO replaces by an operand of theirs, where they change nothing."""
 
 
-class Joined(Forward[bool]):
+class Joined(May):
     """Whether OpenVINO may take a value for a Concat. Equal ones become one, so that a Concat with
     one reader may have others."""
-
-    bottom = iteration = False
-
-    def join(self, one: bool, other: bool) -> bool:
-        """Whether it may take either."""
-        return one or other
-
-    def outside(self, value: Value) -> bool:
-        """An input of the model is none."""
-        return False
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
         """A Concat is one, and what forwards one."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.dataflow import Forward, Now
+from bridge.neutral.dataflow import Must, Now
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
@@ -69,15 +69,9 @@ def _is_lost(value: Value, place: Place) -> bool:
     return not all(user.op == "Shape" or _is_kept(user, value) for user in users)
 
 
-class FixedShape(Forward[bool]):
+class FixedShape(Must):
     """Whether OpenVINO finds, too, that a value has one shape: it knows less than Bridge of shapes
     that are computed."""
-
-    bottom = iteration = True
-
-    def join(self, one: bool, other: bool) -> bool:
-        """Whether both are fixed."""
-        return one and other
 
     def outside(self, value: Value) -> bool:
         """An input of the model is fixed if the file says so."""
