@@ -160,7 +160,7 @@ def releases() -> Iterator[str]:
 def quirks() -> Iterator[str]:
     """The faults of engines, by engine and name."""
     ats = sorted(FOR_IR, key=lambda at: at.path)
-    for engine, members in groupby(ats, key=lambda at: at.quirk.engine):
+    for engine, members in groupby(ats, key=lambda at: at.engine):
         yield from (f"## {engine}", "")
         for at in members:
             quirk = at.quirk

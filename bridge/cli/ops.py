@@ -84,10 +84,14 @@ def _quirks(as_json: bool) -> None:
     from bridge.quirks.counts import said
 
     if as_json:
-        names = ("engine", "releases", "symptom", "issue", "cost")
+        names = ("releases", "symptom", "issue", "cost")
         _print(
             quirks=[
-                {"name": at.path, **{name: getattr(at.quirk, name) for name in names}}
+                {
+                    "name": at.path,
+                    "engine": at.engine,
+                    **{name: getattr(at.quirk, name) for name in names},
+                }
                 for at in sorted(FOR_IR, key=lambda at: at.path)
             ]
         )
@@ -97,7 +101,7 @@ def _quirks(as_json: bool) -> None:
         echo(f"{at.path}:")
         echo(f"  {quirk.symptom}")
         facts = [
-            ("seen in", f"{quirk.engine} {quirk.releases}"),
+            ("seen in", f"{at.engine} {quirk.releases}"),
             ("upstream", quirk.issue),
             ("where", quirk.fires),
             ("safe", quirk.safe),

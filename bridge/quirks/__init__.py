@@ -21,6 +21,9 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
 from bridge.quirks.quirk import RECURRENT, Quirk, Undo
 
+ENGINES = {"openvino_cpu": "OpenVINO CPU"}
+"""The engines, by their folders."""
+
 
 @dataclass(eq=False)
 class At:
@@ -32,6 +35,11 @@ class At:
     ops: frozenset[str]
     undo: frozenset[str]
     until: str = ""
+
+    @property
+    def engine(self) -> str:
+        """The engine that has the fault."""
+        return ENGINES[self.path.partition(".")[0]]
 
     @property
     def quirk(self) -> Quirk:
@@ -159,12 +167,15 @@ def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes, in place, what the quirks for IR wrote, in the reverse of their order, until nothing
     of it is left."""
     from bridge.passes.fuse import by_op
+    from bridge.quirks.undo import rewritten
 
     ops = _ops(model)
     patterns: dict[str, list[Undo]] = {}
     for at in reversed(FOR_IR):
         if at.undo & ops:
-            for op, undo in at.quirk.undo.items():
+            quirk = at.quirk
+            guesses = {op: rewritten(quirk.run, guess) for op, guess in quirk.guess.items()}
+            for op, undo in (*quirk.undo.items(), *guesses.items()):
                 patterns.setdefault(op, []).append(undo)
     chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
     changed = False

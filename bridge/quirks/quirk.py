@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,9 @@ done so."""
 Undo = Callable[[Builder, Node, Uses], Value | None]
 """What a node gave before a quirk wrote it, or None where the quirk did not write it."""
 
+Guess = Callable[[Builder, Node], Iterable[Value]]
+"""What may have been there before a quirk wrote a node, made with the builder."""
+
 
 @dataclass(eq=False)
 class Quirk:
@@ -32,10 +35,10 @@ class Quirk:
     does. `fires` says at which nodes the quirk rewrites a graph, `safe` why that means the same
     afterwards, `cost` what it adds to the file. `issue` is upstream's, where there is one.
     `run` writes a graph and all that is nested in it otherwise. `undo` gives back what it found, on
-    the way to ONNX, by the operator that is the last of what it writes.
+    the way to ONNX, by the operator that is the last of what it writes. `guess` gives what may have
+    been there; a guess is believed if `run` makes of it the nodes that are there.
     """
 
-    engine: str
     releases: str
     symptom: str
     fires: str
@@ -44,9 +47,7 @@ class Quirk:
     run: Run
     issue: str = ""
     undo: Mapping[str, Undo] = field(default_factory=dict)
-
-
-OPENVINO_CPU = "OpenVINO CPU"
+    guess: Mapping[str, Guess] = field(default_factory=dict)
 
 
 class Place(Rewriter):

@@ -1,23 +1,20 @@
 """The way back to ONNX: what quirks wrote becomes what they found.
 
 The undo of a quirk stands beside its `run`, by the operator that is the last of what `run` writes.
-It is a pattern as those of `bridge.passes.fuse`. Many are a guess of what the quirk found, which is
-believed where the quirk makes of it what is there (`rewritten`).
+It is a pattern as those of `bridge.passes.fuse`. Many are a `guess` of what the quirk found, which
+is believed where the quirk makes of it what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import Run, Undo
+from bridge.quirks.quirk import Guess, Run, Undo
 from bridge.report import Report
-
-Guess = Callable[[Builder, Node], Iterable[Value]]
-"""What may have been there, made with the builder."""
 
 
 def rewritten(run: Run, guess: Guess) -> Undo:

@@ -74,7 +74,7 @@ def test_with_the_quirk(path: str, tmp_path: Path) -> None:
 
 def marked(path: str) -> object:
     canary, quirk = CANARIES[path], QUIRKS[path]
-    reason = f"{quirk.engine} {quirk.releases}: {quirk.symptom}"
+    reason = f"{path} in {quirk.releases}: {quirk.symptom}"
     mark = pytest.mark.xfail(reason=reason, raises=(AssertionError, RuntimeError), strict=True)
     if not canary.seen:
         mark = pytest.mark.skip(reason=f"the fault is that of {canary.on}")

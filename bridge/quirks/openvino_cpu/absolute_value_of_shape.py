@@ -14,7 +14,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 class OfShape(May):
@@ -66,7 +66,6 @@ def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="The Abs of a vector that comes from a ShapeOf is dropped. Where the vector is a "
     "Concat, others that read it or an equal one read the absolute values.",

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import content_of
 from bridge.operators import Result
 from bridge.operators.spatial.resize import resize_by_axes
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MODES = {"linear_onnx": "linear"}
 """Modes of Interpolate that Resize calls otherwise."""
@@ -55,7 +55,6 @@ def _has_kernel(
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="An Interpolate of the first axes of a tensor of rank 4 or more is refused or wrong: "
     "only supports resize on spatial dimensions.",

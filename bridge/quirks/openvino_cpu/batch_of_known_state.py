@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import Known, when_known
-from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
+from bridge.quirks.quirk import RECURRENT, Place, Quirk, rewriting
 
 
 def of_known_batch(b: Builder, node: Node, place: Place) -> Result:
@@ -46,7 +46,6 @@ def of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A recurrent layer with a constant initial state and an input of open batch does not "
     "compile.",

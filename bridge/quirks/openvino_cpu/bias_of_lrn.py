@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def with_bias_of_one(b: Builder, node: Node, place: Place) -> Result:
@@ -20,7 +20,6 @@ def with_bias_of_one(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="An LRN takes its bias for a whole number: 1 for 1.5.",
     fires="At an LRN whose bias is above 0 and no whole number.",

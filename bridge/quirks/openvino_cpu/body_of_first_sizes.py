@@ -12,7 +12,7 @@ from bridge.neutral.ports import Carried
 from bridge.operators import Result
 from bridge.quirks.opaque import hides, undone
 from bridge.quirks.openvino_cpu.initial_size_of_state import of_hidden_size
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -43,7 +43,6 @@ def _start(node: Node, state: Value, port: object) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop whose body would fail with the initial size of a state that grows is refused.",
     fires="At a state whose size changes, in a Loop whose body contradicts itself with the first "

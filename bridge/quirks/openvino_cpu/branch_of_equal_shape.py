@@ -15,7 +15,7 @@ from bridge.neutral.ports import Yield
 from bridge.neutral.types import ANY, I64, STRING, TensorType, is_static
 from bridge.operators import Result
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def branches_apart(b: Builder, node: Node, place: Place) -> Result:
@@ -152,7 +152,6 @@ def _is_shape_of(
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2026.1",
     symptom="An If whose output has an open shape gives the values of the branch that ran before "
     "where the other gives a result of the same shape for the first time.",

@@ -12,7 +12,7 @@ from bridge.neutral.types import low
 from bridge.operators import Result
 from bridge.quirks.known import Known, WhenKnown, is_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
@@ -34,7 +34,6 @@ def _may_be_empty(value: Value) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A broadcast of no elements that is computed from constants ends the process that "
     "compiles the model.",

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def not_zero(b: Builder, node: Node, place: Place) -> Result:
@@ -20,7 +20,6 @@ def not_zero(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Convert to boolean takes the first output of a node with several, whichever of them "
     "it was given.",

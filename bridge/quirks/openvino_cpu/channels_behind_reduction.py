@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.quirks.opaque import undone, with_copies
 from bridge.quirks.openvino_cpu.division_behind_reduction import reductions_behind
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
@@ -35,7 +35,6 @@ def _keeps_channels(reduction: Node) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4, with AVX2",
     symptom="Behind a reduction of a tensor with three axes that keeps the second, arithmetic with "
     "a constant along that axis takes wrong elements of the constant.",

@@ -8,8 +8,8 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 
 def put_in_place(b: Builder, node: Node, place: Place) -> Result:
@@ -32,16 +32,13 @@ def _pads(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op("ir::Pad", *pad.inputs[:3], value, **pad.attributes)
 
 
-RUN = rewriting("ir::Pad", by=put_in_place)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Pad with a value that is computed pads with 0.",
     fires="At a Pad in constant mode with a value that is computed.",
     safe="Ones are padded with 0 in the same way: where that is 0 is padding, which takes the "
     "value.",
     cost="another Pad, a Broadcast, a Convert and a Select",
-    run=RUN,
-    undo={"Where": rewritten(RUN, _pads)},
+    run=rewriting("ir::Pad", by=put_in_place),
+    guess={"Where": _pads},
 )

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, RECURRENT, Place, Quirk, rewriting
+from bridge.quirks.quirk import RECURRENT, Place, Quirk, rewriting
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
@@ -26,7 +26,6 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A recurrent layer of weights that an operator makes of constants which OpenVINO does "
     "not fold (GatherElements, GatherND, ...) does not load.",

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 COMPARED = {BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64}
 """Types that the plugin compares."""
@@ -24,7 +24,6 @@ def compared(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2024.2",
     symptom="A number that is converted to bool and on to another type is not 0 or 1 there.",
     fires="At a Cast to bool of a number of 8 bits or more.",

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F32, I8, I32, U8, is_static
 from bridge.operators import Result
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 AS_THEY_ARE = {BF16, F32, I8, I32, U8}
 """Types that the plugin neither stores nor returns in another."""
@@ -43,7 +43,6 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Convert of an input to the type that it has, by way of another too, is taken away; "
     "where it is an output of open shape, it is written into memory that is too small or no longer "

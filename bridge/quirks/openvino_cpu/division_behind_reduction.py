@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, undone, with_copies
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 PART_OF_REDUCTION = {
     "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
@@ -43,7 +43,6 @@ def reductions_behind(value: Value) -> Iterator[Node]:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest, and one of "
     "a constant exchanges its operands.",

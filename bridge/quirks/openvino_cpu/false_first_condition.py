@@ -12,7 +12,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
@@ -52,7 +52,6 @@ def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop whose first condition is found to be false has outputs f32[0], whatever the "
     "states are.",

@@ -9,7 +9,7 @@ from bridge.neutral.ports import Stacked, Yield, outer_input
 from bridge.neutral.types import F4E2M1, F8E8M0, F32, U2, U8, Element, TensorType
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
 """Types that hold all numbers of those that oneDNN lacks."""
@@ -59,7 +59,6 @@ def _back(element: Element) -> Finish:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A value of type u2, f4e2m1 or f8e8m0 that enters or leaves a Loop is wrong, or the "
     "Loop does not run.",

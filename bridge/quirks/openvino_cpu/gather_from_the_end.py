@@ -9,8 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative, replaces_negative
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
@@ -44,15 +43,12 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op(node.op, data, made.inputs[2], **node.attributes)
 
 
-RUN = rewriting("GatherElements", "GatherND", by=counted_before)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2025.2",
     symptom="GatherElements and GatherND of negative indices read memory in front of the data.",
     fires="At a GatherElements or GatherND whose indices may be negative.",
     safe="An index below 0 means the same element as that index plus the size of its axis.",
     cost="Add, Less and Select before each whose indices may be negative. Only for those releases.",
-    run=RUN,
-    undo={op: rewritten(RUN, _gathers) for op in ("GatherElements", "GatherND")},
+    run=rewriting("GatherElements", "GatherND", by=counted_before),
+    guess={op: _gathers for op in ("GatherElements", "GatherND")},
 )

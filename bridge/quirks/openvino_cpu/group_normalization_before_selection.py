@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.quirks.openvino_cpu.group_normalization_in_body import in_parts
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def taken_apart(b: Builder, node: Node, place: Place) -> Result:
@@ -20,7 +20,6 @@ def taken_apart(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="GroupNormalization whose output a Select takes ends the process when it is compiled, "
     "where other inputs of the Select are computed.",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def taken_apart(b: Builder, node: Node, place: Place) -> Result:
@@ -33,7 +33,6 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
     "implemented.",

@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BF16
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 LARGEST_BF16 = np.float32(0xFF * 2.0**120)
 """The greatest finite number of bf16."""
@@ -31,7 +31,6 @@ def beyond_finite(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4, on processors without AVX-512",
     symptom="A bf16 constant that is infinite equals no infinity that is computed.",
     fires="At an Equal of a bf16 value and a constant of one infinity.",

@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BF16, F16, F32, is_static
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
@@ -30,7 +30,6 @@ def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="IsInf behind arithmetic of open shape is false everywhere.",
     fires="At an IsInf of a value of f32, f16 or bf16 of open shape that is no input of the model.",

@@ -10,7 +10,7 @@ from bridge.neutral.types import I64, Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, scalar
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_hidden_size(b: Builder, node: Node, place: Place) -> Result:
@@ -47,7 +47,6 @@ def _number(b: Builder, trips: Value | None) -> Value:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2026.2",
     symptom="A state that grows and whose initial size is known or bounded has no more than the "
     "first iterations give it, or does not run.",

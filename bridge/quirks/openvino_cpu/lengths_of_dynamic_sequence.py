@@ -10,7 +10,7 @@ from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import along
 from bridge.operators.recurrent.recurrent import part_of
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
 Values = list[Value]
@@ -70,7 +70,6 @@ def _step(
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths where a size of "
     "their input is unknown.",

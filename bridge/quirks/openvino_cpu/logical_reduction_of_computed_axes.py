@@ -8,8 +8,8 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I32
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
@@ -33,16 +33,13 @@ def _reductions(b: Builder, node: Node) -> Iterator[Value]:
                 yield b.op(op, x.inputs[0], reduced.input(1), **reduced.attributes)
 
 
-RUN = rewriting(*OF_NUMBERS, by=of_numbers)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A logical reduction along axes that are computed does not compile: evaluate() is not "
     "implemented.",
     fires="At a logical reduction of axes that are computed.",
     safe="All are true where the least of zeros and ones is 1, some where the greatest is.",
     cost="two Converts",
-    run=RUN,
-    undo={"Cast": rewritten(RUN, _reductions)},
+    run=rewriting(*OF_NUMBERS, by=of_numbers),
+    guess={"Cast": _reductions},
 )

@@ -16,7 +16,7 @@ from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 NUMBERS = {BF16, F16, F32, F64, I32, I64}
 """Types to which the plugin adds; others are added to in a wider one."""
@@ -74,7 +74,6 @@ def _first_sliced(body: Body) -> int | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
     "and has no memory for that.",

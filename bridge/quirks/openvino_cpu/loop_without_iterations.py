@@ -8,7 +8,7 @@ from bridge.operators import Result
 from bridge.operators.control.idle import never_runs, what_went_in
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def without_loop(b: Builder, node: Node, place: Place) -> Result:
@@ -26,7 +26,6 @@ def without_loops(graph: Graph, context: Context) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop whose trip count or condition is known to be 0 or false gives vectors of "
     "nothing for its states.",

@@ -10,8 +10,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 
 def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
@@ -38,10 +38,7 @@ def _products(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op("MatMul", product.inputs[0], stack.inputs[0], **product.attributes)
 
 
-RUN = rewriting("MatMul", by=with_stack_of_stacks)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile, or "
     "does not run: it is taken for a FullyConnected, which gives one matrix.",
@@ -49,6 +46,6 @@ QUIRK = Quirk(
     "knows.",
     safe="A product broadcasts leading axes of size 1, and the one that was added is taken away.",
     cost="an Unsqueeze of the constant and a Squeeze",
-    run=RUN,
-    undo={"Squeeze": rewritten(RUN, _products)},
+    run=rewriting("MatMul", by=with_stack_of_stacks),
+    guess={"Squeeze": _products},
 )

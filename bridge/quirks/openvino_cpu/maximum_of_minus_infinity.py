@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def all_are(b: Builder, node: Node, place: Place) -> Result:
@@ -29,7 +29,6 @@ def all_are(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="The ReduceMax of -inf alone is the lowest finite number, so that it does not equal "
     "-inf.",

@@ -20,7 +20,7 @@ from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
 from bridge.quirks.opaque import opaque, recognise, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.vocabulary import operator
 
 OWN_MEMORY = {F32, I8, I32, U8}
@@ -112,7 +112,6 @@ def _is_kept(node: Node, value: Value) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="The first inference, and the first with larger inputs, are wrong where an operator "
     "behind an If whose output has an open shape needs memory before the output has been read.",

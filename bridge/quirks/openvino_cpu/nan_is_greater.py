@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 NAME = "bridge_exchanged"
 MARK = f'<attribute name="{NAME}" version="0" />'
@@ -36,7 +36,6 @@ def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Greater and GreaterEqual with NaN are true, on CPUs with AVX-512.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",

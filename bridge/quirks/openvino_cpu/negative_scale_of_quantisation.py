@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 ONE = np.ones(1, np.float32)
 
@@ -43,7 +43,6 @@ def _scale(value: Value) -> np.ndarray:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A FakeQuantize behind a product with a constant of a number for each channel, some of "
     "them negative, gives wrong numbers in a body or with a dynamic shape.",

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, loop_kind
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, trips_of_slices, turn_forwards
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
 """Operators that OpenVINO turns into TensorIterators."""
@@ -35,7 +35,6 @@ def _in_iterator(place: Place) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A TensorIterator in another's body is refused: No nested TensorIterator.",
     fires="At a TensorIterator in the body of another, or around a layer that becomes one.",

@@ -18,7 +18,7 @@ from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.passes.fuse.inverses import squeezed_again
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""
@@ -198,7 +198,6 @@ def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> No
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2025.2",
     symptom="A value of shape [0], or [0,1], that enters or leaves a Loop's body ends the process.",
     fires="At a value that enters or leaves a body and may have shape [0], or [0] and sizes of at "

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operators that leave elements where they lie, for each of which OpenVINO may write a Reshape."""
@@ -40,7 +40,6 @@ def _is_hidden(value: Value) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Squeeze, an Unsqueeze or a Transpose of ones, that gives a known size of 0 and one "
     "that is not known, gives 0 for the latter.",

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
@@ -33,15 +32,12 @@ def _one_hots(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op("ir::OneHot", made.inputs[2], *others, **attributes)
 
 
-RUN = rewriting("ir::OneHot", by=counted_before)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2025.3",
     symptom="OneHot-16 is no operator of these releases, which do not read the file.",
     fires="At a OneHot-16 in whose mode negative indices count from the end.",
     safe="An index below 0 means the same place as that index plus the depth.",
     cost="Add, Less and Select before OneHot. Only for those releases.",
-    run=RUN,
-    undo={"ir::OneHot": rewritten(RUN, _one_hots)},
+    run=rewriting("ir::OneHot", by=counted_before),
+    guess={"ir::OneHot": _one_hots},
 )

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.nn.conv import explicitly_padded
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def written_out(b: Builder, node: Node, place: Place) -> Result:
@@ -22,7 +22,6 @@ def written_out(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A MaxPool with two outputs and auto_pad pads at the wrong end where the size of the "
     "input is unknown.",

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def sum_of_sums(b: Builder, node: Node, place: Place) -> Result:
@@ -36,7 +36,6 @@ def _sum(b: Builder, value: Value, axis: int) -> Value:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A MatMul over an axis of size 0 gives numbers out of unset memory.",
     fires="At a MatMul over an axis that is known to have size 0.",

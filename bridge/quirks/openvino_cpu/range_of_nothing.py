@@ -9,8 +9,7 @@ from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.signs import is_not_negative
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def up_to_start(b: Builder, node: Node, place: Place) -> Result:
@@ -59,16 +58,13 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
             yield b.op("Range", start, kept, step, **node.attributes)
 
 
-RUN = rewriting("Range", by=up_to_start)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Range whose limit lies behind its start has elements.",
     fires="At a Range whose limit is not known to lie ahead of its start.",
     safe="A Range up to its start has no element, as one whose limit lies behind it; other limits "
     "stay.",
     cost="a Maximum or a Minimum, unless start and limit are known to be in order",
-    run=RUN,
-    undo={"Range": rewritten(RUN, _limits)},
+    run=rewriting("Range", by=up_to_start),
+    guess={"Range": _limits},
 )

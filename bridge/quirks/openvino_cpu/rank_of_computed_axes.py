@@ -13,8 +13,8 @@ from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import BOOL, I64
 from bridge.operators import Result
 from bridge.operators.reduction.reduction import IR
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 
 def reshaped(b: Builder, node: Node, place: Place) -> Result:
@@ -92,10 +92,7 @@ def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
 FAR_BACK = 40
 """How many values are looked at to find the axes."""
 
-RUN = rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Unsqueeze with axes that are computed, and Squeeze and reductions with two or more, "
     "have a result of unknown rank and do not compile.",
@@ -103,6 +100,6 @@ QUIRK = Quirk(
     "is known.",
     safe="The elements stay in their order, and the shape that the axes give is computed.",
     cost="a Reshape, and the arithmetic of its shape",
-    run=RUN,
-    undo={"Reshape": rewritten(RUN, _of_axes)},
+    run=rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped),
+    guess={"Reshape": _of_axes},
 )

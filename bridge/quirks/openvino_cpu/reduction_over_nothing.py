@@ -11,8 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 OF_NOTHING = {
     "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
@@ -50,16 +49,13 @@ def _reductions(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op(reduced.op, *reduced.inputs, **reduced.attributes)
 
 
-RUN = rewriting(*OF_NOTHING, by=chosen, uses=True)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2024.5",
     symptom="A sum, or another reduction, over no elements is that of the inference before.",
     fires="At a reduction over an axis that may have size 0.",
     safe="Where the axis has size 0, the value is chosen that the standard gives for no elements.",
     cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only for "
     "those releases.",
-    run=RUN,
-    undo={"Where": rewritten(RUN, _reductions)},
+    run=rewriting(*OF_NOTHING, by=chosen, uses=True),
+    guess={"Where": _reductions},
 )

@@ -14,7 +14,7 @@ from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, may_hold, rewriting
+from bridge.quirks.quirk import Place, Quirk, may_hold, rewriting
 
 TAKERS = (
     "Add", "And", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor",
@@ -46,7 +46,6 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
     "GatherND, Conv, Elu, ...) is overwritten by what is computed of it element by element, and "

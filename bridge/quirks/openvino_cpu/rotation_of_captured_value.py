@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node
 from bridge.neutral.ports import Invariant
 from bridge.operators import Result
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_a_copy(b: Builder, node: Node, place: Place) -> Result:
@@ -28,7 +28,6 @@ def of_a_copy(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A rotary embedding of a value that a Loop captures writes over it, so that each "
     "iteration turns it further.",

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Sliced
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 VIEWS = (
     "Cast", "CastLike", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose",
@@ -50,7 +50,6 @@ def _leads_to_state(row: Node, body: Body) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A state that is one row of a sliced input, by Gather, has the row of the next slice.",
     fires="At a Gather of one known row of a body's input in a Loop with slices, if the row leads "

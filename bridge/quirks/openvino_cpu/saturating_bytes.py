@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def in_32_bits(b: Builder, node: Node, place: Place) -> Result:
@@ -34,7 +34,6 @@ def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 where the shape is dynamic.",
     fires="At an Add, a Div, a Mul or a Sub of u8 or i8.",

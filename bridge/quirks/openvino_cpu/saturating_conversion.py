@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I32, U4, U8, is_static
 from bridge.operators import Result
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 IN_RANGE = {"Clip", "FakeQuantize"}
 """What makes numbers that are in the range: they come from a quantisation."""
@@ -41,7 +41,6 @@ def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape, "
     "and wraps round elsewhere.",

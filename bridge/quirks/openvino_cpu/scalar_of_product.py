@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 PRODUCTS = frozenset({"MatMul", "Einsum"})
 """Operators that OpenVINO takes for a product of matrices."""
@@ -34,7 +34,6 @@ def _is_of_product(value: Value) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A MatMul of one row and one column that is reshaped to a scalar, at once or behind "
     "operators of one input, ends the process that compiles the model.",

@@ -24,8 +24,8 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8})
 """The types of 8 bits or fewer all of whose numbers f16 has; it lacks those of nf4 and f8e8m0."""
@@ -74,10 +74,7 @@ def _scaled(b: Builder, node: Node) -> Iterator[Value]:
     yield b.op("Mul", wide, scale.behind("Unsqueeze"))
 
 
-RUN = rewriting("Mul", by=widened_twice)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A constant of 8 bits or fewer, converted, less a zero point and times a scale, of "
     "which one is computed, is scaled again at each inference.",
@@ -85,6 +82,6 @@ QUIRK = Quirk(
     "the scale or that is computed.",
     safe="f16 has all numbers of these types, so that the conversion by way of it changes none.",
     cost="a Convert, and memory for the constant in f32",
-    run=RUN,
-    undo={"Mul": rewritten(RUN, _scaled)},
+    run=rewriting("Mul", by=widened_twice),
+    guess={"Mul": _scaled},
 )

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def choice(b: Builder, node: Node, place: Place) -> Result:
@@ -29,7 +29,6 @@ def _truth(value: Value | None) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Select of which all three inputs are one value of type bool, or that as u8, does "
     'not run ("unsupported dst_prc: boolean").',

@@ -12,7 +12,7 @@ from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -49,7 +49,6 @@ def _lacks_elements(value: Value) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A stack of values that are computed in a Loop's body, and of which one size is known "
     "to be 0 and another is open, has 0 for that, too.",

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node
 from bridge.neutral.ports import Stacked
 from bridge.operators import Result
 from bridge.quirks.guarded_loops import UNDO, in_a_branch
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def with_known_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -32,7 +32,6 @@ def _is_known(node: Node, exit: Stacked) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Where a Loop runs no iteration, a stack of values of open sizes has those of the "
     "inference before; where they are bounded from below, the first inference fails.",

@@ -14,7 +14,7 @@ from bridge.neutral.types import Interval, high, low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
@@ -133,7 +133,6 @@ def _hides(node: Node) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A size that the body asks of a state is that of the initial state, and one that the "
     "first iteration would give is taken for certain though none runs.",

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def gathered(b: Builder, node: Node, place: Place) -> Result:
@@ -37,7 +37,6 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Slice from the first element on is taken away in front of a GatherElements, whose "
     "negative indices then count from another end, and whose other axes no longer fit.",

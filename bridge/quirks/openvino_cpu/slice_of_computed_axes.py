@@ -11,8 +11,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 
 def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
@@ -53,16 +53,13 @@ def _slices(b: Builder, node: Node) -> Iterator[Value]:
     yield b.op("Slice", node.inputs[0], starts, ends, axes, steps)
 
 
-RUN = rewriting("Slice", by=of_all_axes)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Slice of a tensor of known shape with axes that are computed ends the process.",
     fires="At a Slice with axes that are computed.",
     safe="An axis that was not named is cut from its start to its end, by step 1, which leaves it "
     "whole.",
     cost="a ScatterElementsUpdate for each bound",
-    run=RUN,
-    undo={"Slice": rewritten(RUN, _slices)},
+    run=rewriting("Slice", by=of_all_axes),
+    guess={"Slice": _slices},
 )

@@ -12,7 +12,7 @@ from bridge.neutral.ports import Stacked
 from bridge.neutral.types import low
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def stacked_in_front(b: Builder, node: Node, place: Place) -> Result:
@@ -46,7 +46,6 @@ def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A stack of open size along an axis behind one of size 0 ends the process.",
     fires="At a stack along an axis with one in front whose size may be 0.",

@@ -18,7 +18,7 @@ from bridge.passes.fuse.inverses import named_after
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
 from bridge.quirks.opaque import FAR, hides
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
@@ -153,7 +153,6 @@ def _known(value: Value, numbers: set[Value]) -> bool | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
     fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",

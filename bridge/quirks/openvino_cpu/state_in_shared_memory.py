@@ -16,7 +16,7 @@ from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import STRING, Element
 from bridge.passes.context import Context
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Quirk, may_hold
+from bridge.quirks.quirk import Quirk, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -106,7 +106,6 @@ def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A state computed in the memory of a body's Parameter is overwritten before it is "
     "read: h = x + h over slices x is wrong.",

@@ -5,10 +5,9 @@ gives what went in."""
 from __future__ import annotations
 
 from bridge.quirks.guarded_loops import UNDO, in_a_branch
-from bridge.quirks.quirk import OPENVINO_CPU, Quirk, rewriting
+from bridge.quirks.quirk import Quirk, rewriting
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2024.0 to 2026.3",
     symptom="Where a Loop runs no iteration, its states and stacks are those of the inference "
     "before.",

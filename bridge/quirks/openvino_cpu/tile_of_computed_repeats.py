@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
-from bridge.quirks.undo import behind, rewritten
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
 
 
 def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
@@ -38,16 +38,13 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
 
 
-RUN = rewriting("Tile", by=broadcast_instead)
-
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Tile with repeats that are computed gives garbage.",
     fires="At a Tile with repeats that are computed.",
     safe="Before each axis, one of size 1 is broadcast to its repeats; the two together are the "
     "axis, repeated.",
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
-    run=RUN,
-    undo={"Reshape": rewritten(RUN, _tiles)},
+    run=rewriting("Tile", by=broadcast_instead),
+    guess={"Reshape": _tiles},
 )

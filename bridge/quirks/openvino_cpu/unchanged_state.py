@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.operators.control.unchanged import no_state
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def captured(b: Builder, node: Node, place: Place) -> Result:
@@ -16,7 +16,6 @@ def captured(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop's state whose next value is its initial one, captured by another way, is not "
     "read.",

@@ -9,7 +9,7 @@ from bridge.neutral.ports import Sliced, Yield
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.opaque import hides
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
@@ -33,7 +33,6 @@ def _copied(value: Value) -> Value | None:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A TensorIterator loses a sliced input that nothing reads, and with it the number of "
     "its iterations.",

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_words(b: Builder, node: Node, place: Place) -> Result:
@@ -23,7 +23,6 @@ def of_words(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Unique of i8 or u8 along an axis, in order of occurrence, gives counts, and places of "
     "first occurrence, most of which were not written.",

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.operators.control.endless import without_limit
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def unlimited(b: Builder, node: Node, place: Place) -> Result:
@@ -15,7 +15,6 @@ def unlimited(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A Loop with the trip count 2^63-1 asks for memory for as many stacked values.",
     fires="At a Loop with a condition and a trip count of 2^31-1 or more.",

@@ -10,7 +10,7 @@ from bridge.neutral.types import Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.opaque import FAR, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def used_growth(b: Builder, node: Node, place: Place) -> Result:
@@ -57,7 +57,6 @@ def _grows(state: Value, initial: Value | None) -> bool:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="A state that grows and that nothing behind the Loop takes keeps its first shape.",
     fires="At a state that grows, whose first size is known or bounded, and that nothing behind "

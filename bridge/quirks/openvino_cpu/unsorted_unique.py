@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
@@ -20,7 +20,6 @@ def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="Unique along no axis, in order of occurrence, gives 0 for all elements but the first "
     "where the places of each element are not read.",
