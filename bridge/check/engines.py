@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, cast
 import numpy as np
 import onnx
 
-from bridge.elements import BY_ONNX, Element, element_of
+from bridge.elements import BY_IR, BY_ONNX, Element, element_of
 from bridge.errors import BridgeError
 from bridge.neutral.tensor import pack, unpack
 
@@ -327,30 +327,11 @@ def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
 
 # ------------------------------------------------------------------------------------------------
 
-# OpenVINO's element types and the arrays that hold them; it has no numpy type for nf4, u1, u3, u6.
-_OPENVINO_DTYPES = {
-    "boolean": "bool",
-    "bf16": "bfloat16",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    "f4e2m1": "float4_e2m1fn",
-    "f8e4m3": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2",
-    "f8e8m0": "float8_e8m0fnu",
-    "i4": "int4",
-    "i8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-    "u2": "uint2",
-    "u4": "uint4",
-    "u8": "uint8",
-    "u16": "uint16",
-    "u32": "uint32",
-    "u64": "uint64",
-    "string": "object",
-}
+
+def _openvino_element(spelled: str) -> Element | None:
+    """The element type that OpenVINO calls so; None for one that it gives in no array."""
+    element = BY_IR.get(spelled)
+    return element if element is not None and element.onnx is not None else None
 
 
 class OpenVino:
@@ -424,7 +405,7 @@ class _OpenVinoSession:
             raise EngineError(f"OpenVINO: input '{port.name}' takes a tensor, not {value!r}")
         if value.dtype.kind in "OSU":
             return self._module.Tensor(np.ascontiguousarray(value.astype(str)))
-        spelled = _OPENVINO_NAMES.get(value.dtype.name)
+        spelled = element_of(value.dtype).ir
         if spelled is None:
             raise EngineError(f"OpenVINO has no element type {value.dtype} (input '{port.name}')")
         tensor = self._module.Tensor(
@@ -440,14 +421,10 @@ class _OpenVinoSession:
         shape = tuple(tensor.shape)
         if spelled == "string":
             return np.asarray(tensor.str_data).astype(object).reshape(shape)
-        dtype = _OPENVINO_DTYPES.get(spelled)
-        if dtype is None:
+        element = _openvino_element(spelled)
+        if element is None:
             raise EngineError(f"OpenVINO: an output of type {spelled} has no array type")
-        element = element_of(np.dtype(dtype))
         return _unpacked(tensor.data.tobytes() if tensor.size else b"", element, shape)
-
-
-_OPENVINO_NAMES = {dtype: spelled for spelled, dtype in _OPENVINO_DTYPES.items()}
 
 
 def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
@@ -464,7 +441,7 @@ def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
         shape = None
         if partial.rank.is_static:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
-        spelled = _OPENVINO_DTYPES.get(port.get_element_type().get_type_name())
-        dtype = np.dtype(spelled) if spelled else None
+        element = _openvino_element(port.get_element_type().get_type_name())
+        dtype = element.dtype if element is not None else None
         result.append(ValueInfo(name, dtype, shape, aliases=frozenset({*names, layer})))
     return tuple(result)
