@@ -67,7 +67,7 @@ def _heads(node: Node) -> list[tuple[int, Value]]:
 
 def _is_set(b: Builder, position: int, head: Value) -> Value:
     value = scalar(b, head)
-    return value if position else b.op("Greater", value, b.like(0, value))
+    return value if position else b.op("Greater", value, 0)
 
 
 def _nothing(b: Builder, node: Node, index: int) -> Value:

@@ -47,7 +47,7 @@ def opaque(
             nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
             return b.op("Add", value, b.cast(nothing, value.element))
         case "content":
-            return b.op("Gather", b.unsqueeze(value, 0), unknown_nothing(b, 0), b.constant(0))
+            return b.op("Gather", b.unsqueeze(value, 0), unknown_nothing(b, 0), 0)
         case "sizes":
             return _cut_far(b, value, axes, number or unknown_nothing(b))
         case "bounds":
@@ -66,27 +66,27 @@ def unknown_nothing(b: Builder, rank: int = 1) -> Value:
     some = b.op(
         RANDOM, b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
     )
-    return b.op("Bucketize", some if rank else b.squeeze(some, 0), b.constant([1.0]))
+    return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
 
 
 def _cut_far(b: Builder, value: Value, axes: Sequence[int], number: Value) -> Value:
     if value.rank == 1 and not is_static(value.shape):
         # A Slice would copy a vector element by element, and takes the row of a matrix as a whole.
-        row = b.op("Unsqueeze", value, b.constant([0]))
-        return b.op("Reshape", _cut_far(b, row, [0], number), b.constant([-1]))
-    end = b.op("Max", number, b.constant([FAR]))
+        row = b.op("Unsqueeze", value, [0])
+        return b.op("Reshape", _cut_far(b, row, [0], number), [-1])
+    end = b.op("Max", number, [FAR])
     ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
-    return b.op("Slice", value, b.constant([0] * len(axes)), ends, b.constant(list(axes)))
+    return b.op("Slice", value, [0] * len(axes), ends, list(axes))
 
 
 def _padded_by_nothing(b: Builder, value: Value, axes: Sequence[int], number: Value) -> Value:
-    none, zero = b.op("Mod", number, b.constant([1])), b.constant([0])
+    none, zero = b.op("Mod", number, [1]), b.constant([0])
     rank = len(value.dims)
     ends = (none if axis in axes else zero for axis in range(rank))
     padded = b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
     # OpenVINO knows no size behind such a Pad; it is told those that are known.
     known = [0 if a in axes or not isinstance(d, int) else d for a, d in enumerate(value.dims)]
-    return b.op("Reshape", padded, b.constant(known)) if any(known) else padded
+    return b.op("Reshape", padded, known) if any(known) else padded
 
 
 def recognise(node: Node) -> tuple[str, Value] | None:

@@ -6,9 +6,13 @@ from inspect import cleandoc
 
 import pytest
 
+from bridge.neutral.builder import Builder, Target, integers
+from bridge.neutral.graph import Value
+from bridge.neutral.types import F32, TensorType
 from bridge.passes.dead import remove_dead_code
 from bridge.passes.sequences.model import lower_sequences
 from bridge.passes.sequences.restore import restore_boundary
+from bridge.passes.sequences.tensors import unview
 from tests.support.graphs import after, context, read, shown
 
 LOWERED = {
@@ -110,3 +114,15 @@ def test_restore(name: str) -> None:
     assert [value.type for value in model.graph.outputs] == outputs
     assert model.graph.output_names == names
     assert not model.metadata
+
+
+@pytest.mark.parametrize(("front", "dims"), [(True, (2, 3, 1, 1)), (False, (1, 1, 2, 3))])
+def test_a_view_of_one_known_shape_loses_the_axes_that_were_added(
+    front: bool, dims: tuple[int, ...]
+) -> None:
+    builder = Builder([], target=Target("ir"))
+    value = Value(TensorType(F32, dims))
+    made = unview(builder, value, builder.constant([2]), front, [(2, 3)]).leaves()[0]
+    assert made.producer is not None
+    assert integers(made.producer.input(1)) == (2, 3)
+    assert made.shape == (2, 3)

@@ -16,4 +16,4 @@ X = var(where=lambda x: is_static(x.shape))
 def axes_of_one(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Squeeze without axes, of a known shape, with them, as on the way to IR."""
     axes = [axis for axis, size in enumerate(found[X].dims) if size == 1]
-    return b.op("Squeeze", found[X], b.constant(axes)) if axes else None
+    return b.op("Squeeze", found[X], axes) if axes else None

@@ -101,7 +101,7 @@ def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value |
         tensors.append(Tensor.of(zeros.reshape(place).astype(element.dtype)))
     inputs = [b.tensor(tensor, names) for tensor, names in zip(tensors, found.names, strict=False)]
     y = b.op("DequantizeLinear", *inputs, **form)
-    return y if integers == wanted else b.op("Reshape", y, b.constant(list(wanted)))
+    return y if integers == wanted else b.op("Reshape", y, list(wanted))
 
 
 def _joined(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

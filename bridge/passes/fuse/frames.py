@@ -40,7 +40,7 @@ def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
     if not (_is_known_count if KNOWN in found else _is_count)(found, size[0]):
         return None
     shaped = b.reshape(found[WINDOW], size[0])
-    return b.op("STFT", found[SIGNAL], step, shaped, b.constant(size[0]), onesided=True)
+    return b.op("STFT", found[SIGNAL], step, shaped, size[0], onesided=True)
 
 
 def _is_count(found: Found, size: int) -> bool:

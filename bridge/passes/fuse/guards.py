@@ -23,7 +23,7 @@ def guarded_division(b: Builder, found: Found, uses: Uses) -> Value | None:
     if element is None or not element.is_integer:
         return None
     made, condition, name = found.node(QUOTIENT), found[CONDITION], b.name
-    safe = b.op("Where", condition, found[DIVISOR], b.like(1, found[DIVISOR]))
+    safe = b.op("Where", condition, found[DIVISOR], 1)
     b.name = made.name
     again = b.op(made.op, found[X], safe, **made.attributes)
     b.name = name

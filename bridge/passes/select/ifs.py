@@ -52,7 +52,7 @@ class _Selection:
         where = rewriter.path(node)
         condition = node.inputs[0]
         assert condition is not None
-        counts = b.op("Reshape", condition, b.constant([])) if condition.rank != 0 else condition
+        counts = b.op("Reshape", condition, []) if condition.rank != 0 else condition
         found = list(self._unequal(node))
         branches = []
         others = (counts, b.op("Not", counts))
@@ -125,9 +125,7 @@ def _padded(
         return value
     more = b.op("Sub", larger, sizes)
     zero = b.constant([0] * len(value.dims))
-    pads = b.concat(
-        0, zero, b.op("ScatterElements", zero, b.constant(list(most)), more, b.constant(0))
-    )
+    pads = b.concat(0, zero, b.op("ScatterElements", zero, list(most), more, 0))
     return b.op("Pad", value, pads, b.like(0, value), mode="constant")
 
 

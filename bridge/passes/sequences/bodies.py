@@ -171,7 +171,7 @@ class OpenBody:
         shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
         self.entries += Entry(part, port, parts.data), Entry(shape, Invariant(0), parts.shape)
         b = self.lowering.builder
-        data = b.op("Reshape", part, b.constant([-1]))
+        data = b.op("Reshape", part, [-1])
         self.lowering.forms[value] = Open(data, shape, parts.shapes)
 
     def output(self, index: int) -> Form:

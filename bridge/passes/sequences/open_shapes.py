@@ -99,7 +99,7 @@ def _expand(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     data, longest = form.view(b, len(own[-1]), front=False), len(lengths[-1])
     filled = target
     if not length_of(target):
-        filled = b.op("Reshape", filled_up(b, target, longest, False), b.constant([longest]))
+        filled = b.op("Reshape", filled_up(b, target, longest, False), [longest])
     made = b.op("Expand", data, filled)
     rank = b.op("Max", form.rank(b), b.op("Shape", target))
     return unview(b, made, rank, False, shapes)
@@ -175,7 +175,7 @@ def _in_shape(b: Builder, node: Node, forms: Inputs, shape: Value) -> Open | Non
 
 
 def _squeezed(b: Builder, pair: Open) -> Open:
-    kept = b.op("Not", b.op("Equal", pair.shape, b.constant(1)))
+    kept = b.op("Not", b.op("Equal", pair.shape, 1))
     left = b.op("Compress", pair.shape, kept, axis=0)
     shapes = None if pair.shapes is None else joined(
         rest for shape in pair.shapes for rest in _without_ones(shape)
@@ -195,7 +195,7 @@ def _without_ones(shape: Dims) -> Iterator[Dims]:
 def _constant_of_shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     target = _vector(forms[0], b)
     assert target.shape is not None
-    count = b.op("ReduceProd", target, b.constant([0]), keepdims=True)
+    count = b.op("ReduceProd", target, [0], keepdims=True)
     data = b.op("ConstantOfShape", count, **node.attributes)
     return Open(data, target, shapes_as_long_as(target.shape[0]))
 

@@ -157,9 +157,9 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     shape = item.shape if isinstance(item, TensorType) else None
     if is_static(shape) and 0 not in shape:
         return _equal_parts(b, value, axis, shape, keepdims)
-    dim = b.op("Slice", b.op("Shape", value), b.constant([axis]), b.constant([axis + 1]))
+    dim = b.op("Slice", b.op("Shape", value), [axis], [axis + 1])
     if sizes is None:
-        sizes = b.op("Expand", b.constant(1), dim)
+        sizes = b.op("Expand", 1, dim)
     elif sizes.rank == 0:
         sizes = chunks(b, dim, scalar(b, sizes))
     else:
@@ -178,7 +178,7 @@ def _equal_parts(
     )
     if keepdims:
         sizes = (shape[axis], *shape[:axis], *shape[axis + 1 :])
-        data = b.op("Reshape", data, b.constant([-1, *sizes]))
+        data = b.op("Reshape", data, [-1, *sizes])
         data = b.transpose(data, 0, *range(2, axis + 2), 1, *range(axis + 2, rank + 1))
     return Uniform(data, value.element, shape)
 
@@ -205,12 +205,9 @@ def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: boo
     if not counts:
         shape = tuple(d for i, d in enumerate(value.dims) if keepdims or i != axis)
         return Elements((), TensorType(value.element, shape))
-    if len(counts) == 1:
-        parts = [value]
-    else:
-        parts = b.ops("Split", len(counts), value, b.constant(counts), axis=axis)
+    parts = [value] if len(counts) == 1 else b.ops("Split", len(counts), value, counts, axis=axis)
     if not keepdims:
-        parts = [b.op("Squeeze", part, b.constant([axis])) for part in parts]
+        parts = [b.op("Squeeze", part, [axis]) for part in parts]
     item = TensorType(value.element, (ANY,) * (parts[0].rank or 0))
     return Elements(tuple(map(Plain, parts)), item)
 

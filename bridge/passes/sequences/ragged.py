@@ -78,10 +78,10 @@ class Ragged(Sequence):
             return self.shapes
         if self.rank is None:
             # Nothing but an empty sequence has elements of which nothing determines the rank.
-            return b.op("Reshape", self.shapes, b.constant([0, rank]), allowzero=True)
+            return b.op("Reshape", self.shapes, [0, rank], allowzero=True)
         count = count_of(b, self.shapes)
-        size = b.op("Concat", count, b.constant([rank - self.rank]), axis=0)
-        return b.op("Concat", self.shapes, b.op("Expand", b.constant(-1), size), axis=1)
+        size = b.op("Concat", count, [rank - self.rank], axis=0)
+        return b.op("Concat", self.shapes, b.op("Expand", -1, size), axis=1)
 
     def length(self, b: Builder) -> Value:
         return rows_of(b, self.shapes)
@@ -92,19 +92,19 @@ class Ragged(Sequence):
             shapes = _with_ones(b, shapes)
         if self.rank == 0:
             count = count_of(b, shapes)
-            return b.op("Expand", b.constant(1), count)
-        return b.op("ReduceProd", shapes, b.constant([1]), keepdims=False)
+            return b.op("Expand", 1, count)
+        return b.op("ReduceProd", shapes, [1], keepdims=False)
 
     def _entries_before(self, b: Builder, place: Value) -> Value:
         """How many entries of `data` belong to elements before a place, i64 [1]."""
         before = b.cut(self.shapes, 0, b.constant([0]), vector(b, place))
-        return b.op("ReduceSum", self._counts(b, before), b.constant([0]), keepdims=True)
+        return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
         place = position(b, index, self.length(b))
-        shape = b.op("Gather", self.shapes, place, b.constant(0))
+        shape = b.op("Gather", self.shapes, place, 0)
         if self.mixed:
-            own = b.op("Not", b.op("Less", shape, b.constant(0)))
+            own = b.op("Not", b.op("Less", shape, 0))
             shape = b.op("Compress", shape, own, axis=0)
         start = self._entries_before(b, place)
         count = _product(b, shape)
@@ -142,7 +142,7 @@ class Ragged(Sequence):
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Ragged:
         place = position(b, b.constant(-1) if index is None else index, self.length(b))
-        after = b.op("Add", place, b.constant(1))
+        after = b.op("Add", place, 1)
         start, end = self._entries_before(b, place), self._entries_before(b, after)
         zero, last = b.constant([0]), b.constant([I64_MAX])
         data = b.concat(0, b.cut(self.data, 0, zero, start), b.cut(self.data, 0, end, last))
@@ -156,16 +156,16 @@ class Ragged(Sequence):
         if self.mixed:
             return self._of_one_rank(b, axis, new=False)
         axis %= self.rank
-        first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+        first = b.op("Gather", self.shapes, 0, 0)
         head, tail = b.cut(first, 0, 0, axis), b.cut(first, 0, axis + 1, self.rank)
-        counts = b.op("Gather", self.shapes, b.constant(axis), b.constant(1))
-        total = b.op("ReduceSum", counts, b.constant([0]), keepdims=True)
+        counts = b.op("Gather", self.shapes, axis, 1)
+        total = b.op("ReduceSum", counts, [0], keepdims=True)
         if axis == 0:
             shape = b.concat(0, total, tail)
             return Plain(b.op("Reshape", self.data, shape, allowzero=True))
         places = _places(b, counts, _product(b, head), _product(b, tail))
-        moved = b.op("Transpose", places, b.constant([1, 0, 2]))
-        entries = b.op("Gather", self.data, moved, b.constant(0))
+        moved = b.op("Transpose", places, [1, 0, 2])
+        entries = b.op("Gather", self.data, moved, 0)
         shape = b.concat(0, head, total, tail)
         return Plain(b.op("Reshape", entries, shape, allowzero=True))
 
@@ -176,7 +176,7 @@ class Ragged(Sequence):
             return self._of_one_rank(b, axis, new=True)
         shape = vector(b, self.length(b))
         if self.rank:
-            first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
+            first = b.op("Gather", self.shapes, 0, 0)
             shape = b.concat(0, shape, first)
         stacked = b.op("Reshape", self.data, shape, allowzero=True)
         return Plain(to_axis(b, stacked, axis % (self.rank + 1), self.rank))
@@ -187,21 +187,21 @@ class Ragged(Sequence):
         views of the largest rank, with their own axes at the end from which the axis counts."""
         assert self.rank is not None
         largest, front = self.rank, axis >= 0
-        first = b.op("Gather", self.shapes, b.constant(0), b.constant(0))
-        own = b.op("GreaterOrEqual", first, b.constant(0))
-        rank = b.op("ReduceSum", b.op("Cast", own, to=I64), b.constant([0]), keepdims=True)
+        first = b.op("Gather", self.shapes, 0, 0)
+        own = b.op("GreaterOrEqual", first, 0)
+        rank = b.op("ReduceSum", b.op("Cast", own, to=I64), [0], keepdims=True)
         shapes = self.shapes
         if not front:
             # A row [2, 3, -1] becomes [-1, 2, 3].
             across = b.constant([1])
-            end = b.op("Slice", shapes, rank, b.constant([I64_MAX]), across)
-            start = b.op("Slice", shapes, b.constant([0]), rank, across)
+            end = b.op("Slice", shapes, rank, [I64_MAX], across)
+            start = b.op("Slice", shapes, [0], rank, across)
             moved = b.op("Concat", end, start, axis=1)
-            shapes = b.op("Reshape", moved, b.constant([-1, largest]))
+            shapes = b.op("Reshape", moved, [-1, largest])
         views = Ragged(self.data, _with_ones(b, shapes), self.element, largest)
         joined = (views.stack if new else views.concat)(b, axis, "").leaves()[0]
         if new:
-            rank = b.op("Add", rank, b.constant([1]))
+            rank = b.op("Add", rank, [1])
         least = axis + 1 if front else -axis
         known = shapes_as_long_as(interval(max(least, int(new)), largest + new))
         if known is None:
@@ -219,23 +219,23 @@ def scalar(b: Builder, value: Value) -> Value:
     """An integer of one element as an i64 scalar."""
     value = b.cast(value, I64)
     if value.rank != 0:
-        value = b.op("Reshape", value, b.constant(np.zeros(0, np.int64)))
+        value = b.op("Reshape", value, np.zeros(0, np.int64))
     return value
 
 
 def vector(b: Builder, value: Value) -> Value:
     """A scalar as a vector of one element."""
-    return b.op("Reshape", value, b.constant([1]))
+    return b.op("Reshape", value, [1])
 
 
 def rows_of(b: Builder, value: Value) -> Value:
     """The size of the first axis, an i64 scalar."""
-    return b.op("Gather", b.op("Shape", value), b.constant(0), b.constant(0))
+    return b.op("Gather", b.op("Shape", value), 0, 0)
 
 
 def count_of(b: Builder, value: Value) -> Value:
     """The size of the first axis, i64 [1]."""
-    return b.op("Slice", b.op("Shape", value), b.constant([0]), b.constant([1]))
+    return b.op("Slice", b.op("Shape", value), [0], [1])
 
 
 def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
@@ -245,11 +245,11 @@ def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
 
 def _with_ones(b: Builder, shapes: Value) -> Value:
     """Rows of shapes with axes of size 1 in place of those that are not there."""
-    return b.op("Where", b.op("Less", shapes, b.constant(0)), b.constant(1), shapes)
+    return b.op("Where", b.op("Less", shapes, 0), 1, shapes)
 
 
 def _product(b: Builder, sizes: Value) -> Value:
-    return b.op("ReduceProd", sizes, b.constant([0]), keepdims=True)
+    return b.op("ReduceProd", sizes, [0], keepdims=True)
 
 
 def position(b: Builder, index: Value, count: Value) -> Value:
@@ -262,8 +262,8 @@ def position(b: Builder, index: Value, count: Value) -> Value:
         return index
     wrapped = b.op("Add", index, count)
     if known is not None:
-        return b.op("Max", wrapped, b.constant(0))
-    return b.op("Where", b.op("Less", index, b.constant(0)), wrapped, index)
+        return b.op("Max", wrapped, 0)
+    return b.op("Where", b.op("Less", index, 0), wrapped, index)
 
 
 def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
@@ -271,25 +271,25 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
 
     The elements are [A, counts[i], B]; j runs through their joined middle axis, of size D.
     """
-    ends = b.op("CumSum", counts, b.constant(0))
-    total = b.op("ReduceSum", counts, b.constant([0]), keepdims=False)
-    lines = b.op("Range", b.constant(0), total, b.constant(1))
-    passed = b.op("GreaterOrEqual", b.op("Unsqueeze", lines, b.constant([1])), ends)
-    owner = b.op("ReduceSum", b.op("Cast", passed, to=I64), b.constant([1]), keepdims=False)
-    count = b.op("Gather", counts, owner, b.constant(0))
-    start = b.op("Sub", b.op("Gather", ends, owner, b.constant(0)), count)
+    ends = b.op("CumSum", counts, 0)
+    total = b.op("ReduceSum", counts, [0], keepdims=False)
+    lines = b.op("Range", 0, total, 1)
+    passed = b.op("GreaterOrEqual", b.op("Unsqueeze", lines, [1]), ends)
+    owner = b.op("ReduceSum", b.op("Cast", passed, to=I64), [1], keepdims=False)
+    count = b.op("Gather", counts, owner, 0)
+    start = b.op("Sub", b.op("Gather", ends, owner, 0), count)
     block = b.op("Mul", before, behind)
     base = b.op("Add", b.op("Mul", start, block), b.op("Mul", b.op("Sub", lines, start), behind))
     stride = b.op("Mul", count, behind)
 
     def along(extent: Value) -> Value:
-        size = b.op("Reshape", extent, b.constant(np.zeros(0, np.int64)))
-        return b.op("Range", b.constant(0), size, b.constant(1))
+        size = b.op("Reshape", extent, np.zeros(0, np.int64))
+        return b.op("Range", 0, size, 1)
 
-    columns = b.op("Unsqueeze", along(before), b.constant([0]))
-    rows = b.op("Add", b.op("Unsqueeze", base, b.constant([1])),
-                b.op("Mul", b.op("Unsqueeze", stride, b.constant([1])), columns))  # fmt: skip
-    return b.op("Add", b.op("Unsqueeze", rows, b.constant([2])), along(behind))
+    columns = b.op("Unsqueeze", along(before), [0])
+    rows = b.op("Add", b.op("Unsqueeze", base, [1]),
+                b.op("Mul", b.op("Unsqueeze", stride, [1]), columns))  # fmt: skip
+    return b.op("Add", b.op("Unsqueeze", rows, [2]), along(behind))
 
 
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:
@@ -303,30 +303,30 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
     def tiled(sizes: Value, width: int) -> list[Value]:
         if width == 0:
             return []
-        return [b.op("Expand", sizes, b.op("Concat", number, b.constant([width]), axis=0))]
+        return [b.op("Expand", sizes, b.op("Concat", number, [width], axis=0))]
 
-    middle = [b.op("Unsqueeze", counts, b.constant([1]))] if keepdims else []
+    middle = [b.op("Unsqueeze", counts, [1])] if keepdims else []
     columns = [*tiled(head, axis), *middle, *tiled(tail, rank - axis - 1)]
     if columns:
         shapes = b.concat(1, *columns)
     else:
         none = b.constant(np.zeros((1, 0), np.int64))
-        shapes = b.op("Expand", none, b.op("Concat", number, b.constant([0]), axis=0))
+        shapes = b.op("Expand", none, b.op("Concat", number, [0], axis=0))
     own = rank if keepdims else rank - 1
     if axis == 0:
-        return Ragged(b.op("Reshape", value, b.constant([-1])), shapes, element, own)
+        return Ragged(b.op("Reshape", value, [-1]), shapes, element, own)
     places = _places(b, counts, _product(b, head), _product(b, tail))
     order = [axis, *range(axis), *range(axis + 1, rank)]
-    lines = b.op("Reshape", b.op("Transpose", value, b.constant(order)), b.constant([-1]))
+    lines = b.op("Reshape", b.op("Transpose", value, order), [-1])
     # Entry k of `lines` belongs at places[k]; the inverse permutation is their order.
-    flat = b.op("Reshape", places, b.constant([-1]))
-    data = b.op("ScatterElements", lines, flat, lines, b.constant(0))
+    flat = b.op("Reshape", places, [-1])
+    data = b.op("ScatterElements", lines, flat, lines, 0)
     return Ragged(data, shapes, element, own)
 
 
 def chunks(b: Builder, dim: Value, size: Value) -> Value:
     """Sizes of the parts when an axis of `dim` (i64 [1]) is cut into parts of `size` (a scalar):
     all alike but a smaller last one. i64 [length]."""
-    total = b.op("Reshape", dim, b.constant(np.zeros(0, np.int64)))
-    starts = b.op("Range", b.constant(0), total, size)
+    total = b.op("Reshape", dim, np.zeros(0, np.int64))
+    starts = b.op("Range", 0, total, size)
     return b.op("Min", b.op("Sub", total, starts), size)

@@ -137,7 +137,7 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     graph = Graph([index, again, state, inside], name="flatten")
     inner = Builder(graph.nodes, b.name)
     item = inner.op("SequenceAt", inside, index)
-    flat = inner.op("Reshape", item, inner.constant([-1]))
+    flat = inner.op("Reshape", item, [-1])
     joined, shape = inner.op("Concat", state, flat, axis=0), inner.op("Shape", item)
     graph.outputs = [inner.op("Identity", again), joined, shape]
     body = Body(
@@ -147,8 +147,8 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
     )
     inputs = [count, None, start, sequence]
     data, rows = b.node("Loop", inputs, 2, {}, (body,)).outputs
-    lines = b.op("Reshape", count, b.constant([1]))
-    shape = b.op("Concat", lines, b.constant([rank]), axis=0)
+    lines = b.op("Reshape", count, [1])
+    shape = b.op("Concat", lines, [rank], axis=0)
     return data, b.op("Reshape", rows, shape, allowzero=True)
 
 
@@ -221,7 +221,7 @@ def _sequence(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
         return b.op("SequenceConstruct", *parts)
     data, shapes = parts
     element = recorded.type
-    count = b.op("Gather", b.op("Shape", shapes), b.constant(0), b.constant(0))
+    count = b.op("Gather", b.op("Shape", shapes), 0, 0)
     start = b.op("SequenceEmpty", dtype=element)
     type = SequenceType(TensorType(element, _shape(recorded)))
     index = Value(TensorType(I64, ()), ["index"])
@@ -231,13 +231,13 @@ def _sequence(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     again = Value(TensorType(BOOL, ()), ["condition"])
     graph = Graph([index, again, offset, state, all_data, all_shapes], name="cut")
     inner = Builder(graph.nodes, b.name)
-    shape = inner.op("Gather", all_shapes, index, inner.constant(0))
+    shape = inner.op("Gather", all_shapes, index, 0)
     if recorded.mixed:
-        shape = inner.op("Compress", shape, inner.op("GreaterOrEqual", shape, inner.constant(0)))
+        shape = inner.op("Compress", shape, inner.op("GreaterOrEqual", shape, 0))
     if shapes.element is not I64:
         shape = inner.op("Cast", shape, to=I64)
-    end = inner.op("Add", offset, inner.op("ReduceProd", shape, inner.constant([0]), keepdims=True))
-    piece = inner.op("Slice", all_data, offset, end, inner.constant([0]))
+    end = inner.op("Add", offset, inner.op("ReduceProd", shape, [0], keepdims=True))
+    piece = inner.op("Slice", all_data, offset, end, [0])
     item = inner.op("Reshape", piece, shape, allowzero=True)
     longer = inner.op("SequenceInsert", state, item)
     graph.outputs = [inner.op("Identity", again), end, longer]

@@ -74,7 +74,7 @@ def sizes(b: Builder, shape: Value, known: Dims) -> Value:
     rank = len(known)
     if all(isinstance(dim, int) for dim in known):
         return b.constant(np.array(known, np.int64))
-    vector = b.op("Reshape", shape, b.constant([rank]))
+    vector = b.op("Reshape", shape, [rank])
     if not any(isinstance(dim, int) for dim in known):
         return vector
     parts: list[Value] = []

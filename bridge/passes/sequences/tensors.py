@@ -150,7 +150,7 @@ class Plain(Tensor):
             )
         shape = [dim if isinstance(dim, int) else 1 for dim in value.shape]
         zero = b.constant(np.zeros((), value.element.dtype))
-        return Plain(b.op("Expand", zero, b.constant(shape)) if shape else zero)
+        return Plain(b.op("Expand", zero, shape) if shape else zero)
 
     def at_rank(self, b: Builder, rank: int) -> Value:
         return self.value
@@ -162,14 +162,14 @@ class Plain(Tensor):
         return b.constant([self.value.rank])
 
     def elements(self, b: Builder) -> Value:
-        return b.op("Reshape", self.value, b.constant([-1]))
+        return b.op("Reshape", self.value, [-1])
 
     def row(self, b: Builder, rank: int) -> Value:
         missing = rank - (self.value.rank or 0)
         shape = b.op("Shape", self.value)
         if missing:
-            shape = b.op("Concat", shape, b.constant([-1] * missing), axis=0)
-        return b.op("Unsqueeze", shape, b.constant([0]))
+            shape = b.op("Concat", shape, [-1] * missing, axis=0)
+        return b.op("Unsqueeze", shape, [0])
 
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         data = self.value if self.value.rank == 1 else self.elements(b)
@@ -245,8 +245,8 @@ class Open(Tensor):
         return self.data
 
     def row(self, b: Builder, rank: int) -> Value:
-        filled = b.op("Concat", self.shape, b.constant([-1] * rank), axis=0)
-        return b.op("Reshape", b.cut(filled, 0, 0, rank), b.constant([1, rank]))
+        filled = b.op("Concat", self.shape, [-1] * rank, axis=0)
+        return b.op("Reshape", b.cut(filled, 0, 0, rank), [1, rank])
 
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         return self if like is None else replace(self, shapes=like.shapes)
@@ -280,11 +280,11 @@ class Open(Tensor):
         """The tensor whose parts along a new first axis this holds: `data` [parts, elements] and
         `shape` [parts, rank], of which all rows are alike."""
         count = b.op("Shape", self.shape)
-        rows = b.op("Reshape", self.shape, b.constant([-1]))
-        row = b.op("Slice", rows, b.constant([0]), b.cut(count, 0, 1, 2), b.constant([0]))
+        rows = b.op("Reshape", self.shape, [-1])
+        row = b.op("Slice", rows, b.constant([0]), b.cut(count, 0, 1, 2), [0])
         shape = b.op("Concat", b.cut(count, 0, 0, 1), row, axis=0)
         shapes = None if self.shapes is None else tuple((ANY, *known) for known in self.shapes)
-        data = b.op("Reshape", self.data, b.constant([-1]))
+        data = b.op("Reshape", self.data, [-1])
         return Open(data, as_long_as(shape, shapes), shapes)
 
     def reshaped(self, b: Builder, target: Value, allowzero: bool) -> Open:
@@ -294,9 +294,9 @@ class Open(Tensor):
         if not allowzero:
             longer = b.op("Concat", self.shape, shape, axis=0)
             copied = b.op("Slice", longer, zero, b.op("Shape", shape), zero)
-            shape = b.op("Where", b.op("Equal", shape, b.constant(0)), copied, shape)
+            shape = b.op("Where", b.op("Equal", shape, 0), copied, shape)
         if not is_not_negative(target):
-            rest = b.op("Less", shape, b.constant(0))
+            rest = b.op("Less", shape, 0)
             others = b.op("ReduceProd", b.op("Where", rest, one, shape), zero, keepdims=True)
             # Nothing is left of a tensor without elements.
             left = b.op("Div", b.op("Size", self.data), b.op("Max", others, one))
@@ -343,12 +343,12 @@ def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[
             return Plain(typed(value, only))
         part = b.cut(shape, 0, 0, len(only)) if front else b.cut(shape, 0, -len(only), I64_MAX)
         part = sizes(b, part, only) if only else b.constant(np.zeros(0, np.int64))
-        return Plain(typed(b.op("Reshape", value, allowzero=True), only))
+        return Plain(typed(b.op("Reshape", value, part, allowzero=True), only))
     zero = b.constant([0])
     if front:
         own = b.op("Slice", shape, zero, rank, zero)
     else:
         start = b.op("Sub", b.constant([value.rank]), rank)
-        own = b.op("Slice", shape, start, b.constant([I64_MAX]), zero)
+        own = b.op("Slice", shape, start, [I64_MAX], zero)
     own = as_long_as(own, known)
-    return Open(b.op("Reshape", value, b.constant([-1])), own, known)
+    return Open(b.op("Reshape", value, [-1]), own, known)

@@ -63,7 +63,7 @@ class Uniform(Sequence):
         items = form.leaves()
         if not items:
             return self.dummy(b)
-        lines = [b.op("Unsqueeze", item, b.constant([0])) for item in items]
+        lines = [b.op("Unsqueeze", item, [0]) for item in items]
         return replace(self, data=b.op("Concat", *lines, axis=0))
 
     def dummy(self, b: Builder) -> Uniform:
@@ -73,8 +73,8 @@ class Uniform(Sequence):
         rank = len(self.shape)
         count = count_of(b, self.data)
         line = b.constant(np.array(self.shape, np.int64).reshape(1, rank))
-        shapes = b.op("Expand", line, b.op("Concat", count, b.constant([rank]), axis=0))
-        data = b.op("Reshape", self.data, b.constant([-1]))
+        shapes = b.op("Expand", line, b.op("Concat", count, [rank], axis=0))
+        data = b.op("Reshape", self.data, [-1])
         return Ragged(data, shapes, self.element, rank).to_ragged(b, name, like)
 
     def length(self, b: Builder) -> Value:
@@ -89,28 +89,28 @@ class Uniform(Sequence):
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
         place = position(b, index, self.length(b))
-        return Plain(b.op("Gather", self.data, place, b.constant(0)))
+        return Plain(b.op("Gather", self.data, place, 0))
 
     def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
         if not isinstance(value, Plain) or value.value.shape != self.shape:
             return self.to_ragged(b, name).insert(b, value, index, name)
-        added = b.op("Unsqueeze", value.value, b.constant([0]))
+        added = b.op("Unsqueeze", value.value, [0])
         if index is None:
             return self._of(b, self.data, added)
         line = self._line(b, index)
-        before = b.cut(self.data, 0, b.constant([0]), line)
-        return self._of(b, before, added, b.cut(self.data, 0, line, b.constant([I64_MAX])))
+        before = b.cut(self.data, 0, 0, line)
+        return self._of(b, before, added, b.cut(self.data, 0, line, I64_MAX))
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Uniform:
         line = self._line(b, b.constant(-1) if index is None else index)
-        before = b.cut(self.data, 0, b.constant([0]), line)
-        after = b.op("Add", line, b.constant([1]))
-        return self._of(b, before, b.cut(self.data, 0, after, b.constant([I64_MAX])))
+        before = b.cut(self.data, 0, 0, line)
+        after = b.op("Add", line, [1])
+        return self._of(b, before, b.cut(self.data, 0, after, I64_MAX))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
-        total = b.op("Mul", self.length(b), b.constant(self.shape[axis]))
+        total = b.op("Mul", self.length(b), self.shape[axis])
         middle = vector(b, total)
         head, tail = (b.constant(np.array(dims, np.int64))
                       for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip

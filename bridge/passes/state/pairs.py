@@ -147,7 +147,7 @@ def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
             parts.append(b.constant([low(dim)]))
             continue
         value, axis = place
-        parts.append(b.op("Gather", b.op("Shape", value), b.constant([axis]), b.constant(0)))
+        parts.append(b.op("Gather", b.op("Shape", value), [axis], 0))
     return b.op("Expand", zero, b.op("Concat", *parts, axis=0))
 
 

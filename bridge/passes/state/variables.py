@@ -128,7 +128,7 @@ def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
     shape = _that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
     empty = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
     state = _input(model, name, TensorType(element, shape), empty)
-    absent = b.op("Equal", b.op("Size", state), b.constant(0))
+    absent = b.op("Equal", b.op("Size", state), 0)
     (value,) = either(b, absent, [initial, state], lambda _, v: v[:1], lambda _, v: v[1:])
     return value
 

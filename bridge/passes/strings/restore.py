@@ -59,6 +59,6 @@ def _words_at_places(b: Builder, places: Value, words: Sequence[Label]) -> Value
     if places.element is not I64:
         places = b.op("Cast", places, to=I64)
     array = np.array(words, dtype=object)
-    made = b.op("Gather", b.tensor(Tensor.of(array)), places, b.constant(0))
+    made = b.op("Gather", b.tensor(Tensor.of(array)), places, 0)
     made.type = made.declared = TensorType(STRING, places.shape)
     return made

@@ -18,7 +18,7 @@ def of_known_batch(b: Builder, node: Node, place: Place) -> Result:
         return None
     if all(when_known(state, place) is Known.UNKNOWN for state in _states(node)):
         return None
-    x = b.op("Reshape", x, b.constant([batch] + [0] * (len(x.shape) - 1)))
+    x = b.op("Reshape", x, [batch] + [0] * (len(x.shape) - 1))
     inputs = [x, *node.inputs[1:]]
     made = b.node(node.op, inputs, len(node.outputs), node.attributes, extras=node.extras)
     return list(made.outputs)

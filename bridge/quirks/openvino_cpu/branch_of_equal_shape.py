@@ -73,7 +73,7 @@ def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
     the other of these, and its shape behind them."""
     result = _result(body, index)
     b = Builder([])
-    line = b.op("Reshape", result, b.constant([-1]))
+    line = b.op("Reshape", result, [-1])
     nothing = b.filled(0, [0], result.element)
     size = b.op("Shape", result)
     body.graph.nodes += b.nodes

@@ -16,7 +16,7 @@ def not_zero(b: Builder, node: Node, place: Place) -> Result:
     producer = x.producer
     if node.attributes["to"] is not BOOL or producer is None or producer.outputs[0] is x:
         return None
-    return b.op("NotEqual", x, b.like(0, x))
+    return b.op("NotEqual", x, 0)
 
 
 QUIRK = Quirk(

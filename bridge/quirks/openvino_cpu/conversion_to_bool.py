@@ -20,7 +20,7 @@ def compared(b: Builder, node: Node, place: Place) -> Result:
         return None
     if value.element not in COMPARED:
         return None
-    return b.op("NotEqual", value, b.like(0, value))
+    return b.op("NotEqual", value, 0)
 
 
 QUIRK = Quirk(

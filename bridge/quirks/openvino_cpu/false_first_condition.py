@@ -22,7 +22,7 @@ def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
         return None
     if not is_known(condition, place) or _is_state(node):
         return None
-    count = b.op("Where", scalar(b, condition), scalar(b, trips), b.like(0, trips))
+    count = b.op("Where", scalar(b, condition), scalar(b, trips), 0)
     count = opaque(b, count, "number")  # OpenVINO fails where it finds that to be 0, too.
     loop_builder = LoopBuilder.of(node)
     loop_builder.inputs[0] = count

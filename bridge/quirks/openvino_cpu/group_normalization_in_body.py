@@ -23,7 +23,7 @@ def in_parts(b: Builder, node: Node) -> Result:
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
     eps = node.attributes["epsilon"]
     settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
-    even = b.op("Reshape", b.op("MVN", grouped, b.constant([2]), **settings), b.op("Shape", data))
+    even = b.op("Reshape", b.op("MVN", grouped, [2], **settings), b.op("Shape", data))
     scaled = b.op("Mul", even, _along_channels(b, scale, data.rank))
     return b.op("Add", scaled, _along_channels(b, bias, data.rank))
 

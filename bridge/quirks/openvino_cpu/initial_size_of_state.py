@@ -43,7 +43,7 @@ def _number(b: Builder, trips: Value | None) -> Value:
     """A number that OpenVINO does not know; i64, of rank 1."""
     if trips is None or trips.constant is not None:
         return unknown_nothing(b)
-    return b.op("Reshape", b.cast(scalar(b, trips), I64), b.constant([1]))
+    return b.op("Reshape", b.cast(scalar(b, trips), I64), [1])
 
 
 QUIRK = Quirk(

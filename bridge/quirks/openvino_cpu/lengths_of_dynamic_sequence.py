@@ -22,15 +22,14 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
     if is_static(x.shape) or _cover_all(lengths, x):
         return None
     major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
-    some = b.unsqueeze(b.op("Greater", lengths, b.constant(0)), 1)
+    some = b.unsqueeze(b.op("Greater", lengths, 0), 1)
     direction = node.attributes["direction"]
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
     for index, way in enumerate(ways):
         # The final states of a sequence without elements are zeros.
         initial = [
-            b.op("Where", some, state, b.like(0, state))
-            for state in (_state(b, node, v, index) for v in states)
+            b.op("Where", some, state, 0) for state in (_state(b, node, v, index) for v in states)
         ]
         fixed = [*(part_of(b, v, 0, index) for v in (w, r, bias)), lengths]
         sliced = [major, b.positions(major, 0)]
@@ -65,7 +64,7 @@ def _step(
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
     after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
     inside = b.unsqueeze(b.op("Less", number, lengths), 1)
-    y = b.op("Where", inside, after[0], b.like(0, after[0]))
+    y = b.op("Where", inside, after[0], 0)
     return [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)], [y]
 
 

@@ -32,7 +32,7 @@ def _sum(b: Builder, value: Value, axis: int) -> Value:
     del dims[axis]
     if is_static(tuple(dims)):
         return b.zeros(value, *(dim for dim in dims if isinstance(dim, int)))
-    return b.op("ReduceSum", value, b.constant([axis]), keepdims=False)
+    return b.op("ReduceSum", value, [axis], keepdims=False)
 
 
 QUIRK = Quirk(

@@ -20,7 +20,7 @@ def up_to_start(b: Builder, node: Node, place: Place) -> Result:
     delta = values_of(step)
     above, below = b.op("Max", limit, start), b.op("Min", limit, start)
     if delta is None:
-        upwards = b.op("Greater", step, b.like(0, step))
+        upwards = b.op("Greater", step, 0)
         kept = b.op("Where", upwards, above, below)
     else:
         kept = above if delta > 0 else below

@@ -35,45 +35,43 @@ def reshaped(b: Builder, node: Node, place: Place) -> Result:
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     assert x.rank is not None
-    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), b.constant([0]))
-    kept = b.op("Reshape", kept, b.constant([x.rank - count]))
-    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, b.constant(0)), allowzero=True)
+    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), [0])
+    kept = b.op("Reshape", kept, [x.rank - count])
+    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
 
 
 def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
     """Which of `rank` axes are among `axes`: bool, 1-D."""
-    axes = b.op("Mod", b.as_i64(axes), b.constant(rank))
-    same = b.op("Equal", b.constant(np.arange(rank)[:, None]), axes)
-    return b.op(
-        "Cast", b.op("ReduceMax", b.cast(same, I64), b.constant([1]), keepdims=False), to=BOOL
-    )
+    axes = b.op("Mod", b.as_i64(axes), rank)
+    same = b.op("Equal", np.arange(rank)[:, None], axes)
+    return b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
 
 
 def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     assert x.rank is not None
     new = _is_axis(b, axes, x.rank + count)
     if x.rank == 0:
-        return b.op("Reshape", x, b.constant([1] * count))
+        return b.op("Reshape", x, [1] * count)
     # How many of the input's own axes are in front of each axis.
-    own = b.op("CumSum", b.cast(b.op("Not", new), I64), b.constant(0), exclusive=True)
-    own = b.op("Min", own, b.constant(x.rank - 1))
-    dims = b.op("Gather", b.op("Shape", x), own, b.constant(0))
-    return b.op("Reshape", x, b.op("Where", new, b.constant(1), dims), allowzero=True)
+    own = b.op("CumSum", b.cast(b.op("Not", new), I64), 0, exclusive=True)
+    own = b.op("Min", own, x.rank - 1)
+    dims = b.op("Gather", b.op("Shape", x), own, 0)
+    return b.op("Reshape", x, b.op("Where", new, 1, dims), allowzero=True)
 
 
 def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value:
     assert x.rank is not None
     stay = x.rank - count
-    positive = b.op("Mod", axes, b.like(x.rank, axes))
-    ones = b.op("Expand", b.constant([1]), b.constant([count]))
+    positive = b.op("Mod", axes, x.rank)
+    ones = b.op("Expand", [1], [count])
     zeros = b.constant([0] * x.rank)
-    gone = b.op("ScatterElements", zeros, positive, ones, b.constant(0))
+    gone = b.op("ScatterElements", zeros, positive, ones, 0)
     _, left = b.ops(
-        "ir::TopK", 2, gone, b.constant(stay), axis=0, mode="min", sort="index",
+        "ir::TopK", 2, gone, stay, axis=0, mode="min", sort="index",
         index_element_type=I64,
     )  # fmt: skip
     kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
-    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, b.constant(0)))
+    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, 0))
 
 
 def _of_axes(b: Builder, node: Node) -> Iterator[Value]:

@@ -31,10 +31,10 @@ def chosen(b: Builder, node: Node, place: Place) -> Result:
         return None
     is_empty = reduce(
         lambda one, other: b.op("Or", one, other),
-        [b.op("Equal", b.size(data, axis), b.constant(0)) for axis in empty],
+        [b.op("Equal", b.size(data, axis), 0) for axis in empty],
     )
     result = b.op(node.op, *node.inputs, **node.attributes)
-    return b.op("Where", is_empty, b.like(OF_NOTHING[node.op], result), result)
+    return b.op("Where", is_empty, OF_NOTHING[node.op], result)
 
 
 def _is_chosen(output: Value, place: Place) -> bool:

@@ -18,7 +18,7 @@ def squeezed(b: Builder, node: Node, place: Place) -> Result:
     assert data is not None and sizes is not None
     if sizes.shape != (0,) or not data.rank or not _is_of_product(data):
         return None
-    return b.op("Squeeze", data, b.constant([*range(data.rank)]))
+    return b.op("Squeeze", data, [*range(data.rank)])
 
 
 def _is_of_product(value: Value) -> bool:

@@ -38,9 +38,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         if not unknown and not after:
             continue
         exits[port.output] = axes, after
-        number = number or inner.op(
-            "Reshape", iteration_number(loop_builder.body), inner.constant([1])
-        )
+        number = number or inner.op("Reshape", iteration_number(loop_builder.body), [1])
         if unknown:
             entries[value] = opaque(inner, value, "sizes", unknown, number)
     if number is None:

@@ -21,7 +21,7 @@ def gathered(b: Builder, node: Node, place: Place) -> Result:
     for axis in axes:
         size = data.shape[axis]
         first = b.counted(size) if isinstance(size, int) else b.positions(data, axis)
-        part = b.op("Gather", part, first, b.constant(axis))
+        part = b.op("Gather", part, first, axis)
     return b.op("GatherElements", part, indices, **node.attributes)
 
 

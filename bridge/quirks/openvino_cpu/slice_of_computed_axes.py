@@ -21,14 +21,14 @@ def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
     if data is None or not data.rank or axes is None or values_of(axes) is not None:
         return None
     rank = data.rank
-    places = b.op("Mod", b.as_i64(axes), b.constant(rank))
+    places = b.op("Mod", b.as_i64(axes), rank)
     full = []
     for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
         bounds = b.constant([whole] * rank)
         if bound is not None and not _are(bound, whole):
-            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), b.constant(0))
+            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), 0)
         full.append(bounds)
-    return b.op("Slice", data, full[0], full[1], b.constant(np.arange(rank)), full[2])
+    return b.op("Slice", data, full[0], full[1], np.arange(rank), full[2])
 
 
 def _are(bound: Value, whole: int) -> bool:

@@ -36,13 +36,13 @@ def _in_front(b: Builder, value: Value, axis: int) -> Value:
     if value.dims[axis] == 1:
         return b.unsqueeze(b.squeeze(value, axis), 0)
     others = [other for other in range(len(value.dims)) if other != axis]
-    return b.op("Transpose", value, b.constant([axis, *others]))
+    return b.op("Transpose", value, [axis, *others])
 
 
 def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
     """The stack with its first axis as that one."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, len(stacked.dims))]
-    return b.op("Transpose", stacked, b.constant(order))
+    return b.op("Transpose", stacked, order)
 
 
 QUIRK = Quirk(

@@ -33,11 +33,9 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
         _hide_condition(b, loop_builder)
     results = loop_builder.build(b)
     zero = b.constant([0])
-    end = b.op("Where", runs, b.constant([FAR]), zero)
+    end = b.op("Where", runs, [FAR], zero)
     for exit in stacks:
-        results[exit.output] = b.op(
-            "Slice", results[exit.output], zero, end, b.constant([exit.axis])
-        )
+        results[exit.output] = b.op("Slice", results[exit.output], zero, end, [exit.axis])
     return results
 
 
@@ -65,7 +63,7 @@ def _runs(b: Builder, node: Node) -> Value | None:
     tests: list[Value] = []
     if trips is not None and not is_positive(trips):
         count = scalar(b, trips)
-        tests.append(b.op("Greater", count, b.like(0, count)))
+        tests.append(b.op("Greater", count, 0))
     if condition is not None and not is_positive(condition):
         tests.append(scalar(b, condition))
     if not tests:
@@ -85,7 +83,7 @@ def _hide_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     holds = known is None or bool(known.array().all())
     inner = loop_builder.inside(b)
     count = iteration_number(body)
-    again = inner.op("GreaterOrEqual" if holds else "Less", count, inner.like(0, count))
+    again = inner.op("GreaterOrEqual" if holds else "Less", count, 0)
     if places:
         body.graph.outputs[places[0]] = again
     else:

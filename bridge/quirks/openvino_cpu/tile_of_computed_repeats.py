@@ -24,7 +24,7 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
         b.op("Concat", *(b.unsqueeze(v, 1) for v in two), axis=1)
         for two in ((ones, dims), (repeats, dims))
     )
-    before, after = (b.op("Reshape", pair, b.constant([-1])) for pair in pairs)
+    before, after = (b.op("Reshape", pair, [-1]) for pair in pairs)
     spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
     return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
 

@@ -37,7 +37,7 @@ def used_growth(b: Builder, node: Node, place: Place) -> Result:
     end = b.constant([FAR])
     for (value, _), state in zip(grown, outputs[count:], strict=True):
         state.type = state.declared = value.type
-        size = b.op("ReduceMax", b.op("Shape", state), b.constant([0]), keepdims=True)
+        size = b.op("ReduceMax", b.op("Shape", state), [0], keepdims=True)
         end = b.op("Max", end, size)
     whole, zero = results[sliced], b.constant([0])
     if whole.rank == 0:

@@ -15,7 +15,7 @@ def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
     if value is None or node.attributes["sorted"] or node.input(1) is not None:
         return None
     vector = value if value.rank == 1 else b.reshape(value, -1)
-    made = b.ops("Unique", len(node.outputs), vector, b.constant(0), **node.attributes)
+    made = b.ops("Unique", len(node.outputs), vector, 0, **node.attributes)
     return list(made)
 
 
