@@ -18,7 +18,16 @@ from bridge.passes.context import Context
 
 def fold(model: Model, context: Context) -> bool:
     """Folds known integer values and inlines Ifs with a known condition, in place."""
-    return fold_graph(model.graph)
+    graph = model.graph
+    before = _count_ifs(graph)
+    changed = fold_graph(graph)
+    if before and _count_ifs(graph) < before:
+        infer_and_fold(graph)  # More is known of what one branch gives than of what either may.
+    return changed
+
+
+def _count_ifs(graph: Graph) -> int:
+    return sum(node.op == "If" for node in graph.walk())
 
 
 def fold_graph(graph: Graph) -> bool:

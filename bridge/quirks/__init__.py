@@ -137,6 +137,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
     _at("openvino_cpu.computed_weights", *RECURRENT, undo="Gather"),
+    _at("openvino_cpu.quantised_constant", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.batch_of_known_state", *RECURRENT, undo="Reshape"),
     _at("openvino_cpu.memory_of_branch", "If", undo="Broadcast Expand"),
     _at(

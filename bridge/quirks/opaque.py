@@ -12,8 +12,7 @@ What is hidden needs different encodings, since each operator is seen through in
   end; the size that it is of is still taken for a bound.
 - `bounds`: a Pad by nothing, whose size has no bound.
 - `shape`: a Reshape to the shape that it has and to which such a 0 is added, for values of no
-  elements, of which nothing can be cut, padded or gathered. The CPU plugin finds no shape for one
-  of which it knows that two sizes are 0: where it may, the content is hidden before.
+  elements, of which nothing can be cut, padded or gathered.
 - `section`: a Broadcast to the shape that it has, with which the CPU plugin begins a new section.
 """
 
@@ -54,8 +53,6 @@ def opaque(
         case "bounds":
             return _padded_by_nothing(b, value, axes, number or unknown_nothing(b))
         case "shape":
-            if sum(not isinstance(dim, int) or dim == 0 for dim in value.dims) > 1:
-                value = opaque(b, value, "content")
             sizes = opaque(b, b.op("Shape", value), "number")
             return b.op("Reshape", value, sizes, allowzero=True)
         case "section":

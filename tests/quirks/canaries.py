@@ -480,6 +480,16 @@ CANARIES: dict[str, Canary] = {
         w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
         {"x": _f32(2, 1, 2) / 10},
     ),
+    "openvino_cpu.quantised_constant": Canary(
+        """(bool c, float[1,3,2] x) => (float[1,3,2] y) {
+        y = If (c) <then_branch = t () => (float[1,3,2] sum)
+        <int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float s = {0.5}, int8 z = {1},
+        int64[1,4] rows = {0, 1, 0, 1}, int64[1,3] places = {0, 2, 1}> {
+        f = DequantizeLinear (w, s, z) j = GatherElements <axis = 1> (rows, places)
+        g = Gather (f, j) q = QuantizeLinear (g, s, z) d = DequantizeLinear (q, s, z)
+        sum = Add (d, x) }, else_branch = e () => (float[1,3,2] same) { same = Identity (x) }> }""",
+        {"c": np.array(True), "x": _f32(1, 3, 2)},
+    ),
     "openvino_cpu.batch_of_known_state": Canary(
         f"""(float[2,b,2] x) => (float[2,1,p,1] y)
         <float[1,1,2] w = {{{_filled(0.1, 2)}}}, float[1,1,1] r = {{0.5}}, float[1,1,1] h = {{0.5}}>
