@@ -70,10 +70,11 @@ def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
 
 def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
     """Where slices say how often the body runs, a trip count does; it is i64."""
-    trips = loop_builder.trip_count
-    if trips is None and any(isinstance(p, Sliced) for p in loop_builder.body.inputs):
-        trips = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
-        loop_builder.body.add_exit(constant_condition(loop_builder.inside(b)), Condition())
+    trips, body = loop_builder.trip_count, loop_builder.body
+    if trips is None and any(isinstance(port, Sliced) for port in body.inputs):
+        trips = trips_of_slices(b, loop_builder.inputs, body)
+        if not any(isinstance(port, Condition) for port in body.outputs):
+            body.add_exit(constant_condition(loop_builder.inside(b)), Condition())
     if trips is not None and trips.element is not I64:
         trips = b.op("Cast", trips, to=I64)
     if trips is not loop_builder.trip_count:
