@@ -103,7 +103,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("openvino_cpu.unreachable_trip_count", "Loop"),
     _at("openvino_cpu.unchanged_state", "Loop"),
-    _at("openvino_cpu.loop_of_constants", "Loop", undo="Add Sub"),
+    _at("openvino_cpu.loop_of_constants", "Loop", undo="Add Gather Sub"),
     _at("openvino_cpu.few_bits_into_loop", "Loop"),
     _at("openvino_cpu.nested_tensor_iterators", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),

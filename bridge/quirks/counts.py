@@ -39,7 +39,7 @@ FIRES = {
     "openvino_cpu.negative_scale_of_quantisation": (1, 0),
     "openvino_cpu.nested_tensor_iterators": (4, 0),
     "openvino_cpu.nothing_into_loop": (18, 0),
-    "openvino_cpu.nothing_reshaped": (3, 0),
+    "openvino_cpu.nothing_reshaped": (2, 0),
     "openvino_cpu.one_hot_from_the_end": (1, 0),
     "openvino_cpu.padding_of_unknown_size": (0, 0),
     "openvino_cpu.product_over_nothing": (0, 0),

@@ -11,16 +11,12 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.liveness import Needed, unneeded_inputs
 from bridge.neutral.ports import Sliced, outer_input
 from bridge.neutral.rewrite import EFFECTS
-from bridge.neutral.types import BF16, F16, F32, F64, I32, I64, STRING
+from bridge.neutral.types import I64, STRING
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import Place, Quirk, rewriting
-
-NUMBERS = {BF16, F16, F32, F64, I32, I64}
-"""Types to which the plugin adds; others are added to in a wider one."""
-
 
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
@@ -32,16 +28,10 @@ def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     if index is None:
         return _with_unknown_condition(b, node)
     value = node.inputs[index]
-    element = None if value is None else value.element
-    if value is None or element is None or element is STRING:
+    if value is None or value.element in (None, STRING):
         return None
-    nothing = unknown_nothing(b, 1 if value.rank == 1 else 0)
-    wide = element if element in NUMBERS else F32 if element.is_float else I64
     loop_builder = LoopBuilder.of(node)
-    # Where the model is quantised, OpenVINO takes a Subtract for a zero point, and fails.
-    loop_builder.inputs[index] = b.cast(
-        opaque(b, b.cast(value, wide), "number", (), nothing), element
-    )
+    loop_builder.inputs[index] = opaque(b, value, "content" if index else "number")
     return loop_builder.build(b)
 
 
@@ -83,5 +73,5 @@ QUIRK = Quirk(
     cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
     "to what is sliced, or of which a first condition is made",
     run=rewriting("Loop", by=of_something_unknown),
-    undo=undone("number"),
+    undo=undone("number", "content"),
 )
