@@ -18,6 +18,7 @@ from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone, unknown_nothing
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
+
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
     condition."""
