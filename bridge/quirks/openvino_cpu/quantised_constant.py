@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node
 from bridge.operators import Result
 from bridge.quirks.known import Known, when_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import OPENVINO_CPU, Place, Quirk, rewriting
+from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_copy(b: Builder, node: Node, place: Place) -> Result:
@@ -23,7 +23,6 @@ def of_copy(b: Builder, node: Node, place: Place) -> Result:
 
 
 QUIRK = Quirk(
-    OPENVINO_CPU,
     releases="2026.4",
     symptom="In a body, a FakeQuantize of what an operator that OpenVINO does not fold "
     "(GatherElements, ...) makes of quantised constants with a zero point does not load: "
