@@ -258,11 +258,11 @@ def as_data(outcomes: Sequence[Outcome]) -> Json:
 
 def as_junit(outcomes: Sequence[Outcome]) -> str:
     """What came of models, as JUnit's XML: a difference is a failure, all else an error."""
-    from xml.etree import ElementTree
+    from lxml import etree
 
     kinds = {"different": "failure"}
     bad = Counter(kinds.get(o.verdict, "error") for o in outcomes if not o.good)
-    suite = ElementTree.Element(
+    suite = etree.Element(
         "testsuite",
         name="bridge check",
         tests=str(len(outcomes)),
@@ -272,17 +272,15 @@ def as_junit(outcomes: Sequence[Outcome]) -> str:
     )
     for outcome in outcomes:
         name = printable(outcome.model)
-        case = ElementTree.SubElement(
+        case = etree.SubElement(
             suite, "testcase", classname="bridge.check", name=name, time=f"{outcome.seconds:.3f}"
         )
         if not outcome.good:
             kind = kinds.get(outcome.verdict, "error")
-            found = ElementTree.SubElement(case, kind, message=printable(outcome.line))
+            found = etree.SubElement(case, kind, message=printable(outcome.line))
             found.text = printable(outcome.text)
-    ElementTree.indent(suite)
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, "unicode") + "\n"
-    )
+    text = etree.tostring(suite, encoding="unicode", pretty_print=True)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'
 
 
 def _exit(outcomes: Sequence[Outcome]) -> None:
