@@ -230,6 +230,7 @@ TO_ONNX = (
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.dimension_names.name_dimensions", _always),
     Pass("passes.legality.check_legality", _always),
 )
 

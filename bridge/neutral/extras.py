@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from bridge.neutral.provenance import Provenance
 
 
+PRODUCER = "bridge"
+"""The producer of an ONNX file that Bridge made of an IR: it has the type of each value."""
+
+
 class NodeExtras(TypedDict, total=False):
     """Of a node.
 

@@ -11,7 +11,7 @@ import onnx.helper
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.builder import Target
-from bridge.neutral.extras import Note, OnnxExtras
+from bridge.neutral.extras import PRODUCER, Note, OnnxExtras
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, size_of_constants
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.tensor import Tensor
@@ -97,13 +97,15 @@ class Writer:
         self.where: list[str] = []
         self.notes: Mapping[str, Note] = model.extras.get("onnx", {}).get("notes", {})
         self.path = ""
+        producer = model.extras.get("onnx", {}).get("producer_name")
+        self.every = model.opset is None or producer == PRODUCER
 
     def model(self) -> onnx.ModelProto:
         """The ModelProto."""
         proto = onnx.ModelProto()
         info: OnnxExtras = self.source.extras.get("onnx", {})
         if self.source.opset is None:
-            proto.producer_name = "bridge"
+            proto.producer_name = PRODUCER
         for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if key in info:
                 setattr(proto, key, info[key])
@@ -202,17 +204,22 @@ class Writer:
         return given
 
     def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the types of a node's outputs where the source did: and of unknown operators, and,
-        where it was no ONNX, of bodies, of which nothing else says them."""
-        bodies = bool(node.bodies) and self.source.format != "onnx"
-        needed = bodies or operator(node.op) is None
-        values = node.outputs if needed or self.notes else ()
-        by_name = {self.names.of[v]: v for v in values if v not in graph.outputs}
-        for name in proto.node[-1].output if by_name else ():
-            asked = needed or "value_info" in self.notes.get(within(self.path, name), {})
-            info = self.info(name, by_name[name]) if asked and name in by_name else None
-            if info is not None and info.type.WhichOneof("value"):
-                proto.value_info.append(info)
+        """Writes the types of a node's outputs: of all, or where an ONNX file did that another tool
+        made; and of unknown operators, and, where it was no ONNX, of bodies, of which nothing else
+        says them."""
+        needed = (bool(node.bodies) and self.source.format != "onnx") or operator(node.op) is None
+        if not (needed or self.every or self.notes):
+            return
+        by_name = {self.names.of[v]: v for v in node.outputs if v not in graph.outputs}
+        for name in proto.node[-1].output:
+            value = by_name.get(name)
+            if value is None:
+                continue
+            known = self.every and value.shape is not None
+            if needed or known or "value_info" in self.notes.get(within(self.path, name), {}):
+                info = self.info(name, value)
+                if info.type.WhichOneof("value"):
+                    proto.value_info.append(info)
 
     def info(self, name: str, value: Value) -> onnx.ValueInfoProto:
         """The type of a value, with what the source said of it."""

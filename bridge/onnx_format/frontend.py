@@ -140,7 +140,7 @@ class Reader:
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
         known: Any = {key: found for key in told if (found := getattr(proto, key))}
-        known["notes"] = gather(proto.graph)
+        known["notes"] = gather(proto)
         model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
         graph = self.graph(proto.graph, scope, model)

@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 import onnx.helper
 
-from bridge.neutral.extras import Note
+from bridge.neutral.extras import PRODUCER, Note
 from bridge.neutral.types import (
     Dim,
     OptionalType,
@@ -38,9 +38,12 @@ def within(path: str, *steps: str) -> str:
     return " / ".join([path, *steps] if path else steps)
 
 
-def collect(graph: onnx.GraphProto, is_open: bool, path: str = "") -> Iterator[tuple[str, Note]]:
+def collect(
+    graph: onnx.GraphProto, is_open: bool, every: bool = False, path: str = ""
+) -> Iterator[tuple[str, Note]]:
     """The notes of a graph, its values and nodes, and of all graphs in it, by path. Unless some
-    size of the inputs is open (`is_open`), the sizes of all others are known without them."""
+    size of the inputs is open (`is_open`), the sizes of all others are known without them. Where
+    each value has a type (`every`), no note says so."""
     yield from _of(path, graph)
     for info in (*graph.input[:], *graph.output[:], *graph.value_info[:]):
         yield from _of(within(path, info.name), info)
@@ -48,17 +51,17 @@ def collect(graph: onnx.GraphProto, is_open: bool, path: str = "") -> Iterator[t
         dims = _dims(info)
         if dims is not None and (is_open or not _is_static(dims)):
             yield within(path, info.name), {"shape": dims}
-    for info in graph.value_info[:]:
+    for info in () if every else graph.value_info[:]:
         dims = _dims(info)
         if dims is not None:
             yield within(path, info.name), {"value_info": dims}
     for node in graph.node[:]:
         if outputs := node.output[:]:
-            yield from _of_node(node, outputs[0], is_open, path)
+            yield from _of_node(node, outputs[0], is_open, every, path)
 
 
 def _of_node(
-    node: onnx.NodeProto, place: str, is_open: bool, path: str
+    node: onnx.NodeProto, place: str, is_open: bool, every: bool, path: str
 ) -> Iterator[tuple[str, Note]]:
     """The notes of a node, whose first output is called `place`, and of the graphs in it."""
     if node.doc_string or node.metadata_props:
@@ -68,14 +71,15 @@ def _of_node(
             if attribute.name in HINTS:
                 yield within(path, place, NODE), {"hints": {attribute.name: attribute.i}}
         elif attribute.type == onnx.AttributeProto.GRAPH:
-            yield from collect(attribute.g, is_open, within(path, place, attribute.name))
+            yield from collect(attribute.g, is_open, every, within(path, place, attribute.name))
 
 
-def gather(graph: onnx.GraphProto) -> dict[str, Note]:
+def gather(model: onnx.ModelProto) -> dict[str, Note]:
     """All notes of a model's graph by path."""
+    graph = model.graph
     is_open = any(not _is_static(_dims(info)) for info in graph.input)
     notes: dict[str, Note] = {}
-    for path, note in collect(graph, is_open):
+    for path, note in collect(graph, is_open, model.producer_name == PRODUCER):
         notes.setdefault(path, {}).update(note)
     return notes
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import ANY, Dim, Shape, high, interval, low
+from bridge.neutral.types import ANY, Dim, Interval, Shape, high, interval, low
 
 KnownValue = tuple[int | str | None, ...]
 
@@ -17,6 +20,26 @@ LONGEST = 1 << 20
 
 HIGHEST_RANK = 1 << 16
 """Beyond the rank of any tensor."""
+
+_naming: ContextVar[bool] = ContextVar("naming", default=False)
+
+
+@contextmanager
+def naming_results() -> Iterator[None]:
+    """Inside, sums and products of symbols are symbols, too: `past + seq`, `2*batch`."""
+    token = _naming.set(True)
+    try:
+        yield
+    finally:
+        _naming.reset(token)
+
+
+def _symbols(parts: Sequence[Dim]) -> Counter[str] | None:
+    """How often each symbol is a part, where sums and products have names and only plain ones."""
+    if not _naming.get() or any(isinstance(dim, Interval) for dim in parts):
+        return None
+    symbols = Counter(dim for dim in parts if isinstance(dim, str))
+    return symbols if all(map(str.isidentifier, symbols)) else None
 
 
 def known_integers(value: Value | None) -> tuple[int, ...] | None:
@@ -93,6 +116,11 @@ def dim_sum(dims: Iterable[Dim]) -> Dim:
     parts = [d for d in dims if d != 0]
     if len(parts) == 1:
         return parts[0]
+    if symbols := _symbols(parts):
+        terms = sorted(name if count == 1 else f"{count}*{name}" for name, count in symbols.items())
+        number = sum(dim for dim in parts if isinstance(dim, int))
+        rest = f" {'+' if number > 0 else '-'} {abs(number)}" if number else ""
+        return " + ".join(terms) + rest
     lows, highs = [low(d) for d in parts], [high(d) for d in parts]
     return interval(sum(lows), None if None in highs else sum(h for h in highs if h is not None))
 
@@ -106,6 +134,9 @@ def dim_product(dims: Sequence[Dim]) -> Dim:
         return 1
     if len(parts) == 1:
         return parts[0]
+    if symbols := _symbols(parts):
+        number = math.prod(dim for dim in parts if isinstance(dim, int))
+        return "*".join([str(number)] * (number != 1) + sorted(symbols.elements()))
     lows, highs = 1, [high(d) for d in parts]
     for d in parts:
         lows *= low(d)

@@ -1,0 +1,85 @@
+"""Names of open dimensions in the ONNX that is written (its `dim_param`).
+
+IR has none. An open size of an input becomes `x_dim_1`. Two sizes have one name only where an
+operator that always runs takes them as equal: onnxruntime shares buffers of equal names.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bridge.neutral.extras import PRODUCER
+from bridge.neutral.graph import Graph, Model
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.inference.constraints import equal_sizes
+from bridge.neutral.inference.dims import naming_results
+from bridge.neutral.types import Dim, TensorType, meet
+from bridge.passes.context import Context
+from bridge.vocabulary import has_trait
+
+
+def name_dimensions(model: Model, context: Context) -> None:
+    """Names the open dimensions of an IR's inputs, in place, and of all values, from whatever
+    format, those that are such dimensions, their sums or their products."""
+    graph = model.graph
+    producer = model.extras.get("onnx", {}).get("producer_name")
+    was_ir = model.opset is None or producer == PRODUCER
+    invented = _name_inputs(graph) if was_ir else set()
+    if not any(isinstance(dim, str) for value in graph.inputs for dim in value.shape or ()):
+        return
+    # The type of a state is concluded from its start alone; the model may have said more.
+    bodies = [body.graph for node in graph.walk() for body in node.bodies]
+    ends = [value for body in bodies for value in (*body.inputs, *body.outputs)]
+    known = [value.type for value in ends]
+    with naming_results():
+        infer_graph(graph)
+        if len(invented) > 1 and (same := _equal(graph, invented)):
+            for value in graph.inputs:
+                if isinstance(value.type, TensorType) and value.shape is not None:
+                    dims = (same.get(d, d) if isinstance(d, str) else d for d in value.shape)
+                    value.type = TensorType(value.element, tuple(dims))
+            infer_graph(graph)
+    for value, type in zip(ends, known, strict=True):
+        value.type = meet(value.type, type)
+
+
+def _name_inputs(graph: Graph) -> set[str]:
+    """Gives the open dimensions of inputs names; these."""
+    names: set[str] = set()
+    taken = {dim for value in graph.inputs for dim in value.shape or () if isinstance(dim, str)}
+    for index, value in enumerate(graph.inputs):
+        if not isinstance(value.type, TensorType) or value.shape is None:
+            continue
+        stem = re.sub(r"\W", "_", value.name or f"input_{index}")
+        dims: list[Dim] = list(value.shape)
+        for axis, dim in enumerate(dims):
+            if not isinstance(dim, int | str):
+                name = f"{stem}_dim_{axis}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                names.add(name)
+                dims[axis] = name
+        value.type = TensorType(value.element, tuple(dims))
+    return names
+
+
+def _equal(graph: Graph, invented: set[str]) -> dict[str, str]:
+    """The names that take the place of invented ones, since the sizes are equal: outside of bodies,
+    where each node runs."""
+    same: dict[str, str] = {}
+
+    def found(name: str) -> str:
+        while name in same:
+            name = same[name]
+        return name
+
+    for node in graph.nodes:
+        if has_trait(node.op, "broadcasts"):
+            continue
+        for one, other in equal_sizes(node):
+            if isinstance(one, str) and isinstance(other, str):
+                kept, gone = sorted((found(one), found(other)), key=lambda name: name in invented)
+                if kept != gone and gone in invented:
+                    same[gone] = kept
+    return {name: found(name) for name in same}
