@@ -13,7 +13,7 @@ from tests.control_flow import against, export, ir_first, selected
 from tests.control_flow.any_judge import is_right, judge_any
 from tests.control_flow.apart import judged
 from tests.control_flow.judge import NO_PROGRAM
-from tests.control_flow.suite import KINDS, Entry, entries
+from tests.control_flow.suite import KINDS, Entry, axes_of, entries
 
 Found = list[tuple[Entry, dict[str, str]]]
 
@@ -21,6 +21,9 @@ Found = list[tuple[Entry, dict[str, str]]]
 def main() -> int:
     """Returns 1 where a program did not come out right."""
     parser = argparse.ArgumentParser(prog="python -m tests.control_flow", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="these programs alone, named as a run prints them"
+    )
     parser.add_argument(
         "--strength", type=int, help="every so many levels of axes meet, rather than the whole core"
     )
@@ -41,13 +44,7 @@ def main() -> int:
         "--store", action="store_true", help="keeps what --against finds for docs/control_flow.md"
     )
     options = parser.parse_args()
-    kinds = ["if"] if options.ifs else options.kind or [*KINDS, "ir"]
-    chosen: list[Entry] = list(entries(options.strength, [k for k in kinds if k in KINDS]))
-    if "ir" in kinds and options.export is None and options.against is None:
-        chosen += ir_first.entries(options.strength)
-    # Every part of them is a sample of all.
-    random.Random(0).shuffle(chosen)
-    chosen = chosen[options.first :: options.every]
+    chosen = [_named(name) for name in options.names] or _sampled(options)
     if options.export is not None:
         print(f"{export.write(chosen, options.export)} cases in {options.export}")
         return 0
@@ -75,6 +72,22 @@ def main() -> int:
     if options.ifs:
         print(selected.summary(verdicts for _, verdicts in found))
     return int(bool(wrong))
+
+
+def _named(name: str) -> Entry:
+    kind = name.partition(":")[0]
+    axes = {**ir_first.LOOP_AXES, **ir_first.IF_AXES} if kind == "ir" else axes_of(kind)
+    return Entry.named(name, axes)
+
+
+def _sampled(options: argparse.Namespace) -> list[Entry]:
+    kinds = ["if"] if options.ifs else options.kind or [*KINDS, "ir"]
+    chosen = list(entries(options.strength, [k for k in kinds if k in KINDS]))
+    if "ir" in kinds and options.export is None and options.against is None:
+        chosen += ir_first.entries(options.strength)
+    # Every part of them is a sample of all.
+    random.Random(0).shuffle(chosen)
+    return chosen[options.first :: options.every]
 
 
 def summary(found: Found, wrong: Sequence[Entry]) -> str:

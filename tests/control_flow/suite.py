@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
@@ -63,6 +64,15 @@ class Entry:
         """The kind and the levels."""
         return f"{self.kind}: " + ", ".join(f"{axis} {level}" for axis, level in self.levels)
 
+    @classmethod
+    def named(cls, name: str, axes: Iterable[str]) -> Entry:
+        """The program of a name, as a run prints it; these are its axes."""
+        kind, _, levels = name.partition(": ")
+        parts = re.split(rf", (?=(?:{'|'.join(axes)}) )", levels)
+        return cls(
+            kind, tuple((axis, level) for axis, _, level in (p.partition(" ") for p in parts))
+        )
+
     def program(self) -> Program:
         """The program itself, at the top."""
         levels = {axis: level for axis, level in self.levels if axis != "place"}
@@ -82,17 +92,17 @@ def entries(strength: int | None, kinds: Sequence[str] = tuple(KINDS)) -> Iterat
             yield Entry(kind, tuple(levels.items()))
 
 
-def _axes(kind: str) -> Mapping[str, Sequence[str]]:
+def axes_of(kind: str) -> Mapping[str, Sequence[str]]:
     return {**KINDS[kind].axes, "place": tuple(PLACES)}
 
 
 @cache
 def _covering(kind: str, strength: int) -> Sequence[Mapping[str, str]]:
-    return tuple(covering(_axes(kind), partial(_exists, kind), strength))
+    return tuple(covering(axes_of(kind), partial(_exists, kind), strength))
 
 
 def _whole(kind: str) -> Iterator[Mapping[str, str]]:
-    axes, core = _axes(kind), KINDS[kind].core
+    axes, core = axes_of(kind), KINDS[kind].core
     turns = {axis: 0 for axis in axes if axis not in core}
     for number, combination in enumerate(product(*(axes[axis] for axis in core))):
         given = dict(zip(core, combination, strict=True))
