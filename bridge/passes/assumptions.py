@@ -6,21 +6,25 @@ import re
 
 from bridge.errors import UsageError
 from bridge.neutral.expression import expression
-from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Sliced
+from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.ports import outer_input
+from bridge.neutral.rewrite import Rewriter
 from bridge.report import Report
 
 _EQUAL = re.compile(r"([^\s()\[\]]+) == (-?[\d.]+)")
 """An assumption that fixing an input fulfils."""
 
 
-def note_pruned(graph: Graph, node: Node, gone: int, line: str, report: Report) -> None:
-    """Reports a pruned branch: in a line, and with what is assumed if data decide the If. `graph`
-    is the top graph."""
+def note_pruned(rewriter: Rewriter, node: Node, gone: int, line: str, report: Report) -> None:
+    """Reports a pruned branch of an If of the graph that is rewritten: in a line, and with what is
+    assumed if data decide the If."""
     report.pruned.append(line)
     (condition,) = node.inputs[:1]
-    outer = _outer_values(graph)
-    if condition is None or not _is_decided_by_data(condition, graph, outer):
+    outer: dict[Value, Value] = {}
+    while rewriter.outer is not None and rewriter.holder is not None and rewriter.body is not None:
+        outer |= _entered(rewriter.holder, rewriter.body)
+        rewriter = rewriter.outer
+    if condition is None or not _is_decided_by_data(condition, rewriter.graph, outer):
         return
     text = expression(condition, lambda value: value.name, outer)
     if gone == 0:
@@ -43,22 +47,17 @@ def require_nothing_assumed(report: Report) -> None:
     raise UsageError("\n".join(lines))
 
 
-def _outer_values(graph: Graph) -> dict[Value, Value]:
-    """The value around a body that each input of the body is, or begins with."""
-    found = {}
-    for node in graph.walk():
-        for body in node.bodies:
-            for value, port in body.entries():
-                if isinstance(port, Invariant | Carried | Sliced) and port.input is not None:
-                    outer = node.inputs[port.input]
-                    if outer is not None:
-                        found[value] = outer
-    return found
+def _entered(node: Node, body: Body) -> dict[Value, Value]:
+    """The value outside that each input of a body is, or begins with."""
+    places = ((value, outer_input(port)) for value, port in body.entries())
+    pairs = ((value, node.inputs[place]) for value, place in places if place is not None)
+    return {value: outer for value, outer in pairs if outer is not None}
 
 
 def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value]) -> bool:
-    """Whether the elements of an input of the model, rather than shapes, decide a condition."""
-    todo, seen = [condition], set[Value]()
+    """Whether the elements of an input of the model, rather than shapes, decide a condition.
+    `outer` says what inputs of the bodies around it are."""
+    todo, seen, outer = [condition], set[Value](), dict(outer)
     while todo:
         value = todo.pop()
         if value in seen:
@@ -71,5 +70,7 @@ def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value
         node = value.producer
         if node is not None and node.op not in ("Shape", "Size", "Constant"):
             todo += [given for given in node.inputs if given is not None]
-            todo += [out for body in node.bodies for out in body.graph.outputs]
+            for body in node.bodies:
+                outer |= _entered(node, body)
+                todo += body.graph.outputs
     return False

@@ -30,7 +30,7 @@ def prune_impossible(model: Model, context: Context) -> bool:
 
     Raises UnsupportedError with the nodes that fail elsewhere.
     """
-    pruning = _Pruning(context.report, model.graph)
+    pruning = _Pruning(context.report)
     changed = Rewriter(model.graph).run(Pattern(pruning.pruned))
     if changed:
         infer_and_fold(model.graph)
@@ -62,9 +62,8 @@ _PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"
 class _Pruning:
     """`failing` are the nodes of each graph that fail and are not pruned."""
 
-    def __init__(self, report: Report, graph: Graph) -> None:
+    def __init__(self, report: Report) -> None:
         self.report = report
-        self.graph = graph
         self.failing: defaultdict[Graph, list[Unsupported]] = defaultdict(list)
 
     def pruned(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -87,7 +86,7 @@ class _Pruning:
             return None
         why = f"its {BRANCHES[gone]} fails, {inside[gone][0].why}"
         line = f"{rewriter.path(node)}: {why}"
-        note_pruned(self.graph, node, gone, line, self.report)
+        note_pruned(rewriter, node, gone, line, self.report)
         return rewriter.inline(b, node, node.bodies[1 - gone], FOLD)
 
     def _loop(self, b: Builder, node: Node, rewriter: Rewriter, inside: Findings) -> Result:

@@ -173,7 +173,7 @@ def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str)
         names = ", ".join(value.name for value in node.outputs)
         line = f"{rewriter.path(node)}: its {gone} gives a rank {why.format(names)}"
         report.causes[line] = f"gives a rank {why.format('the If')}"
-        note_pruned(graph, node, 1 - branches[0], line, report)
+        note_pruned(rewriter, node, 1 - branches[0], line, report)
         return rewriter.inline(b, node, node.bodies[branches[0]], FOLD)
 
     pattern = Pattern(inlined, frozenset({"If", "Loop"}), bodies=False)
