@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import onnx.parser
 import pytest
 
 import bridge
+from bridge.passes.impossible import prune_impossible
 from tests.support.command_line import bridge as command
+from tests.support.graphs import context
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
 WEIGHTS = "float[2, 1, 3] w = {1, 0, -1, 0.5, 2, 0.5}, int64[1] zero = {0}, int64 rate = {16000}"
@@ -81,3 +84,26 @@ def test_strict(tmp_path: Path) -> None:
     assert "only sr == 16000 would be left; say so (--value sr=16000)" in refused.err
     assert command("convert", source, target, "--strict", "--value", "sr=16000").code == 0
     assert 'name="sr"' not in target.read_text(encoding="utf-8")
+
+
+def _seconds(count: int) -> float:
+    """How long it takes to prune a branch of each of so many Ifs."""
+    ifs = "".join(
+        f"""
+        p_{i} = If (go) <
+          then_branch = t_{i} () => (float[] a_{i}) {{ n_{i} = Squeeze (x, zero) a_{i} = Conv (n_{i}, w) }},
+          else_branch = e_{i} () => (float[] b_{i}) {{ b_{i} = Relu (x) }}
+        >"""  # noqa: E501
+        for i in range(count)
+    )
+    head = f"g (bool go, float[1, 1, 8] x) => (float[1, 1, 8] p_0) <{WEIGHTS}>"
+    loaded = bridge.load(onnx.parser.parse_model(f"{HEAD}{head} {{ {ifs} }}"))
+    given = context()
+    start = process_time()
+    prune_impossible(loaded, given)
+    assert len(given.report.assumed) == count
+    return process_time() - start
+
+
+def test_many_branches_are_pruned_in_linear_time() -> None:
+    assert min(_seconds(400) for _ in range(2)) < 8 * max(_seconds(100) for _ in range(2))
