@@ -88,9 +88,7 @@ def read_if(
                 f"{layer.outputs[min(missing)].id}"
             )
         uses = [(entry.layer, Yield(numbers[entry.port])) for entry in found.outputs]
-        bodies.append(
-            _read_body(reader, layer, f"{branch}_body", node, ports, outer, uses, where)
-        )  # fmt: skip
+        bodies.append(_read_body(reader, layer, f"{branch}_body", node, ports, outer, uses, where))
     return _append(builder, layer, node, tuple(bodies))
 
 

@@ -75,9 +75,7 @@ class Builder:
         (their types are then refined by what inference finds)."""
         row = operator(op)
         if row is not None and row.defaults:
-            attributes = {**row.defaults, **attributes} if attributes else dict(
-                row.defaults
-            )  # fmt: skip
+            attributes = {**row.defaults, **attributes} if attributes else dict(row.defaults)
         values = [Value() for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         trimmed = list(inputs)
         # A Loop's trip count and condition keep their places.
@@ -121,9 +119,7 @@ class Builder:
     def tensor(self, tensor: Tensor, names: list[str] | None = None, name: str = "") -> Value:
         """A Constant of `tensor`."""
         value = constant_value(tensor, names)
-        self.nodes.append(
-            Node("Constant", [], [value], {"value": tensor}, (), name or self.name)
-        )  # fmt: skip
+        self.nodes.append(Node("Constant", [], [value], {"value": tensor}, (), name or self.name))
         return value
 
     def constant(self, value: Any, element: Element | None = None) -> Value:
@@ -240,9 +236,7 @@ class Builder:
 
     def cut(self, x: Value, axis: int, start: int | Value, end: int | Value) -> Value:
         """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values."""
-        starts, ends = (
-            [v if isinstance(v, Value) else self.constant([v]) for v in (start, end)]
-        )  # fmt: skip
+        starts, ends = [v if isinstance(v, Value) else self.constant([v]) for v in (start, end)]
         return self.op("Slice", x, starts, ends, self.constant([axis]))
 
     def flip(self, x: Value, axis: int) -> Value:

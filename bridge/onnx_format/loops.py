@@ -112,10 +112,7 @@ def _write_plain_loop(
         first = node.input(1)
         type = TensorType(BOOL, ()) if first is None else first.type
         condition = Value(type, ["condition"])
-    conditions = [
-        v for v, p in body.exits()
-        if isinstance(p, Condition)
-    ]  # fmt: skip
+    conditions = [v for v, p in body.exits() if isinstance(p, Condition)]
     again = conditions[0] if conditions else condition
     given = [iteration, condition, *states]
     writer.body(node, body, graph, [again, *outputs], given, (proto.output[0], "body"))

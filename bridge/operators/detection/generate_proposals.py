@@ -28,9 +28,7 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     flat = b.reshape(b.transpose(scores, 0, 2, 3, 1), 0, -1)
     most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
     best, place = b.ops("TopK", 2, flat, most, axis=1)
-    low, high = (
-        b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high)
-    )  # fmt: skip
+    low, high = (b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high))
     end = b.op("Add", high, last)
     extent = b.op("Sub", end, low)
     least = b.unsqueeze(least_sizes(b, info, 1, attributes["min_size"]), 1)

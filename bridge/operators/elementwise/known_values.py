@@ -47,9 +47,8 @@ def holds(element: Element | None, content: tuple[Number, ...]) -> bool:
         return False
     low, high = element.bounds
     return all(
-        low <= x <= high if isinstance(x, int) else x is None or element.bits >= 32
-        for x in content
-    )  # fmt: skip
+        low <= x <= high if isinstance(x, int) else x is None or element.bits >= 32 for x in content
+    )
 
 
 def on_integers(function: Callable[[int, int], int | None]) -> Callable[..., Number]:

@@ -271,7 +271,7 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
 
     ellipsis, new, shrink = (
         mask(n) for n in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    )  # fmt: skip
+    )
     consumed = sum(1 for e, n in zip(ellipsis, new, strict=True) if not e and not n)
     if rank is None:
         rank = consumed  # The axes behind stay as they are, however many there are.

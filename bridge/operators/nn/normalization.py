@@ -99,9 +99,7 @@ def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
-    return b.op(
-        "MVN", data, axes, eps=epsilon, eps_mode="INSIDE_SQRT", normalize_variance=True
-    )  # fmt: skip
+    return b.op("MVN", data, axes, eps=epsilon, eps_mode="INSIDE_SQRT", normalize_variance=True)
 
 
 @legalizes("LayerNormalization", target="ir")

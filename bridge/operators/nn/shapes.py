@@ -100,9 +100,7 @@ def pooled(node: Node) -> TensorType:
     batch, channels = (ANY, ANY) if data.shape is None else data.shape[:2]
     spatial = (ANY,) * len(kernel) if data.shape is None else data.shape[2:]
     require(len(spatial) == len(kernel))
-    return TensorType(
-        data.element, (batch, channels, *windows(node.attributes, spatial, kernel))
-    )  # fmt: skip
+    return TensorType(data.element, (batch, channels, *windows(node.attributes, spatial, kernel)))
 
 
 def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:

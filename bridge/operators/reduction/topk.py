@@ -36,9 +36,7 @@ def ir_top_k(b: Builder, node: Node) -> Result:
     axis, by = node.attributes["axis"], node.attributes["sort"]
     count = b.vector(b.as_i64(k))
     largest = node.attributes["mode"] == "max"
-    values, indices = b.ops(
-        "TopK", 2, x, count, axis=axis, largest=largest, sorted=by != "none"
-    )  # fmt: skip
+    values, indices = b.ops("TopK", 2, x, count, axis=axis, largest=largest, sorted=by != "none")
     if by == "index":
         indices, order = b.ops("TopK", 2, indices, count, axis=axis, largest=False)
         values = b.op("GatherElements", values, order, axis=axis)

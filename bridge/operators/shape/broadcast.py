@@ -126,7 +126,7 @@ def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
     times = (1,) * (rank - len(repeats)) + repeats
     return tuple(
         ANY if t is None else dim_product((d, t)) for d, t in zip(dims, times, strict=True)
-    )  # fmt: skip
+    )
 
 
 @infers("Range")

@@ -141,9 +141,7 @@ def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> 
     if not method.narrows:
         factor = b.op("Min", factor, _f(b, 1))
     reach = b.op("Ceil", b.op("Div", _f(b, 2 if method.mode == "cubic" else 1), factor))
-    margin = b.constant(0) if method.exclude_outside else b.op(
-        "Add", b.cast(reach, I64), 1
-    )  # fmt: skip
+    margin = b.constant(0) if method.exclude_outside else b.op("Add", b.cast(reach, I64), 1)
     stop = b.op("Add", axis.size, margin)
     places = b.cast(b.op("Range", b.op("Neg", margin), stop, 1), F32)
     distance = b.op("Mul", b.op("Sub", places, b.unsqueeze(at, 1)), factor)

@@ -19,9 +19,7 @@ MOST_SKIPPED = 1000
 """Each number of words that may be left out takes comparisons of its own."""
 
 
-@legalizes(
-    "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir"
-)  # fmt: skip
+@legalizes("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir")
 def strings(b: Builder, node: Node) -> Result:
     """RegexFullMatch-20, StringConcat-20, StringNormalizer-10 and StringSplit-20: refused: IR
     has no operator on strings."""

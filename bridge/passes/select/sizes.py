@@ -110,9 +110,9 @@ def _what_shapes(node: Node) -> tuple[object, ...] | None:
     inputs: list[object] = []
     for place, value in enumerate(node.inputs):
         known = content_of(value)
-        if value is not None and (value.shape is None or (
-            place in row.shaped_by and (known is None or None in known)
-        )):  # fmt: skip
+        if value is not None and (
+            value.shape is None or (place in row.shaped_by and (known is None or None in known))
+        ):
             return None
         inputs.append(None if value is None else (value.shape, known))
     return node.op, repr(sorted(node.attributes.items())), tuple(inputs)

@@ -251,9 +251,7 @@ class Lowering:
         inputs = Inputs(heads)
         body, targets = attempt.finish_loop(inputs)
         count = sum(len(target.leaves()) for target in targets)
-        made = self.builder.node(
-            "Loop", inputs.values, count, {}, (body,), node.name, node.extras
-        )  # fmt: skip
+        made = self.builder.node("Loop", inputs.values, count, {}, (body,), node.name, node.extras)
         self._bind_outputs(node, targets, made.outputs)
         for port in node.body.outputs:
             form = self.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None

@@ -192,8 +192,7 @@ def _nested(
 
     def branch(part: list[RankCase], inner: Builder, inside: list[Value]) -> list[Value]:
         held = dict(zip(outer, inside, strict=True))
-        within = [form and form.with_leaves(held[leaf] for leaf in form.leaves())
-                  for form in forms]  # fmt: skip
+        within = [form and form.with_leaves(held[leaf] for leaf in form.leaves()) for form in forms]
         return _nested(inner, node, within, part, targets)
 
     then, otherwise = partial(branch, [case]), partial(branch, others)
