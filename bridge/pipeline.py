@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import cast
 
 from bridge.neutral.graph import Model
-from bridge.neutral.types import STRING, OptionalType, SequenceType
+from bridge.neutral.types import STRING, ContainerType
 from bridge.passes.context import Context
 from bridge.targets import device_of
 
@@ -139,7 +139,7 @@ def _has_boundary(model: Model, context: Context) -> bool:
 def _has_compound_boundary(model: Model, context: Context) -> bool:
     """Whether an input or an output is a sequence or an optional."""
     values = (*model.graph.inputs, *model.graph.outputs)
-    compound = any(isinstance(value.type, SequenceType | OptionalType) for value in values)
+    compound = any(isinstance(value.type, ContainerType) for value in values)
     return compound and _from_other(model, context)
 
 

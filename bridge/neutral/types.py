@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Self, TypeGuard
 
 from bridge.elements import (
     BF16 as BF16,
@@ -96,20 +96,25 @@ class TensorType:
 
 
 @dataclass(frozen=True)
-class SequenceType:
-    """A sequence of values of one type."""
+class ContainerType:
+    """What holds values of type `item`: a sequence or an optional."""
 
     item: Type
+
+    def of(self, item: Type) -> Self:
+        """The same of other values."""
+        return type(self)(item)
+
+
+class SequenceType(ContainerType):
+    """A sequence of values of one type."""
 
     def __repr__(self) -> str:
         return f"seq({self.item})"
 
 
-@dataclass(frozen=True)
-class OptionalType:
+class OptionalType(ContainerType):
     """A value of type `item`, or nothing."""
-
-    item: Type
 
     def __repr__(self) -> str:
         return f"optional({self.item})"
@@ -193,10 +198,8 @@ def join(a: Type, b: Type) -> Type:
         if a.element and b.element and a.element is not b.element:
             raise TypeError(f"{a} and {b}")
         return TensorType(a.element or b.element, join_shape(a.shape, b.shape))
-    if isinstance(a, SequenceType) and isinstance(b, SequenceType):
-        return SequenceType(join(a.item, b.item))
-    if isinstance(a, OptionalType) and isinstance(b, OptionalType):
-        return OptionalType(join(a.item, b.item))
+    if isinstance(a, ContainerType) and isinstance(b, type(a)):
+        return a.of(join(a.item, b.item))
     if a == UNKNOWN:
         return b
     if b == UNKNOWN or a == b:
@@ -250,19 +253,15 @@ def meet(a: Type, b: Type) -> Type:
         return a if element is a.element and shape == a.shape else TensorType(element, shape)
     if a == UNKNOWN:
         return b
-    if isinstance(a, SequenceType) and isinstance(b, SequenceType):
-        return SequenceType(meet(a.item, b.item))
-    if isinstance(a, OptionalType) and isinstance(b, OptionalType):
-        return OptionalType(meet(a.item, b.item))
+    if isinstance(a, ContainerType) and isinstance(b, type(a)):
+        return a.of(meet(a.item, b.item))
     return a
 
 
 def without_sizes(type: Type) -> Type:
     """The type with every size left open; ranks and symbols stay."""
-    if isinstance(type, SequenceType):
-        return SequenceType(without_sizes(type.item))
-    if isinstance(type, OptionalType):
-        return OptionalType(without_sizes(type.item))
+    if isinstance(type, ContainerType):
+        return type.of(without_sizes(type.item))
     if not isinstance(type, TensorType) or type.shape is None:
         return type
     shape = tuple(dim if isinstance(dim, str) else ANY for dim in type.shape)
@@ -309,6 +308,6 @@ def broadcast(*shapes: Shape) -> Shape:
 
 def innermost(type: Type) -> TensorType:
     """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
-    if isinstance(type, SequenceType | OptionalType):
+    if isinstance(type, ContainerType):
         return innermost(type.item)
     return type if isinstance(type, TensorType) else UNKNOWN

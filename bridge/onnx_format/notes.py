@@ -14,15 +14,7 @@ import onnx
 import onnx.helper
 
 from bridge.neutral.extras import PRODUCER, Note
-from bridge.neutral.types import (
-    Dim,
-    OptionalType,
-    SequenceType,
-    TensorType,
-    Type,
-    innermost,
-    meet_dim,
-)
+from bridge.neutral.types import ContainerType, Dim, TensorType, Type, innermost, meet_dim
 from bridge.onnx_format.types import read_type
 
 NODE = "node"
@@ -126,10 +118,8 @@ def as_declared(type: Type, note: Note) -> Type:
     """A type with what was declared of the sizes that are open: their names, and, where nothing
     tells otherwise, how large they are."""
     dims = note.get("shape", note.get("value_info"))
-    if isinstance(type, SequenceType):
-        return SequenceType(as_declared(type.item, note))
-    if isinstance(type, OptionalType):
-        return OptionalType(as_declared(type.item, note))
+    if isinstance(type, ContainerType):
+        return type.of(as_declared(type.item, note))
     if not isinstance(type, TensorType) or dims is None or type.rank != len(dims):
         return type
     shape = tuple(map(_as_declared, type.shape or (), dims))

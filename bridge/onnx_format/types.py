@@ -9,6 +9,7 @@ from bridge.neutral.types import (
     ANY,
     BY_ONNX,
     UNKNOWN,
+    ContainerType,
     Dim,
     ForeignType,
     OptionalType,
@@ -41,7 +42,7 @@ def read_type(proto: onnx.TypeProto) -> Type:
 
 def require_type(type: Type, where: str) -> None:
     """Raises InvalidModelError where a value's type is not said, or has elements of none."""
-    while isinstance(type, SequenceType | OptionalType):
+    while isinstance(type, ContainerType):
         type = type.item
     if isinstance(type, TensorType) and type.element is None:
         raise InvalidModelError(f"{where}: has no type, or elements of a type that is not known")

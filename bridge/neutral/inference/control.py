@@ -13,9 +13,8 @@ from bridge.neutral.types import (
     BOOL,
     I64,
     UNKNOWN,
+    ContainerType,
     Dim,
-    OptionalType,
-    SequenceType,
     TensorType,
     Type,
     differ,
@@ -126,10 +125,8 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
             return wide
         dims = zip(wide.shape, old.shape, strict=True)
         return TensorType(wide.element, tuple(d if d == o else ANY for d, o in dims))
-    if isinstance(wide, SequenceType) and isinstance(old, SequenceType):
-        return SequenceType(_any_where_changed(wide.item, old.item))
-    if isinstance(wide, OptionalType) and isinstance(old, OptionalType):
-        return OptionalType(_any_where_changed(wide.item, old.item))
+    if isinstance(wide, ContainerType) and isinstance(old, type(wide)):
+        return wide.of(_any_where_changed(wide.item, old.item))
     return wide
 
 

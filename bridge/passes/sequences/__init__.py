@@ -12,13 +12,13 @@ old operator sets.
 from __future__ import annotations
 
 from bridge.neutral.graph import Graph
-from bridge.neutral.types import OptionalType, SequenceType
+from bridge.neutral.types import ContainerType
 from bridge.vocabulary import family_of
 
 
 def has_sequences(graph: Graph) -> bool:
     """Whether a graph has a sequence or an optional anywhere, or an operator on such."""
     made = (value for node in graph.walk() for value in node.outputs)
-    return any(
-        isinstance(value.type, SequenceType | OptionalType) for value in (*graph.inputs, *made)
-    ) or any(family_of(node.op) == "sequence" for node in graph.walk())
+    return any(isinstance(value.type, ContainerType) for value in (*graph.inputs, *made)) or any(
+        family_of(node.op) == "sequence" for node in graph.walk()
+    )

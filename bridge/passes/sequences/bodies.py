@@ -21,7 +21,7 @@ from bridge.neutral.ports import (
     Stacked,
     Yield,
 )
-from bridge.neutral.types import ANY, OptionalType, SequenceType, meet
+from bridge.neutral.types import ANY, ContainerType, meet
 from bridge.operators import Refused
 from bridge.operators.control.idle import surely_runs
 from bridge.passes.sequences.branches import Exit
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def is_compound(value: Value | None) -> bool:
     """Whether a value is a sequence or an optional."""
-    return value is not None and isinstance(value.type, SequenceType | OptionalType)
+    return value is not None and isinstance(value.type, ContainerType)
 
 
 class Inputs:

@@ -18,6 +18,7 @@ from bridge.neutral.types import (
     ANY,
     BOOL,
     I64,
+    ContainerType,
     OptionalType,
     SequenceType,
     TensorType,
@@ -43,7 +44,7 @@ def know_parts(model: Model, context: Context) -> None:
 
 
 def _is_compound(type: Type) -> bool:
-    return isinstance(type, SequenceType | OptionalType)
+    return isinstance(type, ContainerType)
 
 
 def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
