@@ -439,12 +439,19 @@
       make("div", { class: "two" }, ...columns));
   }
 
+  /** The tolerances of an output. */
+  function allowed(name) {
+    const { rtol, atol } = check.tolerances[name] || check;
+    return `rtol ${number(rtol)}, atol ${number(atol)}`;
+  }
+
   function outputs() {
     if (!check || !check.outputs.length) return;
-    section("outputs", "Outputs", table(["Version", "Output", "", "abs", "rel", "ulp", "of what is allowed", "with input"], check.outputs.map((one) => [
+    section("outputs", "Outputs", table(["Version", "Output", "", "abs", "rel", "ulp", "of what is allowed", "allowed", "with input"], check.outputs.map((one) => [
       one.version, code(one.output),
       make("span", { class: `state ${one.equal ? (one.random ? "unknown" : "reached") : "different"}`, title: one.text }, one.equal ? (one.random ? "random" : "equal") : "differs"),
       ...[number(one.absolute), number(one.relative), number(one.ulp), one.problem || (typeof one.share === "number" ? `${number(100 * one.share)} %` : String(one.share))].map((words) => make("td", { class: "number" }, words)),
+      make("td", { class: "mono" }, allowed(one.output)),
       make("td", { class: "number" }, String(one.input)),
     ])));
   }
