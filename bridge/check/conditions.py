@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, TensorType
 
@@ -172,7 +173,7 @@ def _distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) ->
 
 
 def _compared(op: str, wanted: bool, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    name = op if wanted else _OPPOSITES[op]
+    name = op if wanted else OPPOSITES[op]
     if any(array.dtype.kind in "OSU" for array in (left, right)):
         same = np.asarray(left == right, bool)
         return np.where(same == (name == "Equal"), 0.0, 1.0)
@@ -195,12 +196,4 @@ _DISTANCES: dict[str, Far] = {
     "LessOrEqual": lambda a, b, margin: np.where(a <= b - margin, 0.0, a - b + margin),
     "Greater": lambda a, b, margin: np.where(a > b + margin, 0.0, b - a + margin + 1),
     "GreaterOrEqual": lambda a, b, margin: np.where(a >= b + margin, 0.0, b - a + margin),
-}
-_OPPOSITES = {
-    "Equal": "NotEqual",
-    "NotEqual": "Equal",
-    "Less": "GreaterOrEqual",
-    "GreaterOrEqual": "Less",
-    "Greater": "LessOrEqual",
-    "LessOrEqual": "Greater",
 }

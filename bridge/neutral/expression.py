@@ -25,10 +25,11 @@ _NOT = 3
 _COMPARED = 4
 _ATOM = 9
 
-_OPPOSITES = {
+OPPOSITES = {
     "Equal": "NotEqual", "NotEqual": "Equal", "Less": "GreaterOrEqual", "GreaterOrEqual": "Less",
     "Greater": "LessOrEqual", "LessOrEqual": "Greater",
 }  # fmt: skip
+"""The comparison that holds where another does not."""
 
 _SILENT = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "CastLike"})
 """Operators that hand a number on, and of which a formula says nothing."""
@@ -65,8 +66,8 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         return f"{part(0, binds)} {sign} {part(1, binds + 1)}", binds
     if node.op == "Not" and inputs:
         compared = _source(inputs[0], captured).producer
-        if compared is not None and compared.op in _OPPOSITES:
-            sign, binds = _INFIX[_OPPOSITES[compared.op]]
+        if compared is not None and compared.op in OPPOSITES:
+            sign, binds = _INFIX[OPPOSITES[compared.op]]
             inputs = [v for v in compared.inputs if v is not None]
             return f"{part(0, binds)} {sign} {part(1, binds + 1)}", binds
         return f"not {part(0, _NOT)}", _NOT
