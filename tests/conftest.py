@@ -5,16 +5,23 @@ Hypothesis may take minutes to shrink what fails; `pytest --hypothesis-profile=s
 """
 
 import os
+import shutil
+import sys
+import tempfile
 from typing import Any
 
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.support import sample
+from tests.support import once, sample
 
 # Before Bridge is imported, here and in the processes that tests start: the graph is verified after
 # each pass, a rule must leave its node as it was, and inference swallows no exception.
 os.environ.setdefault("BRIDGE_DEBUG", "1")
+
+# Hundreds of processes import Bridge: each would compile it anew where bytecode is not to be kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("shrink", settings.default)
 settings.register_profile(
@@ -37,3 +44,7 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     sample.WHOLE = config.getoption("--whole")
+    if once.FOLDER not in os.environ:  # Workers of pytest-xdist inherit it.
+        folder = os.environ[once.FOLDER] = tempfile.mkdtemp(prefix="bridge_tests_")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop(once.FOLDER))

@@ -72,7 +72,7 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
     home = tmp_path / "environment"
     venv.create(home)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", wheel)
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile", wheel)
     outside = tmp_path / "outside"
     outside.mkdir()
 

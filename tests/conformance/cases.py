@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import numpy_helper
+
+from tests.support.once import once_a_run
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,13 @@ class Case:
     atol: float
 
 
-@functools.cache
+@once_a_run
 def cases() -> dict[str, Case]:
     """Every case by name. The first call takes seconds: the standard computes its cases."""
+    from onnx.backend.test.case import base
     from onnx.backend.test.case.node import collect_testcases
+
+    base.process_snippet = lambda *_: ("", "")  # The texts of examples take a second.
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.sample import sample
@@ -16,13 +14,6 @@ from .runner import Worker
 CHUNKS = 4
 PART = 12
 """All cases take six minutes of one core; `python -m tests.conformance --bodies` runs all."""
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    worker = Worker()
-    yield worker
-    worker.close()
 
 
 @pytest.mark.parametrize("route", BODY_ROUTES)

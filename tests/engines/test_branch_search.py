@@ -14,6 +14,7 @@ from bridge.check import check
 from bridge.check.conditions import distance, operands, truth_of
 from bridge.check.demands import demanded
 from bridge.check.probe import probe, ways
+from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
 
@@ -166,8 +167,11 @@ def parsed(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(HEAD + text + ("" if " = If (" in text else BRANCHES))
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
-@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [(name, ".onnx") for name in CONDITIONS]
+    + [(name, ".xml") for name in spread(CONDITIONS, 3, lambda name: "")],
+)
 def test_every_branch_is_aimed_at(name: str, suffix: str, tmp_path: Path) -> None:
     """A budget of as many runs as there are inputs leaves nothing to chance."""
     bridge.convert(parsed(CONDITIONS[name]), tmp_path / f"m{suffix}")

@@ -19,6 +19,8 @@ from tests.quirks.test_canaries import proto_of
 from .test_check import saved
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]>'
+BUDGET = 20
+"""How many runs look for inputs by chance; the first inputs show the damage."""
 
 # From iteration 3 on `late` is true.
 LATE = """g (float[4] x, int64 n) => (float[4] y, float[k,4] every)
@@ -123,7 +125,7 @@ def damaged(case: Damage, folder: Path) -> tuple[Path, Path]:
 def test_a_damaged_ir(name: str, tmp_path: Path) -> None:
     case = DAMAGES[name]
     right, wrong = damaged(case, tmp_path)
-    report = check(right, wrong, fills=case.fills)
+    report = check(right, wrong, fills=case.fills, budget=BUDGET)
     assert f"the first value that differs is {case.says}" in str(report), str(report)
     assert report.fault is not None and report.fault.who == "conversion", str(report)
     assert "convert the original anew" in report.fault.advice
@@ -139,7 +141,7 @@ def test_a_damaged_model_beside_an_ir(name: str, tmp_path: Path) -> None:
     bridge.convert(right, tmp_path / "right.xml")
     wrong = f"{HEADER} {case.model.replace(case.old, case.new)}"
     saved(wrong, model)
-    report = check(tmp_path / "right.xml", model, fills=case.fills)
+    report = check(tmp_path / "right.xml", model, fills=case.fills, budget=BUDGET)
     assert isinstance(report.first, bisect.FirstDifference), str(report)
     assert report.first.name == case.says.split("'")[1]
     assert report.fault is not None and report.fault.who == "conversion", str(report)
@@ -148,7 +150,7 @@ def test_a_damaged_model_beside_an_ir(name: str, tmp_path: Path) -> None:
 def test_few_values_at_once_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bisect, "_AT_ONCE", 2)
     case = DAMAGES["an If in a Loop in a Loop"]
-    report = check(*damaged(case, tmp_path), fills=case.fills)
+    report = check(*damaged(case, tmp_path), fills=case.fills, budget=BUDGET)
     assert case.says in str(report)
 
 
@@ -197,7 +199,7 @@ def test_a_fault_of_old_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_scripts_are_told_where_and_who(tmp_path: Path) -> None:
     case = DAMAGES["an If in a Loop in a Loop"]
-    data = check(*damaged(case, tmp_path), fills=case.fills).as_json()
+    data = check(*damaged(case, tmp_path), fills=case.fills, budget=BUDGET).as_json()
     first = data["first_difference"]
     assert first["name"] == "p" and [one["iteration"] for one in first["iterations"]] == [2, 1]
     assert data["fault"]["who"] == "conversion" and data["fault"]["advice"]

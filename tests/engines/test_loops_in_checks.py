@@ -16,6 +16,8 @@ from tests.engines.planted import changes
 from tests.support.model_files import FOLDER
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
+TIMEOUT = 2.0
+"""Seconds for a run: with some inputs, and some changes, a Loop has no end."""
 
 WHILE = """g (float[N] x, float lim) => (float[N] y) {
   most = ReduceMax<keepdims = 0>(x)
@@ -56,7 +58,7 @@ def test_inputs_are_sought_for_numbers_of_iterations(
 ) -> None:
     text, wanted = CASES[name]
     bridge.convert(onnx.parser.parse_model(HEAD + text), tmp_path / f"m{suffix}")
-    report = check(tmp_path / f"m{suffix}", budget=8)
+    report = check(tmp_path / f"m{suffix}", budget=8, timeout=TIMEOUT)
     assert report.ok, str(report)
     assert states(report).items() >= wanted.items(), str(report)
     unknown = "unknown" in states(report).values()
@@ -81,7 +83,7 @@ def test_a_change_in_a_body_is_found(model: str, layer: str, tmp_path: Path) -> 
         if change.layer.startswith(layer)
     ]
     (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
-    report = check(FOLDER / model, tmp_path / "m.xml")
+    report = check(FOLDER / model, tmp_path / "m.xml", budget=40, timeout=TIMEOUT)
     assert not report.ok, str(report)
     assert report.summary().startswith("NOT OK")
 
@@ -109,14 +111,14 @@ def test_numbers_of_iterations_without_an_input_are_forced(
     bridge.convert(onnx.parser.parse_model(HEAD + NEVER), tmp_path / f"m{suffix}")
     changed = onnx.parser.parse_model(HEAD + NEVER.replace("Add(", f"{operator}("))
     bridge.convert(changed, tmp_path / "other.xml")
-    report = check(tmp_path / f"m{suffix}", tmp_path / "other.xml", budget=8)
+    report = check(tmp_path / f"m{suffix}", tmp_path / "other.xml", budget=8, timeout=TIMEOUT)
     assert states(report) == {"none": "reached", "one": state, "several": state}, str(report)
     assert report.ok == (state == "forced")
 
 
 def test_a_conversion_is_held_to_forced_iterations(tmp_path: Path) -> None:
     source = onnx.parser.parse_model(HEAD + NEVER)
-    report = check(source, budget=8)
+    report = check(source, budget=8, timeout=TIMEOUT)
     assert report.ok and "not shown" not in report.summary(), str(report)
     assert states(report) == {"none": "reached", "one": "forced", "several": "forced"}
 

@@ -25,7 +25,7 @@ from tests.programs.verdict import Feeds, Verdict, judge
 FEEDS = 4
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 1 when a program did not come out right."""
     parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
     parser.add_argument("-n", type=int, default=100, help="programs of each seed")
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--as-drawn", action="store_true", help="do not make them small")
     parser.add_argument("--splice", type=Path, metavar="FOLDER", help="models to put into bodies")
     parser.add_argument("--every", type=int, default=1, help="each N-th model of that folder")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.splice:
         return splice(options.splice, options.every)
     total: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from onnx import defs
 from bridge.check.isolation import Worker
 from tests.conformance import ledger
 from tests.conformance.cases import Case, cases
+from tests.support.once import once_a_run
 from tests.support.running import OnnxRuntime, assert_close, flat
 
 
@@ -22,7 +23,7 @@ def at_opset(opset: int) -> dict[str, list[Case]]:
     """The cases whose operators are in this operator set what they are in their own, by what their
     names begin with, which is an operator."""
     found: dict[str, list[Case]] = {}
-    for case in _runnable():
+    for case in map(cases().__getitem__, _runnable()):
         if _is_alike(case, opset):
             found.setdefault(case.name.split("_")[1], []).append(case)
     return found
@@ -48,9 +49,9 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(attribute.g)
 
 
-@functools.cache
-def _runnable() -> list[Case]:
-    """The cases that come out right as they stand and that onnxruntime runs."""
+@once_a_run
+def _runnable() -> list[str]:
+    """The names of cases that come out right as they stand and that onnxruntime runs."""
     known = {name for path in (ledger.PATH, ledger.BODIES) for name, _ in ledger.read(path)}
     asked = [
         case
@@ -61,7 +62,7 @@ def _runnable() -> list[Case]:
         and not any(_meets_fault(node) for node in case.model.graph.node)
     ]
     with closing(Worker()) as worker:
-        return [case for case in asked if _runs(worker, case)]
+        return [case.name for case in asked if _runs(worker, case)]
 
 
 def _runs(worker: Worker, case: Case) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 from onnx import parser
 
 import bridge
+from tests.programs.__main__ import main
 from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
 from tests.programs.splicing import splice
@@ -30,11 +29,10 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_there_and_back(kind: str) -> None:
-    command = [sys.executable, "-m", "tests.programs", "--as-drawn", "--seed", "1"]
-    command += ["--kind", kind, "-n", str(few(COUNTS[kind], 3))]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+def test_there_and_back(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    count = str(few(COUNTS[kind], 3))
+    failed = main(["--as-drawn", "--seed", "1", "--kind", kind, "-n", count])
+    assert not failed, capsys.readouterr().out
 
 
 def test_program_is_valid_and_survives_rewriting() -> None:

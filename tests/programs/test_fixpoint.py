@@ -18,17 +18,20 @@ from bridge.errors import UnsupportedError
 from tests.support.choices import CHOICES
 from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
+from tests.support.sample import spread
 
 
 def rounds(
     model: onnx.ModelProto | Path, folder: Path, first: str, second: str, choice: str = "default"
 ) -> None:
-    """Writes the model as 1 in the first format, that as 1 in the second, and both once more."""
+    """Writes the model as 1 in the first format, unless it is there, that as 1 in the second, and
+    both once more."""
     for number in ("1", "2"):
         for suffix in (first, second):
             path = folder / f"{number}.{suffix}"
             options = CHOICES[choice] if suffix == "xml" else {}
-            bridge.convert(model, path, **options)
+            if not path.exists():
+                bridge.convert(model, path, **options)
             model = path
 
 
@@ -44,10 +47,16 @@ def operators(path: Path) -> Iterator[tuple[str, object]]:
         yield node.op, str(sorted(node.attributes.items(), key=lambda item: item[0]))
 
 
+FOR_OTHERS = spread([path.stem for path in ONNX_FILES], 3, lambda name: name.split("_")[0])
+"""The models that are written for old releases, and for any reader, too."""
+
+
 @pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
 def test_a_second_round_trip_changes_nothing(path: Path, tmp_path: Path) -> None:
     model, written = load_onnx(path), set()
     for choice, options in CHOICES.items():
+        if choice != "default" and path.stem not in FOR_OTHERS:
+            continue
         folder = tmp_path / choice
         folder.mkdir()
         try:

@@ -13,11 +13,14 @@ from onnx import numpy_helper
 
 import bridge
 from tests.support.running import OnnxRuntime, OpenVino, flat
+from tests.support.sample import spread
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 FILES = [*DATA.glob("simple/*/model.onnx"), *DATA.glob("pytorch-*/*/model.onnx")]
 MODELS = {path.parent.name: path for path in FILES}
-MODELS |= {path.stem: path for path in DATA.glob("light/*.onnx")}
+LIGHT = {path.stem: path for path in DATA.glob("light/*.onnx")}
+"""Networks with hundreds of the same few operators."""
+MODELS |= {name: LIGHT[name] for name in spread(sorted(LIGHT), 3, lambda name: "light")}
 
 REFUSED = {
     "Gradient": "it differentiates the graph around it",
