@@ -92,6 +92,7 @@ CASES["grouped matmul of batches"] = of(17, "GroupedMatMul"), (random(3, 2, 4), 
 QUERY, KEY, VALUE = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
 MASK = random(2, 1, 5, 7)
 SEEN = np.array(MASK > -0.6)
+SINK = random(1, 3, 1, 1)
 SEEN[..., 0] = True
 for causal in (False, True):
     attend = of(13, "ScaledDotProductAttention", causal=causal)
@@ -99,6 +100,7 @@ for causal in (False, True):
     CASES[f"attention {causal} mask"] = attend, (QUERY, KEY, VALUE, MASK)
     CASES[f"attention {causal} boolean mask"] = attend, (QUERY, KEY, VALUE, SEEN)
     CASES[f"attention {causal} scale"] = attend, (QUERY, KEY, VALUE, MASK, F32(0.3))
+    CASES[f"attention {causal} sink"] = attend, (QUERY, KEY, VALUE, MASK, F32(0.3), SINK)
     CASES[f"attention {causal} zero mask"] = (
         attend, (QUERY, KEY, VALUE, Constant(0, F32), Constant(0.3, F32)),
     )  # fmt: skip

@@ -239,10 +239,10 @@ def _default_scale(b: Builder, query: Value) -> Value:
 
 @legalizes("ScaledDotProductAttention", target="onnx")
 def attention_to_onnx(b: Builder, node: Node) -> Result:
-    """Its definition: Softmax(query * key' * scale + bias) * value
-    (ScaledDotProductAttention-13)."""
+    """Its definition: Softmax(query * key' * scale + bias) * value (ScaledDotProductAttention-13).
+    A sink is the score of one more key, whose value is 0."""
     query, key, value = required(node, 0, 1, 2)
-    mask, scale = node.input(3), node.input(4)
+    mask, scale, sink = node.input(3), node.input(4), node.input(5)
     rank = b.known(key.rank, "the rank of its key")
     whole = _as_attention(b, node)
     if whole is not None:
@@ -253,6 +253,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         query, key, value = (b.cast(x, F32) for x in (query, key, value))
         mask = mask if mask is None or mask.element is BOOL else b.cast(mask, F32)
         scale = None if scale is None else b.cast(scale, F32)
+        sink = None if sink is None else b.cast(sink, F32)
     if scale is None:
         scale = _default_scale(b, query)
     scores = b.op("Mul", b.op("MatMul", query, b.swap_last(key, rank)), scale)
@@ -265,13 +266,20 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
     elif mask is not None:
         scores = b.op("Add", scores, mask)
-    return b.cast(b.op("MatMul", b.op("Softmax", scores), value), element)
+    if sink is None:
+        weights = b.op("Softmax", scores)
+    else:
+        column = b.expand(sink, b.shape(b.cut(b.op("Shape", scores), 0, 0, -1), 1))
+        weights = b.cut(b.op("Softmax", b.concat(-1, scores, column)), -1, 0, -1)
+    return b.cast(b.op("MatMul", weights, value), element)
 
 
 def _as_attention(b: Builder, node: Node) -> Value | None:
     """Attention-23, where no mask could leave a query without a key: what comes of that, the two
     formats do not say alike."""
     mask, causal = node.input(3), node.attributes["causal"]
+    if node.input(5) is not None:
+        return None
     if mask is not None and not causal and not _adds_nothing(mask) and not _leaves_keys(mask):
         return None
     given = None if mask is None or causal or _adds_nothing(mask) else mask

@@ -26,6 +26,16 @@ def strings(b: Builder, node: Node) -> Result:
     raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
 
 
+@legalizes("StringTensorPack", "StringTensorUnpack", target="onnx")
+def bytes_of_strings(b: Builder, node: Node) -> Result:
+    """StringTensorPack-15 and StringTensorUnpack-15: refused: ONNX has no operator on the bytes of
+    strings."""
+    raise Refused(
+        "ONNX has no operator on the bytes of strings; treat the text before the model, and cut it "
+        "behind this part (--outputs) or convert the model that takes the tokens"
+    )
+
+
 @legalizes("TfIdfVectorizer", target="ir")
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     """TfIdfVectorizer-9: how often each n-gram of the pool occurs in each row, weighted, at its
