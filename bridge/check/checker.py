@@ -85,7 +85,7 @@ def check(
     these or in the layout of ONNX's backend tests (whose outputs the model is held to), or several.
     `samples` more are drawn, and others sought for branches; with 0, neither. `ranges` limits what
     is drawn for an input, `(lowest, highest)`. `save_inputs` is a new folder for all that ran.
-    `reduce` is a file for the smallest part of the model that still differs, where something does.
+    `reduce` is a file for the smallest part of the model that still differs or fails, if any does.
     `rtol` and `atol` are numbers, or numbers by the output's name, with "*" for the others.
 
     `sizes` fixes or
@@ -190,12 +190,15 @@ class _Checker:
         self.comparison = Comparison(report.rtol, report.atol, self._note, report.tolerances)
         self.fixed = Fixed()
         self.bad: dict[int, str] = {}  # inputs, and what is wrong with them
+        self.failed: dict[str, int] = {}  # versions that fail, and the first input with which
 
     def run(self, base: Recipe, samples: int, budget: int, places: Sequence[Place]) -> None:
         """Fills the report."""
         report, pair = self.report, self.pair
         sessions = self._sessions()
         if len(sessions) < 2:
+            if sessions and self.small is not None:
+                self._reduce_failure(self._any_input(sessions[0][1], base), self.small)
             return
         _require_names(report.tolerances, sessions[0][1])
         self._explore(base, samples, budget, sessions, places)
@@ -216,6 +219,8 @@ class _Checker:
         mismatch = self._mismatch()
         if mismatch is not None:
             self._explain(mismatch)
+        elif self.small is not None and self.failed:
+            self._reduce_failure(report.feeds[min(self.failed.values())], self.small)
         elif self.small is not None:
             report.reduced = "there is nothing to reduce: no number differs"
 
@@ -231,6 +236,7 @@ class _Checker:
                     versions.append((label, path, facts(path)))
             except BridgeError as error:
                 report.failures.append(f"conversion: {error}")
+                self.failed[""] = 0
         sessions: list[tuple[str, Session]] = []
         for label, path, files in versions:
             try:
@@ -241,6 +247,7 @@ class _Checker:
                     sessions.append((label, session))
                     continue
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
+                self.failed[label] = 0
                 if not sessions:
                     return []
         return sessions
@@ -485,6 +492,7 @@ class _Checker:
         else:
             self.report.failures.append(f"{label}, input {sample}: {why}")
             self.bad.setdefault(sample, "fails")
+            self.failed.setdefault(label, sample)
 
     def _set_aside(self, label: str, sample: int, kind: str, what: str) -> None:
         self.report.aside.add(sample)
@@ -693,6 +701,41 @@ class _Checker:
         self.report.reduced = reduced(
             models, mismatch.feed, self.report.first, observe, differing, target
         )
+
+    def _any_input(self, session: Session, base: Recipe) -> Results:
+        """An input that the original takes; an empty one where a short search finds none."""
+        found = explore(self.pair.load(self.pair.source), session, [], base, 1, 50, lambda _: None)
+        return found.feeds[0] if found.feeds else {}
+
+    def _reduce_failure(self, feed: Results, target: Path) -> None:
+        """Writes the smallest part of the model's own graph that the original runs, and with which
+        a version that fails does so still: in its conversion, in loading or in running."""
+        pair = self.pair
+        mine = pair.load(pair.source)
+        its = None if pair.against is None else pair.load(pair.against)
+
+        def observe(look: Look, _: Look, iterations: Sequence[int]) -> tuple[Results, Results]:
+            self.tell("looking at values, to reduce the model")
+            shown = clone_model(mine)
+            expose(shown, *look)
+            return load(pair.rewritten(pair.source, shown, "seen"))[0].run(feed), {}
+
+        def failing(part: Model, other: Model | None, feed: Results) -> set[str]:
+            self.tell(f"reducing the model: {len(part.graph.nodes)} nodes")
+            try:
+                load(pair.rewritten(pair.source, part, "alone"))[0].run(feed)
+            except BridgeError:
+                return set()
+            try:
+                for label, path in pair.for_part(part).changed("part", part, other)[1]:
+                    if label in self.failed or "" in self.failed:
+                        session = load(path)[0]
+                        session.run(self.comparison.renamed(feed, session))
+            except BridgeError:
+                return {*part.graph.output_names}
+            return set()
+
+        self.report.reduced = reduced((mine, its), feed, "", observe, failing, target)
 
 
 @dataclass(frozen=True)

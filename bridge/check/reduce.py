@@ -59,11 +59,12 @@ class Reduced:
     other: Path | None
     nodes: int
     all: int
+    what: str
 
     def __str__(self) -> str:
         other = "" if self.other is None else f" {self.other}"
         return (
-            f"{self.model}: {self.nodes} of {self.all} nodes still differ; "
+            f"{self.model}: {self.nodes} of {self.all} nodes still {self.what}; "
             f"bridge check {self.model}{other} --inputs {self.inputs} --samples 0"
         )
 
@@ -84,7 +85,8 @@ def reduced(
     target: Path,
 ) -> Reduced | str:
     """Writes the smallest part of the first model that was found, and its inputs beside it; says
-    why there is none. The second model is None where it is converted from the first."""
+    why there is none. The second model is None where it is converted from the first. `first` is
+    the first difference, or why it was not found; "" where a version fails instead."""
     end = time.monotonic() + SECONDS
     places: tuple[GraphPath, GraphPath] = ((), ())
     iterations: tuple[int, ...] = ()
@@ -101,11 +103,15 @@ def reduced(
         if nodes:
             part = level.part(nodes)
             assert part is not None
-            return _written(part, target, sum(n.op != "Constant" for n in models[0].graph.walk()))
-    return "no part of the model differs by itself, with the values that are in it"
+            every = sum(node.op != "Constant" for node in models[0].graph.walk())
+            return _written(part, target, every, "differ" if first else "fail")
+    return (
+        f"no part of the model {'differs' if first else 'fails'} by itself, with the values that "
+        "are in it"
+    )
 
 
-def _written(part: _Part, target: Path, every: int) -> Reduced:
+def _written(part: _Part, target: Path, every: int, what: str) -> Reduced:
     nodes = sum(node.op != "Constant" for node in part.mine.graph.walk())
     bridge.save(part.mine, target)
     other = None
@@ -115,7 +121,7 @@ def _written(part: _Part, target: Path, every: int) -> Reduced:
         bridge.save(part.its, other)
     inputs = target.with_suffix(".npz")
     save_feed(inputs, part.feed)
-    return Reduced(target, inputs, other, nodes, every)
+    return Reduced(target, inputs, other, nodes, every, what)
 
 
 def _smallest(level: _Level, differing: Differing, end: float) -> list[Node]:

@@ -90,8 +90,8 @@ def check(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where something differs, write the smallest part of MODEL that still does, with "
-            "its inputs in an .npz beside it.",
+            help="Where something differs or fails, write the smallest part of MODEL that still "
+            "does, with its inputs in an .npz beside it.",
         ),
     ] = None,
     rtol: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import bridge
 from bridge.check import check
-from bridge.errors import UsageError
+from bridge.errors import Unsupported, UnsupportedError, UsageError
 from tests.support.command_line import bridge as run
 
 OPS = ("Neg", "Abs")  # which keep a difference as it is
@@ -108,6 +109,36 @@ def test_a_wrong_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = saved(rare(60), tmp_path / "m.onnx")
     report = check(path, reduce=tmp_path / "small.onnx", values={"mode": 7123})
     assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
+
+
+def refused(text: str) -> str:
+    raise UnsupportedError("OpenVINO IR", [Unsupported("Exp", "graph", "")])
+
+
+@pytest.mark.parametrize(
+    "changed", [lambda text: text.replace('type="Exp"', 'type="NoLayer"'), refused]
+)
+def test_what_fails(
+    changed: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert = bridge.convert
+
+    def failing(source: Any, target: Path, **options: Any) -> Any:
+        report = convert(source, target, **options)
+        if Path(target).suffix == ".xml" and 'type="Exp"' in Path(target).read_text("utf-8"):
+            text = changed(Path(target).read_text(encoding="utf-8"))
+            Path(target).write_text(text, encoding="utf-8")
+        return report
+
+    monkeypatch.setattr(bridge, "convert", failing)
+    nodes = f"{chain('x', 'a', 6)} b = Exp (a) {chain('b', 'y', 6)}"
+    text = f"""<ir_version: 9, opset_import: ["" : 18]> m (float[N,4] x) => (float[N,4] y) {{
+      {nodes} }}"""
+    path = saved(text, tmp_path / "m.onnx")
+    report = check(path, reduce=tmp_path / "small.onnx")
+    assert report.failures and not report.ok
+    assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
+    assert "1 of 13 nodes still fail; bridge check" in report.summary()
 
 
 def test_nothing_to_reduce(tmp_path: Path) -> None:
