@@ -70,8 +70,8 @@ class StatefulSession(Session, Protocol):
     def run_from(
         self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The outputs, as `run` gives them, and what each variable holds afterwards, where those
-        of `states`, by their ids, held that before. Raises EngineError."""
+        """The outputs, as `run` gives them, and what each variable holds afterwards, by its id,
+        where those of `states` held that before. Raises EngineError."""
 
 
 def run_each(
@@ -394,7 +394,7 @@ class _OpenVinoSession:
                 port.name: self._array(self._request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
-            return results, {name: self._array(variables[name].state) for name in states}
+            return results, {name: self._array(one.state) for name, one in variables.items()}
         except EngineError:
             raise
         except Exception as error:

@@ -38,7 +38,12 @@ class PairsSession:
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
-        states = {name: feed_of(port, feeds) for name, (port, _) in self._states.items()}
+        once = {state for call in self._first_calls for state in call.once}
+        states = {
+            variable: feed_of(port, feeds)
+            for variable, (port, _) in self._states.items()
+            if port.name not in once or np.size(feeds.get(port.name, ()))
+        }
         told = [call for call in self._first_calls if call.flag in feeds]
         later = [call for call in told if self._is_later(call, states, feeds)]
         if self._beams:
@@ -46,19 +51,22 @@ class PairsSession:
         results, after = self._session.run_from(states, feeds)
         for state, shape in (item for call in later for item in call.kept.items()):
             variable = self._variables[state]
-            if np.array_equal(states[variable], after[variable], equal_nan=True):
+            held = states.get(variable)
+            if held is not None and np.array_equal(held, after[variable], equal_nan=True):
                 after[variable] = np.zeros(shape, after[variable].dtype)
         return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
 
     def _is_later(
         self, call: FirstCall, states: dict[str, np.ndarray], feeds: Mapping[str, Any]
     ) -> bool:
-        """Whether a call is not the first. If it is, the state that says so becomes empty: the ONNX
-        model does not look at it."""
+        """Whether a call is not the first. If it is, the state that says so becomes empty, and
+        others start: the ONNX model does not look at them."""
         later = bool(np.all(feeds[call.flag])) is call.later
         variable = self._variables[call.state]
         if not later:
             states[variable] = np.delete(states[variable], np.s_[:], call.axis)
+            for state in call.once:
+                states.pop(self._variables[state], None)
         elif not states[variable].size:
             raise EngineError(f'"{call.flag}" says that "{call.state}" is there, which is empty')
         return later
@@ -68,7 +76,7 @@ class PairsSession:
         sizes = [
             len(feed_of(port, feeds))
             for port in self.inputs
-            if port.shape and port.shape[0] is None and port.name not in self._states
+            if port.shape and port.shape[0] is None and port.name not in self._variables
         ]
         return sizes[0] if sizes else 1
 

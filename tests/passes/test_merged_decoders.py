@@ -61,7 +61,7 @@ def merged(
         <ir_version: 8, opset_import: ["" : 17]>
         decoder (int64[batch, words] input_ids, float[batch, frames, {WIDTH}] encoder_hidden_states,
                  float[batch, past, {WIDTH}] past_0_key, float[batch, past, {WIDTH}] past_0_value,
-                 float[batch, frames, {WIDTH}] past_0_encoder, bool[1] use_cache_branch)
+                 float[batch, frames, {WIDTH}] past_0_encoder, bool[1] use_cache_branch, bool odd)
             => (float[batch, words, {WORDS}] logits, float[batch, total, {WIDTH}] present_0_key,
                 float[batch, total, {WIDTH}] present_0_value,
                 float[batch, frames, {WIDTH}] present_0_encoder) {{
@@ -77,18 +77,35 @@ def merged(
 
 
 FLIPPED = {"then": FIRST, "otherwise": LATER}
+OF_A_BRANCH = FIRST.replace(
+    "first_made = MatMul(encoder_hidden_states, w)",
+    """first_if = If(odd) <then_branch = t () => (float[m, n] t) { t = Identity(w) },
+                         else_branch = e () => (float[m, n] e) { e = Neg(w) }>
+       first_made = MatMul(encoder_hidden_states, first_if)""",
+)
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["once", "there and back and there"])
 @pytest.mark.parametrize("beam_idx", [False, True])
-@pytest.mark.parametrize("branches", [{}, FLIPPED], ids=["later first", "flipped"])
+@pytest.mark.parametrize(
+    ("branches", "computed_once"),
+    [({}, True), (FLIPPED, True), ({"otherwise": OF_A_BRANCH}, False)],
+    ids=["later first", "flipped", "made by another If"],
+)
 def test_generates_as_the_merged_decoder_does(
-    branches: dict, beam_idx: bool, tmp_path: Path
+    branches: dict, computed_once: bool, beam_idx: bool, again: bool, tmp_path: Path
 ) -> None:
     onnx.save(merged(**branches), tmp_path / "a.onnx")
     report = bridge.convert(
         tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx
     )
     assert any('the input "use_cache_branch" is gone' in note for note in report.notes)
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    (one,) = (op for op in model.get_ops() if op.get_type_name() == "If")
+    assert len(one.outputs()) == (3 if computed_once else 4)
+    if again:
+        bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
+        bridge.convert(tmp_path / "c.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx)
     session = OnnxRuntime(tmp_path / "a.onnx")
     config = {"INFERENCE_PRECISION_HINT": "f32"}
     compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", config)
@@ -101,8 +118,8 @@ def test_generates_as_the_merged_decoder_does(
         past = [nothing] * len(PAST)
         for call, words in enumerate((3, 1, 1, 2)):
             ids = rng.integers(0, WORDS, (2, words))
-            later = (call > 0) is not bool(branches)
-            given = {"input_ids": ids, "encoder_hidden_states": seen}
+            later = (call > 0) is not (branches is FLIPPED)
+            given = {"input_ids": ids, "encoder_hidden_states": seen, "odd": np.array(True)}
             states = dict(zip(PAST, past, strict=True))
             expected, *new = session.run(
                 {**given, **states, "use_cache_branch": np.array([later])}

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from bridge.neutral.arrays import zeros
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import ANY, Dim, Element, Shape
+from bridge.operators import Refused
+from bridge.operators.branches import either
 from bridge.operators.ir_texts import format_shape
 
 
@@ -72,3 +77,27 @@ def take_variables(
     ops = frozenset({"Assign", "Gather", "ReadValue"})
     Rewriter(graph).run(Pattern(taken, ops, target, bodies=False))
     return assigned
+
+
+def or_start(b: Builder, model: Model, state: Value, start: Value) -> Value:
+    """What a variable holds that is an input of a model now: what it starts with where the input is
+    empty, which is the input's default."""
+    assert state.element is not None
+    sizes = tuple(dim if isinstance(dim, int) else 0 for dim in state.dims)
+    model.defaults[state] = empty(state.element, sizes)
+    absent = b.op("Equal", b.op("Size", state), 0)
+    (value,) = either(b, absent, [start, state], lambda _, v: v[:1], lambda _, v: v[1:])
+    return value
+
+
+def empty(element: Element, shape: tuple[int, ...]) -> Tensor:
+    """Zeros of this shape."""
+    return Tensor(element, shape, zeros(shape, element.dtype, "the start of a variable"))
+
+
+def that_may_be_empty(shape: Shape) -> tuple[Dim, ...]:
+    """The shape, with a dimension that may be 0."""
+    if not shape:
+        raise Refused("what it starts with is computed, and its rank is 0 or unknown")
+    dims: list[Dim] = [d if isinstance(d, int) and d > 0 else ANY for d in shape]
+    return tuple(dims) if ANY in dims else (ANY, *dims[1:])

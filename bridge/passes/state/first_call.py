@@ -3,29 +3,34 @@ either answer (optimum's `use_cache_branch`).
 
 In a stateful model a state that has nothing in it at first says the same, so the input goes. What
 the first call alone computes, the keys and values of cross-attention, stays what it is: the branch
-of later calls gives an empty tensor in its place, which callers of the ONNX model throw away.
+of later calls gives an empty tensor in its place, which callers of the ONNX model throw away. Such
+a state need not go through the If: it starts with what the branch of the first call computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
+from bridge.passes.declared_ranks import is_random
 from bridge.passes.state.records import FirstCall
 
 
 def decide_by_state(
-    graph: Graph, pairs: Mapping[Value, Value], empty: Mapping[Value, int], b: Builder
+    graph: Graph, pairs: dict[Value, Value], starts: dict[Value, Value], front: Builder, b: Builder
 ) -> list[FirstCall]:
     """Takes away inputs that say whether there are states, in place.
 
-    `pairs` are states before and after a call, `empty` those that have nothing in them at first,
-    with the axis of size 0.
+    `pairs` are states before and after a call, `starts` what they start with, made by `front`. Both
+    change for states that the first call sets once and for all. `b` stands behind the states.
     """
     found = []
+    empty = {state: start.dims.index(0) for state, start in starts.items() if 0 in start.dims}
     for flag in [value for value in graph.inputs if value.element is BOOL]:
         ifs = [node for node in graph.nodes if flag in node.inputs]
         sides = {_later(node, flag, pairs) for node in ifs}
@@ -37,13 +42,18 @@ def decide_by_state(
         state = next((value for value in read if value in empty), None)
         if state is None:
             continue
-        says = b.op(("Greater", "Equal")[side], b.op("Size", state), b.constant(0))
+        says = b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
         kept: dict[str, list[int]] = {}
+        once: list[Value] = []
         for node in ifs:
             node.inputs[0] = says
             kept |= _keep_states(node, node.bodies[side], pairs)
+            waits = {one: after for one, after in pairs.items() if one is not state}
+            once += _compute_once(graph, node, side, waits, starts, front)
+        pairs |= {one: one for one in once}
+        names = [one.name for one in once]
         graph.inputs.remove(flag)
-        found.append(FirstCall(flag.name, side == 0, state.name, empty[state], kept))
+        found.append(FirstCall(flag.name, side == 0, state.name, empty[state], kept, names))
     return found
 
 
@@ -68,6 +78,90 @@ def _keep_states(node: Node, body: Body, pairs: Mapping[Value, Value]) -> dict[s
             body.graph.outputs[index] = _captured(node, body, before)
             kept[before.name] = list(constant.shape)
     return kept
+
+
+def _compute_once(
+    graph: Graph,
+    node: Node,
+    later: int,
+    pairs: Mapping[Value, Value],
+    starts: dict[Value, Value],
+    b: Builder,
+) -> list[Value]:
+    """Takes states out of an If that the branch of later calls keeps, and the other computes of the
+    model's inputs alone. The answer is these states, which start with what is computed."""
+    first, found = node.bodies[1 - later], []
+    used = {value for other in graph.nodes for value in other.inputs}
+    for state, after in pairs.items():
+        if after not in node.outputs or after in used or not state.dims:
+            continue
+        place = node.outputs.index(after)
+        made, kept = (_exit(node.bodies[index], place) for index in (1 - later, later))
+        captures = node.captures(first)
+        given = [value for value in graph.inputs if value not in starts]
+        cone, sizes = _cone(made, given, captures)
+        if node.captures(node.bodies[later]).get(kept) is not state or not cone:
+            continue
+        taken = {captures.get(value) for one in cone for value in one.inputs if value}
+        weights = [one for one in graph.nodes if one.op == "Constant" and one.outputs[0] in taken]
+        graph.nodes = [one for one in graph.nodes if one not in weights]
+        values = {v: outer for v, outer in captures.items() if outer is not None}
+        values |= {value: _size(b, value, *place) for value, place in sizes.items()}
+        b.nodes += weights
+        b.nodes += [clone_node(one, values) for one in first.graph.nodes if one in cone]
+        # OpenVINO may know less of what is computed than the variable's shape says.
+        known = [dim if isinstance(dim, int) else 0 for dim in state.dims]
+        starts[state] = b.op("Reshape", values[made], known)
+        substitution = Substitution()
+        substitution.replace(made, _captured(node, first, state), names=False)
+        for one in first.graph.nodes:
+            substitution.apply(one)
+        substitution.finish(first.graph)
+        found.append(state)
+    return found
+
+
+def _exit(body: Body, output: int) -> Value:
+    """What a branch gives as an output of its If."""
+    return body.graph.outputs[body.outputs.index(Yield(output))]
+
+
+def _cone(
+    value: Value, inputs: Sequence[Value], captures: Mapping[Value, Value | None]
+) -> tuple[set[Node], dict[Value, tuple[Value, int]]]:
+    """The nodes of a branch that make a value of these inputs of the model and of constants alone;
+    none where others take part. What is known to be a size of an input is not gone into: the second
+    part of the answer is that input, and the axis."""
+    places = {
+        dim: (given, axis)
+        for given in inputs
+        for axis, dim in enumerate(given.shape or ())
+        if isinstance(dim, str)
+    }
+    cone: set[Node] = set()
+    sizes = {}
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        node, outer, known = value.producer, captures.get(value), value.known_value
+        if outer is not None and (outer in inputs or outer.constant is not None):
+            continue
+        if known is not None and len(known) == 1 and known[0] in places:
+            sizes[value] = places[str(known[0])]
+            continue
+        if node is None or node.bodies or is_random(node):
+            return set(), {}
+        if node not in cone:
+            cone.add(node)
+            waiting += [given for given in node.inputs if given is not None]
+    return cone, sizes
+
+
+def _size(b: Builder, value: Value, source: Value, axis: int) -> Value:
+    """The size of an input along an axis, of the type of a value that is this size."""
+    index = [axis] if value.rank else axis
+    size = b.op("Gather", b.op("Shape", source), index, 0)
+    return b.cast(size, value.element)
 
 
 def _captured(node: Node, body: Body, outer: Value) -> Value:

@@ -17,7 +17,13 @@ from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
 from bridge.passes.context import Context
-from bridge.passes.state.exchange import assign_variable, read_variable, take_variables
+from bridge.passes.state.exchange import (
+    assign_variable,
+    or_start,
+    read_variable,
+    take_variables,
+    that_may_be_empty,
+)
 from bridge.passes.state.first_call import decide_by_state
 from bridge.passes.state.records import BEAMS, FIRST_CALLS, STATEFUL, StatefulRecord, SymbolicPair
 
@@ -45,21 +51,24 @@ def make_stateful(model: Model, context: Context) -> None:
         SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
         for name, after in pairs.items()
     ]
-    empty: dict[Value, int] = {}
+    starts: dict[Value, Value] = {}
     for pair in made:
         b, state = Builder(front, pair.input, context.target), inputs[pair.input]
         tensor = model.defaults.pop(state, None)
-        start = b.tensor(tensor) if tensor is not None else _start(state, left, b)
-        if 0 in start.dims:
-            empty[state] = start.dims.index(0)
-        read_variable(b, pair.variable, start, state, beams)
+        starts[state] = b.tensor(tensor) if tensor is not None else _start(state, left, b)
     values = {inputs[before]: outputs[after] for before, after in pairs.items()}
-    first_calls = decide_by_state(graph, values, empty, Builder(front, target=context.target))
+    said: list[Node] = []
+    first_calls = decide_by_state(
+        graph, values, starts, Builder(front), Builder(said, target=context.target)
+    )
+    for pair in made:
+        b, state = Builder(front, pair.input, context.target), inputs[pair.input]
+        read_variable(b, pair.variable, starts[state], state, beams)
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
-        assign_variable(b, pair.variable, outputs[pair.output])
+        assign_variable(b, pair.variable, values[inputs[pair.input]])
     record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx)
-    graph.prepend(front)
+    graph.prepend([*front, *said])
     left = [value for value in left if value in graph.inputs]
     graph.inputs = left if beams is None else [*left, beams]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
@@ -175,7 +184,7 @@ def restore_pairs(model: Model, context: Context) -> None:
 def take_pairs(model: Model) -> None:
     """See `restore_pairs`."""
     record = STATEFUL.take(model.metadata)
-    FIRST_CALLS.take(model.metadata)
+    once = {name for call in FIRST_CALLS.take(model.metadata) or () for name in call.once}
     if record is None:
         return
     graph = model.graph
@@ -186,9 +195,13 @@ def take_pairs(model: Model) -> None:
 
     def state_of(b: Builder, node: Node) -> Value:
         pair = pairs[node.attributes["variable_id"]]
-        state = Value(with_symbols(node.outputs[0].type, pair.before), [pair.input])
+        type, start = node.outputs[0].tensor, node.inputs[0]
+        starts = pair.input in once and start is not None
+        if starts:
+            type = TensorType(type.element, that_may_be_empty(type.shape))
+        state = Value(with_symbols(type, pair.before), [pair.input])
         left.append(state)
-        return state
+        return state if start is None or not starts else or_start(b, model, state, start)
 
     for variable, after in take_variables(graph, pairs, state_of, beams=beams).items():
         after.type = with_symbols(after.type, pairs[variable].after)

@@ -41,13 +41,15 @@ class StatefulRecord:
 class FirstCall:
     """An input `flag` that said whether there are states, and is `later` where there are. Now the
     size of `state` along `axis` says it. `kept` are the states that later calls leave as they are,
-    with the shape of the empty output that those calls gave before."""
+    with the shape of the empty output that those calls gave before; `once` are the states that
+    start with what the first call gave."""
 
     flag: str
     later: bool
     state: str
     axis: int
     kept: dict[str, list[int]]
+    once: list[str]
 
 
 BEAMS = "beam_idx"

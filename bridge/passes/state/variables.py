@@ -16,21 +16,23 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.arrays import spend, zeros
+from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, low
+from bridge.neutral.types import TensorType, low
 from bridge.operators import Refused
-from bridge.operators.branches import either
 from bridge.passes.context import Context
 from bridge.passes.fuse import by_op, fuses
 from bridge.passes.state.exchange import (
     assign_variable,
+    empty,
+    or_start,
     read_variable,
     take_variables,
+    that_may_be_empty,
     variable_attributes,
 )
 from bridge.passes.state.records import STATE, StatePair
@@ -125,12 +127,10 @@ def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
     assert initial is not None
     element = kind.element or initial.element
     assert element is not None
-    shape = _that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
-    empty = _empty(element, tuple(d if isinstance(d, int) else 0 for d in shape))
-    state = _input(model, name, TensorType(element, shape), empty)
-    absent = b.op("Equal", b.op("Size", state), 0)
-    (value,) = either(b, absent, [initial, state], lambda _, v: v[:1], lambda _, v: v[1:])
-    return value
+    shape = that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
+    state = Value(TensorType(element, shape), [name])
+    model.graph.inputs.append(state)
+    return or_start(b, model, state, initial)
 
 
 def _input(model: Model, name: str, type: TensorType, default: Tensor) -> Value:
@@ -145,7 +145,7 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
     """What a variable starts with, where it is a constant: zeros where it is not given."""
     if initial is None:
         assert kind.element is not None
-        return _empty(kind.element, tuple(low(dim) for dim in kind.shape or ()))
+        return empty(kind.element, tuple(low(dim) for dim in kind.shape or ()))
     if initial.constant is not None:
         return initial.constant
     producer = initial.producer
@@ -156,18 +156,6 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
             spend((*dims,), array.dtype, f'the start of the variable "{producer.name}"')
             return Tensor.of(np.array(array * np.ones(dims, array.dtype)))
     return None
-
-
-def _that_may_be_empty(shape: Shape) -> tuple[Dim, ...]:
-    """The shape, with a dimension that may be 0."""
-    if not shape:
-        raise Refused("what it starts with is computed, and its rank is 0 or unknown")
-    dims: list[Dim] = [d if isinstance(d, int) and d > 0 else ANY for d in shape]
-    return tuple(dims) if ANY in dims else (ANY, *dims[1:])
-
-
-def _empty(element: Element, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(element, shape, zeros(shape, element.dtype, "the start of a variable"))
 
 
 def restore_state(model: Model, context: Context) -> None:
