@@ -32,6 +32,7 @@ class Substitution:
 
     def __init__(self) -> None:
         self.replaced: dict[Value, Value] = {}
+        self._names: dict[Value, set[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.replaced)
@@ -64,13 +65,21 @@ class Substitution:
             node.extras,
         )
 
+    def _add_names(self, value: Value, names: Sequence[str]) -> None:
+        """A value that takes the place of a long chain gets many names: they are kept as a set."""
+        known = self._names.get(value)
+        if known is None or len(known) != len(value.names):
+            known = self._names[value] = set(value.names)
+        value.names += [name for name in names if name not in known]
+        known.update(names)
+
     def replace(self, old: Value, new: Value, names: bool = True) -> None:
         """`new` takes the place of `old`, its type and, with `names`, its names."""
         new = self.of(new)
         if new is old:
             return
         if names:
-            new.names += [name for name in old.names if name not in new.names]
+            self._add_names(new, old.names)
         if new.producer is not None:  # What a graph is given has the type that it was declared.
             new.type = meet(new.type, old.type)
             new.declared = meet(new.declared, old.type)

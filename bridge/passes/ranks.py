@@ -1,9 +1,9 @@
 """Ifs whose branches differ in rank, where a consumer takes one rank alone.
 
-OpenVINO's CPU plugin cannot run a tensor of unknown rank. Every value gets the set of ranks that
-it can have. What operators demand narrows the sets, forwards and backwards through the ports of
-Ifs. A branch in which a value is left without any rank would make the model fail wherever it is
-taken, in ONNX too; it is pruned and the other takes the place of the If.
+A tensor of unknown rank takes two tensors in IR. Every value gets the set of ranks that it can
+have. What operators demand narrows the sets, forwards and backwards through the ports of Ifs. A
+branch in which a value is left without any rank would make the model fail wherever it is taken, in
+ONNX too; it is pruned and the other takes the place of the If.
 """
 
 from __future__ import annotations
