@@ -67,7 +67,7 @@ _Made = TypeVar("_Made")
 _log = logging.getLogger("bridge")
 """Says what a conversion decides (INFO) and does (DEBUG), where a program asks for that."""
 
-DEBUG = bool(os.environ.get("BRIDGE_DEBUG"))
+DEBUG = os.environ.get("BRIDGE_DEBUG", "0") not in ("", "0")
 """Whether all conversions check themselves as with `debug`: for tests."""
 
 
