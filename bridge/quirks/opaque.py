@@ -47,7 +47,8 @@ def opaque(
             nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
             return b.op("Add", value, b.cast(nothing, value.element))
         case "content":
-            return b.op("Gather", b.unsqueeze(value, 0), unknown_nothing(b, 0), 0)
+            # Of a constant, too, the row is recognised by its Unsqueeze.
+            return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_nothing(b, 0), 0)
         case "sizes":
             return _cut_far(b, value, axes, number or unknown_nothing(b))
         case "bounds":

@@ -34,7 +34,7 @@ class Broken:
     def quirk(self) -> Quirk:
         """The quirk."""
         wrong = rewriting("Neg", by=lambda b, node, place: b.op("Abs", *node.inputs))
-        return Quirk("OpenVINO CPU", "", "", "", "", "", wrong)
+        return Quirk("", "", "", "", "", wrong)
 
 
 @pytest.fixture
