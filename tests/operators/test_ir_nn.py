@@ -397,6 +397,19 @@ for overlap in (0.0, 0.5, 1.0):
         Constant(overlap, F32),
         Constant(0.1, F32),
     )
+# Of scores that are lowered those below 0 rise.
+for sort, encoding, sigma in product((False, True), ("corner", "center"), (0.1, 2.0)):
+    case(
+        f"soft nms {sort} {encoding} {sigma}",
+        of(9, "NonMaxSuppression", box_encoding=encoding, sort_result_descending=sort),
+        BOXES, SCORES, Constant(8, I64), Constant(0.3, F32), Constant(-0.8, F32),
+        Constant(sigma, F32),
+    )  # fmt: skip
+for name, limit, least in (("few", [1], 0.0), ("nothing", [5], 9.0)):
+    case(
+        f"soft nms of {name}", of(5, "NonMaxSuppression", output_type="i32"), BOXES, SCORES,
+        Constant(limit, I64), Constant([0.0], F32), Constant([least], F32), Constant([0.5], F32),
+    )  # fmt: skip
 ROIS = np.array([[0, 0, 5, 5], [2, 3, 6, 7], [1.3, 2.2, 3.1, 3.3], [-2, -1, 3, 20]], F32)
 BATCHES = Constant([0, 1, 1, 0], I64)
 for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel"):
@@ -618,6 +631,10 @@ for name, more in (
     ("best", {"nms_top_k": 5}),
     ("background", {"background_class": 1}),
     ("pixels", {"normalized": False, "iou_threshold": 0.7}),
+    ("one", {"iou_threshold": 0.0}),
+    ("adaptive", {"nms_eta": 0.8, "iou_threshold": 0.8}),
+    ("adaptive pixels", {"nms_eta": 0.7, "iou_threshold": 0.95, "normalized": False}),
+    ("adaptive best", {"nms_eta": 0.9, "iou_threshold": 0.9, "nms_top_k": 5}),
 ):
     case(
         f"multiclass {name}",
@@ -626,12 +643,20 @@ for name, more in (
         CLASSES,
         static=True,
     )
+# The first two overlap by the threshold, one score equals its own; the best two are two of three.
+case(
+    "multiclass at the thresholds",
+    of(8, "MulticlassNms", iou_threshold=0.5, score_threshold=0.25, nms_top_k=5),
+    np.array([[[0, 0, 1, 1], [0, 0, 0.5, 1], *([i, 5, i + 1, 6] for i in range(5))]], F32),
+    np.array([[[0.9, 0.8, 0.5, 0.25, 0.25, 0.25, 0.1]]], F32), static=True,
+)  # fmt: skip
 OF_CLASSES = np.concatenate([CORNERS, CORNERS[:, ::-1] * 0.9, CORNERS * 0.8]).astype(F32)
 for name, counts, more in (
     ("", [12, 18], {}),
     ("nothing in one", [5, 0, 25], {"keep_top_k": 3, "sort_result_across_batch": True}),
     ("pixels", [10, 20], {"normalized": False, "iou_threshold": 0.7, "background_class": 1}),
     ("best", [30], {"nms_top_k": 3, "sort_result_type": "classid"}),
+    ("adaptive", [12, 18], {"nms_eta": 0.7, "iou_threshold": 0.9, "score_threshold": 0.0}),
 ):
     full = {**LIMITS, "sort_result_type": "score", **more}
     case(

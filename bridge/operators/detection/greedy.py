@@ -1,21 +1,59 @@
-"""Non-maximum suppression by any measure of what boxes overlap, where ONNX's operator has another.
+"""Non-maximum suppression by any measure of what boxes overlap, and by any rule of what that does
+to scores, where ONNX's operator has others.
 
-It is a Loop through the classes of the images, in it one through their boxes, by falling score:
-each that is left suppresses those after it that it overlaps.
+It is a Loop with an iteration for each box that a class may keep. The best box of each class of
+each image lowers the scores of those that it overlaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
-from bridge.operators.detection.suppression import NONE, of_classes
-from bridge.operators.loops import along
+from bridge.operators.detection.suppression import LEAST, NONE, of_classes
+from bridge.operators.loops import Values, along
 
-Values = list[Value]
 Overlaps = Callable[[Builder, Value, Value], Value]
-"""Of boxes [numbers, n] with one [numbers] how much they overlap, [n]."""
+"""Of boxes [numbers, classes, n] with one of each class [numbers, classes, 1] how much they
+overlap, [classes, n]."""
+Rule = Callable[[Builder, Value, Value, Values, Values], tuple[Value, Values]]
+"""(builder, scores, overlaps with the chosen boxes, states, fixed values) to the new scores
+[classes, n], NONE for what is suppressed, and the new states."""
+
+
+def beyond(
+    b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
+) -> tuple[Value, Values]:
+    """The rule by which boxes that overlap by more than the one fixed value are suppressed."""
+    return b.op("Where", b.op("Greater", overlap, fixed[0]), NONE, scores), states
+
+
+def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> tuple[Value, Value]:
+    """What boxes (x1, y1, x2, y2, area), split along axis 0, share with one of each class, and what
+    both cover together, [1, classes, n]; `pixel` is how much longer they are than their corners are
+    apart."""
+    extents = []
+    for low, high in ((0, 2), (1, 3)):
+        extent = b.op("Sub", b.op("Min", boxes[high], box[high]), b.op("Max", boxes[low], box[low]))
+        extent = b.op("Add", extent, pixel) if pixel else extent
+        extents.append(b.op("Max", extent, 0.0))
+    shared = b.op("Mul", *extents)
+    return shared, b.op("Sub", b.op("Add", boxes[4], box[4]), shared)
+
+
+def over_union(b: Builder, boxes: Value, box: Value) -> Value:
+    """Of boxes (x1, y1, x2, y2, area) what they share by what they cover together; 0 where that is
+    nothing."""
+    theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
+    shared, together = covered(b, theirs, own, 0.0)
+    return b.squeeze(b.op("Div", shared, b.op("Max", together, LEAST)), 0)
+
+
+def with_area(b: Builder, low: Value, high: Value) -> Value:
+    """Boxes (x1, y1, x2, y2, area) [images, boxes, 5] of their corners [images, boxes, 2]."""
+    area = b.op("ReduceProd", b.op("Sub", high, low), [2], keepdims=True)
+    return b.concat(2, low, high, area)
 
 
 def suppressed(
@@ -23,55 +61,44 @@ def suppressed(
     boxes: Value,
     scores: Value,
     limit: Value,
-    overlap: Value,
     least: Value,
     overlaps: Overlaps,
-) -> Value:
+    rule: Rule,
+    fixed: Sequence[Value],
+    states: Sequence[Value] = (),
+) -> tuple[Value, Value]:
     """The rows (image, class, box) of the boxes [images, boxes, numbers] that are left, as ONNX's
-    NonMaxSuppression gives them: by scores [images, classes, boxes] above `least`, at most `limit`
-    [1] of a class; those that overlap by more than `overlap` suppress each other."""
+    NonMaxSuppression gives them, and their scores: by scores [images, classes, boxes] above
+    `least`, at most `limit` [1] of a class. The rule begins with `states`."""
     image, label = of_classes(b, scores)
+    flat = b.op("Flatten", scores, axis=2)
+    above = b.op("Greater", flat, least)
+    flat = b.op("Where", above, flat, NONE)
+    most = b.op("ReduceSum", b.cast(above, I64), [1], keepdims=False)
+    most = b.op("Min", limit, b.op("ReduceMax", most, [0], keepdims=True))
+    # One is there where none is above, so that the Loop is one of something.
+    most = b.op("Min", b.op("Max", most, [1]), b.sizes(scores, 2))
+    rounds = b.op("Range", b.constant(0), b.scalar(most), 1)
+    by_box = b.op("Gather", boxes, image, 0)
+    by_number = b.transpose(by_box, 2, 0, 1)
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
-        scores, image = parts
-        boxes, overlap, least = fixed
-        mine = b.op("Gather", boxes, image, 0)
-        return [], [_left(b, mine, scores, overlap, least, overlaps)]
+        scores, *others = states
+        first, by_box, by_number, *more = fixed
+        # Of scores below 0, which rise where they fall, the first one counts.
+        place = b.op("ArgMax", b.op("Min", scores, first), axis=1, keepdims=True)
+        best = b.op("GatherElements", scores, place, axis=1)
+        box = b.transpose(b.op("GatherND", by_box, place, batch_dims=1), 1, 0)
+        overlap = overlaps(b, by_number, b.unsqueeze(box, 2))
+        chosen = b.op("Equal", b.positions(scores, 1), place)
+        scores, others = rule(b, b.op("Where", chosen, NONE, scores), overlap, others, more)
+        return [scores, *others], [b.squeeze(v, 1) for v in (place, best)]
 
-    flat = b.op("Flatten", scores, axis=2)
-    _, (dense,) = along(b, step, [flat, image], [], [boxes, overlap, least])
-    most = b.op("Min", limit, b.sizes(scores, 2))
-    best, place = b.ops("TopK", 2, dense, most, axis=1)
+    known = [flat, by_box, by_number, *fixed]
+    _, stacked = along(b, step, [rounds], [flat, *states], known)
+    place, best = (b.cut(b.transpose(v, 1, 0), 1, 0, limit) for v in stacked)
     columns = [b.expand(b.unsqueeze(v, 1), b.op("Shape", place)) for v in (image, label)]
     indices = b.concat(1, *(b.reshape(v, -1, 1) for v in (*columns, place)))
-    found = b.op("Greater", b.reshape(best, -1), NONE)
-    return b.op("Compress", indices, found, axis=0)
-
-
-def _left(
-    b: Builder, boxes: Value, scores: Value, overlap: Value, least: Value, overlaps: Overlaps
-) -> Value:
-    """The scores [boxes] of those that are left of a class, else NONE."""
-    none = b.constant(NONE)
-    above = b.cast(b.op("Greater", scores, least), I64)
-    count = b.op("ReduceSum", above, [0], keepdims=True)
-    # One is there where none is above, so that the Loop is one of something.
-    count = b.op("Min", b.op("Max", count, [1]), b.sizes(scores, 0))
-    best, place = b.ops("TopK", 2, scores, count, axis=0)
-    boxes = b.op("Gather", boxes, place, 0)
-    rank = b.positions(best, 0)
-    live = b.op("Greater", best, least)
-
-    def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
-        number, box = parts
-        (live,) = states
-        boxes, rank, overlap = fixed
-        hit = b.op("Greater", overlaps(b, boxes, box), overlap)
-        hit = b.op("And", hit, b.op("Greater", rank, number))
-        hit = b.op("And", hit, b.op("Gather", live, number, 0))
-        return [b.op("And", live, b.op("Not", hit))], []
-
-    by_number = b.transpose(boxes, 1, 0)
-    (live,), _ = along(b, step, [rank, boxes], [live], [by_number, rank, overlap])
-    nothing = b.expand(none, b.sizes(scores, 0))
-    return b.op("ScatterND", nothing, b.unsqueeze(place, 1), b.op("Where", live, best, none))
+    best = b.reshape(best, -1)
+    found = b.op("Greater", best, NONE)
+    return b.op("Compress", indices, found, axis=0), b.op("Compress", best, found, axis=0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from bridge.neutral.types import F32, I64
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
-from bridge.operators.detection.suppression import NONE, kept_scores
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators.detection.greedy import over_union, suppressed, with_area
+from bridge.operators.detection.suppression import NONE, just_below, kept_scores
+from bridge.operators.loops import Values
 
 
 @legalizes("MulticlassNms", target="onnx")
@@ -16,18 +19,44 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     of its own [classes, boxes, 4], of which each image has so many."""
     boxes, scores = required(node, 0, 1)
     attributes, counts = node.attributes, node.input(2)
-    if attributes["nms_eta"] != 1:
-        raise Refused("nms_eta below 1 is not supported")
-    limits = [attributes[name] for name in ("nms_top_k", "iou_threshold", "score_threshold")]
+    # A score that equals its threshold counts, and an overlap that equals its own suppresses.
+    overlap, least = (just_below(attributes[f"{of}_threshold"]) for of in ("iou", "score"))
+    limits = attributes["nms_top_k"], overlap, max(least, NONE)
+    adaptive = partial(_adaptively, attributes) if attributes["nms_eta"] < 1 else None
     background, covered = attributes["background_class"], boxes
     if not attributes["normalized"]:  # They count their last pixel.
         covered = b.op("Add", boxes, [0.0, 0.0, 1.0, 1.0])
     if counts is None:
-        dense = kept_scores(b, covered, scores, background, *limits)
+        dense = kept_scores(b, covered, scores, background, *limits, adaptive)
         return selected(b, boxes, dense, attributes)
     rated = _by_image(b, scores, counts, background)
-    dense = kept_scores(b, covered, rated, -1, *limits)
+    dense = kept_scores(b, covered, rated, -1, *limits, adaptive)
     return selected(b, boxes, b.transpose(dense, 1, 0, 2), attributes, of_classes=True)
+
+
+def _adaptively(
+    attributes: dict[str, Any], b: Builder, low: Value, high: Value, scores: Value
+) -> Value:
+    """The rows (image, class, box) that are left by a threshold above 0.5 that `nms_eta` lowers
+    with each box that is left, for all that it overlaps."""
+
+    def rule(
+        b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
+    ) -> tuple[Value, Values]:
+        largest, limit = b.op("Max", states[0], overlap), states[1]
+        lowered = b.op("Mul", limit, attributes["nms_eta"])
+        limit = b.op("Where", b.op("Greater", limit, 0.5), lowered, limit)
+        return b.op("Where", b.op("Less", largest, limit), scores, NONE), [largest, limit]
+
+    nothing = b.op("Expand", 0.0, b.op("Shape", b.op("Flatten", scores, axis=2)))
+    none = b.op("ReduceSum", nothing, [1], keepdims=True)
+    limit = b.op("Add", none, attributes["iou_threshold"])
+    least = b.constant(max(just_below(attributes["score_threshold"]), NONE))
+    boxes = with_area(b, low, high)
+    rows, _ = suppressed(
+        b, boxes, scores, b.sizes(scores, 2), least, over_union, rule, [], [nothing, limit]
+    )
+    return rows
 
 
 def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Value:

@@ -13,12 +13,12 @@ from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
-from bridge.operators.detection.suppression import by_score
+from bridge.operators.detection.greedy import over_union, suppressed, with_area
+from bridge.operators.detection.suppression import LEAST, NONE, by_score
 from bridge.operators.ir_texts import parse_bool
+from bridge.operators.loops import Values
 
 _ULP = np.float32(2.0**-23)
-_LEAST = np.float32(2.0**-125)
-"""A positive number that no engine takes for 0."""
 
 
 @legalizes("NonMaxSuppression", target="ir")
@@ -30,7 +30,7 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
         # IR wants to know that a box has four coordinates.
         boxes = b.reshape(boxes, 0, 0, 4)
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
-    overlap = b.constant(_LEAST) if overlap is None else _next_above(b, b.scalar(overlap))
+    overlap = b.constant(LEAST) if overlap is None else _next_above(b, b.scalar(overlap))
     lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else b.scalar(least)
     most = b.constant(0) if limit is None else b.scalar(limit)
     indices, _, _ = b.ops(
@@ -45,8 +45,8 @@ def _next_above(b: Builder, value: Value) -> Value:
     known = values_of(value)
     if known is not None:
         above = np.nextafter(known.astype(np.float32), np.float32(np.inf))
-        return b.constant(np.maximum(above, _LEAST))
-    return b.op("Max", b.op("Mul", value, 1 + _ULP), _LEAST)
+        return b.constant(np.maximum(above, LEAST))
+    return b.op("Max", b.op("Mul", value, 1 + _ULP), LEAST)
 
 
 @reads("NonMaxSuppression", format="ir", until=4)
@@ -68,29 +68,56 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
 @legalizes("ir::NonMaxSuppression", target="onnx")
 def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     """NonMaxSuppression-5 and -9 as NonMaxSuppression: scores and count are computed from the
-    indices; no soft suppression."""
+    indices, unless a sigma lowers them (soft suppression)."""
     boxes, scores = required(node, 0, 1)
     limit, overlap, least, sigma = (node.input(i) for i in range(2, 6))
-    known_sigma = 0.0 if sigma is None else values_of(sigma)
-    if known_sigma is None or np.any(known_sigma):
-        raise Refused("ONNX has no soft suppression; set soft_nms_sigma to 0")
-    element = node.attributes["output_type"]
+    element, center = node.attributes["output_type"], node.attributes["box_encoding"] == "center"
     limit = b.constant([0]) if limit is None else b.reshape(b.as_i64(limit), -1)
-    if overlap is None:
-        overlap = b.constant(0.0)
-    overlap = b.cast(overlap, F32)
-    indices = b.op(
-        "NonMaxSuppression", b.cast(boxes, F32), b.cast(scores, F32), _limit(b, limit, overlap),
-        b.reshape(_next_below(b, overlap), -1),
-        b.constant([0.0]) if least is None else b.reshape(b.cast(least, F32), -1),
-        center_point_box=node.attributes["box_encoding"] == "center",
-    )  # fmt: skip
-    found = b.op("GatherND", scores, indices)
+    overlap = b.constant(0.0) if overlap is None else b.cast(overlap, F32)
+    boxes, rated = b.cast(boxes, F32), b.cast(scores, F32)
+    softness = 0.0 if sigma is None else b.known(values_of(sigma), "its soft_nms_sigma").item()
+    if softness:
+        lowest = _lowest(b, least)
+        indices, found = _softly(b, boxes, rated, limit, lowest, softness, center)
+        found = b.cast(found, scores.element)
+    else:
+        most, largest = _limit(b, limit, overlap), b.reshape(_next_below(b, overlap), -1)
+        limits = most, largest, _lowest(b, least)
+        indices = b.op("NonMaxSuppression", boxes, rated, *limits, center_point_box=center)
+        found = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
         found, indices = by_score(b, found, indices)
     labels = b.cast(b.cut(indices, 1, 0, 2), scores.element)
     rows = b.concat(1, labels, b.op("Unsqueeze", found, [1]))
     return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)
+
+
+def _lowest(b: Builder, least: Value | None) -> Value:
+    return b.constant([0.0]) if least is None else b.reshape(b.cast(least, F32), -1)
+
+
+def _softly(
+    b: Builder, boxes: Value, scores: Value, limit: Value, least: Value, sigma: float, center: bool
+) -> tuple[Value, Value]:
+    """The rows (image, class, box) that are left, and what is left of their scores. Each box
+    lowers the scores of those that it overlaps, as OpenVINO does by whatever overlap."""
+    scale = -0.5 / sigma if sigma > 0 else 0.0
+
+    def rule(
+        b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
+    ) -> tuple[Value, Values]:
+        factor = b.op("Exp", b.op("Mul", b.op("Mul", overlap, overlap), scale))
+        lowered = b.op("Mul", scores, factor)
+        left = b.op("And", b.op("Greater", scores, NONE), b.op("Greater", lowered, fixed[0]))
+        return b.op("Where", left, lowered, NONE), states
+
+    one, other = b.split(boxes, 2, 2, 2)
+    if center:
+        half = b.op("Mul", other, 0.5)
+        low, high = b.op("Sub", one, half), b.op("Add", one, half)
+    else:
+        low, high = b.op("Min", one, other), b.op("Max", one, other)
+    return suppressed(b, with_area(b, low, high), scores, limit, least, over_union, rule, [least])
 
 
 def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
@@ -121,7 +148,7 @@ def _before_next(value: Value) -> Value | None:
     if largest is None or product is None or product.op != "Mul":
         return None
     factor, least = values_of(product.input(1)), values_of(largest.input(1))
-    same = factor is not None and factor == 1 + _ULP and least is not None and least == _LEAST
+    same = factor is not None and factor == 1 + _ULP and least is not None and least == LEAST
     return product.inputs[0] if same else None
 
 

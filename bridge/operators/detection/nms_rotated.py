@@ -8,10 +8,12 @@ import numpy as np
 
 from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
-from bridge.operators.detection.greedy import suppressed
+from bridge.operators.detection.greedy import beyond, suppressed
 from bridge.operators.detection.suppression import by_score
 
-_CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)
+_CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]], np.float32)[
+    ..., None, None
+]
 
 
 @legalizes("NMSRotated", target="onnx")
@@ -23,8 +25,7 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     rated = b.cast(scores, F32)
     overlap, least = (b.scalar(b.cast(v, F32)) for v in (overlap, least))
     most = b.reshape(b.as_i64(limit), 1)
-    indices = suppressed(b, boxes, rated, most, overlap, least, _overlaps)
-    best = b.op("GatherND", rated, indices)
+    indices, best = suppressed(b, boxes, rated, most, least, _overlaps, beyond, [overlap])
     if node.attributes["sort_result_descending"]:
         best, indices = by_score(b, best, indices)
     rows = b.concat(1, b.cast(b.take(indices, 1, 0, 1), F32), b.unsqueeze(best, 1))
@@ -34,14 +35,14 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (centre, size, angle) [5, n] with one [5] what they share by what they cover
-    together, [n]; 0 where one has no area."""
+    """Of boxes (centre, size, angle) [5, classes, n] with one of each class [5, classes, 1] what
+    they share by what they cover together, [classes, n]; 0 where one has no area."""
     zero, half = b.constant(0.0), b.constant(0.5)
     x, y, width, height, angle = b.split(boxes, 0, 1, 1, 1, 1, 1)
     own_x, own_y, own_width, own_height, own_angle = b.split(box, 0, 1, 1, 1, 1, 1)
-    # The corners [5, n], the first once more, in the frame of the one box.
-    u = b.op("Mul", width, _CORNERS[:, :1])
-    v = b.op("Mul", height, _CORNERS[:, 1:])
+    # The corners [5, classes, n], the first once more, in the frame of the one box.
+    u = b.op("Mul", width, _CORNERS[:, 0])
+    v = b.op("Mul", height, _CORNERS[:, 1])
     turn = b.op("Sub", angle, own_angle)
     corners = _turned(b, u, v, turn)
     centre = _turned(b, b.op("Sub", x, own_x), b.op("Sub", y, own_y), b.op("Neg", own_angle))
@@ -52,9 +53,9 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     halves = [b.op("Mul", v, half) for v in (width, height)]
     seen = _turned(b, *centre, b.op("Neg", turn))
     apart = b.op("Or", _apart(b, centre, turn, reach, halves), _apart(b, seen, turn, halves, reach))
-    shared = b.op("Where", b.reshape(apart, -1), zero, shared)
-    area = b.reshape(b.op("Mul", width, height), -1)
-    own = b.op("Mul", own_width, own_height)
+    shared = b.op("Where", b.squeeze(apart, 0), zero, shared)
+    area = b.squeeze(b.op("Mul", width, height), 0)
+    own = b.squeeze(b.op("Mul", own_width, own_height), 0)
     together = b.op("Sub", b.op("Add", area, own), shared)
     flat = b.op("LessOrEqual", b.op("Min", area, own), zero)
     together = b.op("Where", flat, 1.0, together)
@@ -84,9 +85,9 @@ def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]
 
 
 def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> Value:
-    """The areas [n] of polygons, as far as `reach_x` and `reach_y` from the origin: by Green's
-    theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no farther
-    than `reach_y`. Corners are [edges + 1, n], the first once more."""
+    """The areas [classes, n] of polygons, as far as `reach_x` and `reach_y` from the origin: by
+    Green's theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no
+    farther than `reach_y`. Corners are [edges + 1, classes, n], the first once more."""
     (x_start, x_end), (y_start, y_end) = (
         [b.cut(v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
     )

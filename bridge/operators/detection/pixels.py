@@ -11,7 +11,7 @@ from __future__ import annotations
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
 from bridge.operators.branches import either
-from bridge.operators.detection.greedy import suppressed
+from bridge.operators.detection.greedy import beyond, covered, suppressed
 
 
 def pixels_suppressed(
@@ -60,22 +60,22 @@ def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: 
     low, high, scores = boxes
     extent = b.op("Add", b.op("Sub", high, low), 1.0)
     area = b.op("ReduceProd", extent, [2], keepdims=True)
-    limits = b.constant([limit]), b.constant(overlap), b.constant(least)
-    return suppressed(b, b.concat(2, low, high, area), scores, *limits, _shared)
+    limits, corners = (b.constant([limit]), b.constant(least)), b.concat(2, low, high, area)
+    rows, _ = suppressed(b, corners, scores, *limits, _shared, beyond, [b.constant(overlap)])
+    return rows
 
 
 def _shared(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (x1, y1, x2, y2, area) [5, n] with one [5] what they share by what they cover
-    together, [n]: 0 where they lie apart, be it by less than the pixel that they count."""
-    one, zero = b.constant(1.0), b.constant(0.0)
+    """Of boxes (x1, y1, x2, y2, area) [5, classes, n] with one of each class [5, classes, 1] what
+    they share by what they cover together, [classes, n]: 0 where they lie apart, be it by less than
+    the pixel that they count."""
     theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
-    extents, reaches = [], []
-    for low, high in ((0, 2), (1, 3)):
-        start, end = b.op("Max", theirs[low], own[low]), b.op("Min", theirs[high], own[high])
-        extents.append(b.op("Max", b.op("Add", b.op("Sub", end, start), one), zero))
-        # Of boxes narrower than a pixel, which are inside out, this is not the same.
-        reaches += [b.op("Sub", theirs[high], own[low]), b.op("Sub", own[high], theirs[low])]
-    shared = b.op("Mul", *extents)
-    overlap = b.op("Div", shared, b.op("Sub", b.op("Add", theirs[4], own[4]), shared))
-    apart = b.op("Less", b.op("Min", *reaches), zero)
-    return b.squeeze(b.op("Where", apart, zero, overlap), 0)
+    overlap = b.op("Div", *covered(b, theirs, own, 1.0))
+    # Of boxes narrower than a pixel, which are inside out, this is not the same.
+    pairs = [
+        (one[high], other[low])
+        for one, other in ((theirs, own), (own, theirs))
+        for low, high in ((0, 2), (1, 3))
+    ]
+    apart = b.op("Less", b.op("Min", *(b.op("Sub", *pair) for pair in pairs)), 0.0)
+    return b.squeeze(b.op("Where", apart, 0.0, overlap), 0)

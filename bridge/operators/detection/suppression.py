@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bridge.operators import Builder, Value
 
 NONE = float(np.finfo(np.float32).min)
 """The score of a box that is not left."""
+LEAST = 2.0**-125
+"""A positive number that no engine takes for 0."""
+
+Suppress = Callable[[Builder, Value, Value, Value], Value]
+"""(builder, low corners, high corners, scores) to the rows (image, class, box) that are left."""
 
 
 def kept_scores(
@@ -18,10 +25,12 @@ def kept_scores(
     best: int,
     overlap: float,
     least: float,
+    suppress: Suppress | None = None,
 ) -> Value:
     """The scores [images, classes, boxes] of the boxes [images, boxes, 4] that suppression leaves,
     else NONE. Without the class `background` (-1: none is), among the `best` of each class (-1:
-    all) with a score above `least`; `overlap` is the greatest that two boxes may have."""
+    all) with a score above `least`; `overlap` is the greatest that two boxes may have, below 0 for
+    one box of each class. `suppress` takes the place of ONNX's suppression."""
     none, candidates = b.constant(NONE), scores
     if background >= 0:
         label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), 1)
@@ -29,17 +38,25 @@ def kept_scores(
         candidates = b.op("Where", b.unsqueeze(hidden, 1), none, candidates)
     if best > 0:
         count = b.op("Min", b.constant([best]), b.sizes(scores, 2))
-        highest, _ = b.ops("TopK", 2, candidates, count, axis=2)
-        below = b.op("Less", candidates, b.take(highest, 2, -1))
-        candidates = b.op("Where", below, none, candidates)
+        highest, place = b.ops("TopK", 2, candidates, count, axis=2)
+        nothing = b.op("Expand", none, b.op("Shape", scores))
+        candidates = b.op("ScatterElements", nothing, place, highest, 2)
     # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
     low, high = b.split(boxes, 2, 2, 2)
-    kept = b.op(
-        "NonMaxSuppression", b.concat(2, low, b.op("Max", low, high)), candidates,
-        b.sizes(scores, 2), [overlap], [least],
-    )  # fmt: skip
+    high = b.op("Max", low, high)
+    if suppress is not None:
+        kept = suppress(b, low, high, candidates)
+    else:
+        most = b.constant([1]) if overlap < 0 else b.sizes(scores, 2)
+        limits = most, b.constant([max(overlap, 0.0)]), b.constant([least])
+        kept = b.op("NonMaxSuppression", b.concat(2, low, high), candidates, *limits)
     empty = b.op("Expand", none, b.op("Shape", scores))
     return b.op("ScatterND", empty, kept, b.op("GatherND", candidates, kept))
+
+
+def just_below(number: float) -> float:
+    """The largest f32 below a number that no engine takes for that number."""
+    return float(np.nextafter(np.float32(number), np.float32(-np.inf))) if number else -LEAST
 
 
 def by_score(b: Builder, scores: Value, rows: Value) -> tuple[Value, Value]:
