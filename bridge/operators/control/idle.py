@@ -54,18 +54,14 @@ def shape_of_nothing(output: Value, axis: int | None) -> Shape:
 
 def what_went_in(b: Builder, node: Node) -> list[Value] | None:
     """The outputs of a Loop that does not run: its initial states, and stacks of nothing. None
-    where what it stacks has sizes that are not known."""
+    where the rank of a stack is not known."""
     results: dict[int, Value] = initial_states(node)
-    for value, exit in node.body.exits():
-        if not isinstance(exit, Stacked) or value.element is None:
-            continue
-        if not is_static(value.shape):
-            return None
-        shape = list(value.shape)
-        if exit.keepdims:
-            shape[exit.axis] = 0
-        else:
-            shape.insert(exit.axis % (len(shape) + 1), 0)
-        results[exit.output] = b.filled(0, shape, value.element)
+    for exit in node.body.outputs:
+        if isinstance(exit, Stacked):
+            output = node.outputs[exit.output]
+            shape = shape_of_nothing(output, exit.axis)
+            if output.element is None or not is_static(shape):
+                return None
+            results[exit.output] = b.filled(0, shape, output.element)
     outputs = range(len(node.outputs))
     return [results[i] for i in outputs] if all(i in results for i in outputs) else None
