@@ -543,12 +543,14 @@ PRIORS: dict[str, dict[str, Any]] = {
 for name, attributes in PRIORS.items():
     full = {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], "min_size": [], **attributes}
     case(f"prior {name}", of(8, "PriorBox", **full), GRID, PICTURE)
-case(
-    "prior of inputs",
-    of(8, "PriorBox", offset=0.5, variance=[], min_size=[9.0]),
-    GRID.value,
-    PICTURE.value,
-)
+for name, attributes in (
+    ("", {"min_size": [9.0]}),
+    ("unscaled", {"min_size": [0.2], "scale_all_sizes": False}),
+    ("dense", {"fixed_size": [9.5], "density": [2.0], "aspect_ratio": [2.0]}),
+    ("dense, unscaled", {"fixed_size": [8.0], "density": [3.0], "scale_all_sizes": False}),
+):
+    full = {"offset": 0.5, "variance": [], "min_size": [], **attributes}
+    case(f"prior of inputs {name}", of(8, "PriorBox", **full), GRID.value, PICTURE.value)
 CLUSTERED = {
     "width": [10.0, 20.0],
     "height": [5.0, 30.0],

@@ -65,15 +65,15 @@ def boxes_of(node: Node) -> list[Box]:
 
 
 def _dense(attributes: dict[str, Any], size: float, index: int, others: list[float]) -> list[Box]:
-    density = int(attributes["density"][index]) if attributes["density"] else 0
-    ratios = attributes["fixed_ratio"] or ([1.0] if density else []) + others
-    shift = size / density if density else 0.0
+    """The boxes of a fixed size on a grid inside the cell, whose distances are whole numbers."""
+    density = int(attributes["density"][index]) if index < len(attributes["density"]) else 0
+    ratios, whole = attributes["fixed_ratio"] or others, float(int(size))
     spend((density, density, 4 * len(ratios)), np.int64, "the boxes of a PriorBox")
-    places = [shift / 2 - size / 2 + i * shift for i in range(density)]
-    return [
-        Box(size * ratio**0.5, size / ratio**0.5, x, y, clipped=True)
-        for ratio, y, x in product(ratios, places, places)
-    ]
+    sides = [] if attributes["fixed_ratio"] else [(whole, whole)]
+    sides += [(size * ratio**0.5, size / ratio**0.5) for ratio in ratios]
+    shift = int(size / density) if density else 0
+    places = [shift / 2 - whole / 2 + i * shift for i in range(density)]
+    return [Box(*side, x, y, clipped=True) for side, y, x in product(sides, places, places)]
 
 
 def priors_per_cell(node: Node) -> int:
@@ -102,11 +102,14 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
         raise Refused("its sizes, ratios and densities contradict the number of boxes")
     rows, columns = b.take(cells, 0, 0), b.take(cells, 0, 1)
     height, width = b.take(image, 0, 0), b.take(image, 0, 1)
-    unit: Value | None = None if attributes.get("scale_all_sizes", True) else height
     step_y, step_x, offset = _steps(b, node, (rows, columns), (height, width))
     y = _centres(b, rows, offset, step_y, (-1, 1, 1))
     x = _centres(b, columns, offset, step_x, (1, -1, 1))
     clip, flags = attributes["clip"], np.array([box.clipped for box in boxes])
+    unit: Value | None = None
+    if not attributes.get("scale_all_sizes", True):
+        # Sizes are shares of the height, but for fixed ones.
+        unit = b.op("Where", b.constant(flags), 1.0, height) if flags.any() else height
     across = np.array([(box.x, box.width * 0.5) for box in boxes]).reshape(-1, 2)
     down = np.array([(box.y, box.height * 0.5) for box in boxes]).reshape(-1, 2)
     edges = []
@@ -141,7 +144,7 @@ def _steps(
         if not any(given):
             return natural[0], natural[1], offset
         return b.constant([given[0]]), b.constant([given[1]]), offset
-    if not attributes["scale_all_sizes"]:
+    if not attributes["scale_all_sizes"] and step:
         one = natural[0] if step == -1 else b.op("Mul", image[0], [step])
         return one, one, offset
     if step == 0:
