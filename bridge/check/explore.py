@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ SECONDS = 30.0
 """For the search, so that a large model is checked in a time that one waits."""
 
 _PATIENCE = 200  # runs without anything new after which chance is given up
-_TAKERS = 4  # inputs that a branch is compared with, if they are found
+_TAKERS = 5  # inputs that a branch is compared with, if they are found
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # of inputs that lead to a branch
 _ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
@@ -337,14 +337,15 @@ class _Search:
         result = self.result
         takers = Counter(branch for taken in result.taken for branch in taken)
         for branch in sorted(result.reached):
-            recipe = result.recipes[result.reached[branch]]
+            place = result.reached[branch]
+            recipe = result.recipes[place]
             if 0 in recipe.sizes.values():
                 continue
-            for again in _varied(recipe, self.inputs.values):
+            for again in _varied(recipe, result.feeds[place], self.inputs.values):
                 if takers[branch] >= _TAKERS or len(result.feeds) >= _FEEDS or self._over():
                     break
                 feeds = self._feeds(again)
-                if why_aside(feeds, self.base.chosen):
+                if again in result.recipes or why_aside(feeds, self.base.chosen):
                     continue
                 count = len(result.feeds)
                 self._run(again, feeds, wanted=branch)
@@ -418,18 +419,28 @@ class _Search:
         return self.result.cut_short
 
 
-def _varied(recipe: Recipe, inputs: Sequence[Value]) -> Iterator[Recipe]:
-    """The recipe with numbers of the other sign, with larger and smaller ones, and with other
-    seeds. Integers change their sign alone, as engines hold large ones in 32 bits."""
-    free = [v for v in inputs if v.element is not None and v.name not in recipe.fills]
-    floats = [v.name for v in free if v.element is not None and v.element.is_float]
-    signed = [v.name for v in free if v.element is not None and v.element.is_signed]
-    for more, factor in ((0, -1.0), (0, 1e-3), (0, -30.0), (6, 1.0), (7, 300.0), (8, 1.0)):
-        names = signed if factor == -1.0 else floats
+def _varied(
+    recipe: Recipe, feeds: Mapping[str, Any], inputs: Sequence[Value]
+) -> Iterator[Recipe]:
+    """The recipe with smaller and larger numbers, some of the other sign, and with other seeds,
+    which leave an integer that is alone as it is: it may choose the branch. Integers change their
+    sign alone, as engines hold large ones in 32 bits."""
+    free = {
+        v.name: v.element for v in inputs if v.element is not None and v.name not in recipe.fills
+    }
+    floats = [name for name, element in free.items() if element.is_float]
+    integers = [name for name, element in free.items() if element.kind == "int"]
+    alone = {n: x for n, x in feeds.items() if n in free and getattr(x, "size", 0) == 1}
+    held = {name: float(x.item()) for name, x in alone.items() if x.dtype.kind in "biu"}
+    for more, factor in ((0, -1.0), (0, 1e-3), (0, -30.0), (6, 1.0), (7, 30.0), (8, 300.0)):
+        names = integers if factor == -1.0 else floats
         scales = {} if factor == 1.0 else dict.fromkeys(names, factor)
         if recipe.own is not None and not scales:
             continue
-        yield replace(recipe, seed=recipe.seed + more, scales={**recipe.scales, **scales})
+        fills = {**recipe.fills, **held} if more else recipe.fills
+        yield replace(
+            recipe, seed=recipe.seed + more, fills=fills, scales={**recipe.scales, **scales}
+        )
 
 
 def _slides(op: str) -> bool:

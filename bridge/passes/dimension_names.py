@@ -75,7 +75,9 @@ def _equal(graph: Graph, invented: set[str]) -> dict[str, str]:
         return name
 
     for node in graph.nodes:
-        if has_trait(node.op, "broadcasts"):
+        shapes = [value.shape or () for value in node.inputs if value is not None]
+        names = {dim for shape in shapes for dim in shape if isinstance(dim, str)}
+        if len(names) < 2 or names.isdisjoint(invented) or has_trait(node.op, "broadcasts"):
             continue
         for one, other in equal_sizes(node):
             if isinstance(one, str) and isinstance(other, str):

@@ -16,6 +16,8 @@ from tests.engines.planted import FOLDER, changes
     [
         ("if_opset_23", "Add → Subtract"),  # an epsilon, which small numbers show
         ("if_scalar_values", "Negative → Abs (Negative_3)"),  # of an integer above 0
+        ("if_of_open_rank_in_if", "ReduceSum → ReduceMax"),  # of several rows, and two truth values
+        ("if_nested_captures_every_scope", "Maximum → Minimum (Maximum_3)"),  # numbers below -10
         ("if_sibling_bodies_share_names", "Sqrt → Exp"),  # cancelled by one of the other branches
     ],
 )
