@@ -419,9 +419,7 @@ class _Search:
         return self.result.cut_short
 
 
-def _varied(
-    recipe: Recipe, feeds: Mapping[str, Any], inputs: Sequence[Value]
-) -> Iterator[Recipe]:
+def _varied(recipe: Recipe, feeds: Mapping[str, Any], inputs: Sequence[Value]) -> Iterator[Recipe]:
     """The recipe with smaller and larger numbers, some of the other sign, and with other seeds,
     which leave an integer that is alone as it is: it may choose the branch. Integers change their
     sign alone, as engines hold large ones in 32 bits."""
