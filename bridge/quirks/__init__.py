@@ -115,6 +115,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.unseen_growth", "Loop", undo="Reshape Slice"),
     _at("openvino_cpu.body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
+    _at("openvino_cpu.computed_start", "ReadValue", undo="Reshape ir::Pad"),
     _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
     _at("openvino_cpu.group_normalization_before_selection", "GroupNormalization"),

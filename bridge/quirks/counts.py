@@ -16,6 +16,7 @@ FIRES = {
     "openvino_cpu.cast_of_later_output": (0, 0),
     "openvino_cpu.channels_behind_reduction": (1, 0),
     "openvino_cpu.computed_pad_value": (0, 0),
+    "openvino_cpu.computed_start": (0, 0),
     "openvino_cpu.computed_weights": (0, 0),
     "openvino_cpu.conversion_to_bool": (1, 30),
     "openvino_cpu.converted_input": (1, 0),

@@ -205,3 +205,35 @@ def test_a_stateful_ir_is_checked_against_its_conversion(tmp_path: Path) -> None
     report = check(tmp_path / "b.xml")
     assert report.ok
     assert {"past_0_key", "past_0_value"} <= report.feeds[0].keys()
+
+
+# Models with one state of an open batch, and what `y` has after calls with 2, 1 and 3 elements.
+STATES = {
+    "grows": ("present = Concat <axis = 1> (past, x) y = Neg (present)", [2, 3, 6]),
+    "is cut": (
+        "all = Concat <axis = 1> (past, x) present = Slice (all, end, end_of_all, one) "
+        "y = Neg (all)", [2, 2, 4],
+    ),
+    "is not read": ("present = Neg (x) y = Neg (x)", [2, 1, 3]),
+    "passes on": ("present = Identity (past) y = Neg (x)", [2, 1, 3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_one_state_of_open_sizes(name: str, tmp_path: Path) -> None:
+    """OpenVINO has faults where a variable is the only one that starts with what it does."""
+    text, sizes = STATES[name]
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[b, n] x, float[b, m] past) => (float[b, k] y, float[b, l] present)
+        <int64[1] end = {{-1}}, int64[1] end_of_all = {{99}}, int64[1] one = {{1}}> {{ {text} }}""")
+    bridge.convert(model, tmp_path / "a.xml", stateful=True)
+    request = ov.Core().compile_model(tmp_path / "a.xml", "CPU").create_infer_request()
+    found = []
+    for size in (2, 1, 3):
+        request.infer({"x": np.ones((2, size), np.float32)})
+        found.append(request.get_output_tensor(0).data.shape[1])
+    assert found == sizes
+    back = bridge.to_onnx(tmp_path / "a.xml")
+    assert sorted(node.op_type for node in back.graph.node if node.op_type != "Identity") == sorted(
+        node.op_type for node in model.graph.node if node.op_type != "Identity"
+    )

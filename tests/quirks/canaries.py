@@ -21,7 +21,7 @@ class Canary:
     `feed`; the latter's outputs are compared with onnxruntime's, or with `expected`, where that
     cannot run the model. `hidden_by` are quirks that hide the fault and are left out, too. `seen`
     is whether this processor has the fault, `on` which do. A fault that `ends` the process runs in
-    one of its own.
+    one of its own. `stateful` makes variables of inputs and outputs that are named as states.
     """
 
     model: str
@@ -33,6 +33,7 @@ class Canary:
     seen: bool = True
     on: str = ""
     ends: bool = False
+    stateful: bool = False
 
 
 def _f32(*shape: int) -> np.ndarray:
@@ -421,6 +422,13 @@ CANARIES: dict[str, Canary] = {
             zeros = Expand (zero, more)
             v = Concat <axis = 0> (zeros, x) }> }""",
         {"x": _f32(2), "n": np.array(3)},
+    ),
+    "openvino_cpu.computed_start": Canary(
+        "(float[b, 3, n] x, float[b, 3, m] past) => (float[b, 3, k] y, float[b, 3, k] present) { "
+        "present = Concat <axis = 2> (past, x) y = Neg (present) }",
+        {"x": _f32(2, 3, 1)},
+        expected=(-_f32(2, 3, 1),),
+        stateful=True,
     ),
     "openvino_cpu.row_of_slice_as_state": Canary(
         """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {

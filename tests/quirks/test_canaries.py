@@ -60,7 +60,7 @@ def run_in_one_request(path: Path, runs: list[list[np.ndarray]]) -> list[np.ndar
 def compare(canary: Canary, path: Path) -> None:
     """Holds the engine to what the model means."""
     model = proto_of(canary)
-    bridge.convert(model, path, debug=True)
+    bridge.convert(model, path, debug=True, stateful=canary.stateful)
     expected = canary.expected
     if expected is None:
         expected = OnnxRuntime(model).run(canary.feed)
@@ -106,12 +106,13 @@ def nodes(graph: Graph) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", [*CANARIES, *(path.stem for path in ONNX_FILES)])
 def test_a_second_time_nothing_is_found(name: str) -> None:
+    stateful = False
     if name in CANARIES:
-        source = bridge.load(proto_of(CANARIES[name]))
+        source, stateful = bridge.load(proto_of(CANARIES[name])), CANARIES[name].stateful
     else:
         (path,) = (path for path in ONNX_FILES if path.stem == name)
         source = bridge.load(load_onnx(path))
-    told = context("ir")
+    told = context("ir", stateful=stateful)
     model = worked_round(source, told)
     before, kept = nodes(model.graph), list(model.graph.walk())
     quirks.work_round(model, told)

@@ -44,12 +44,12 @@ def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) ->
         rewrite(graph)
         fold_graph(graph)
         there = [value for _, value in outputs]
-        return _are_same(list(zip(graph.outputs, there, strict=True)), leaves)
+        return are_same(list(zip(graph.outputs, there, strict=True)), leaves)
     except (*BREAKS, BridgeError):
         return False  # The guess is none, or the record no longer as it was written.
 
 
-def _are_same(pairs: list[Pair], leaves: Mapping[Value, Value]) -> bool:
+def are_same(pairs: list[Pair], leaves: Mapping[Value, Value]) -> bool:
     """Whether of all pairs the second value is computed like the first, which was made; `leaves`
     says which values those stand for that nodes were made of."""
     met: dict[Value, Value] = {}
@@ -97,7 +97,7 @@ def _alike(one: Body, other: Body) -> bool:
     if one.inputs != other.inputs or one.outputs != other.outputs:
         return False
     leaves = dict(zip(one.graph.inputs, other.graph.inputs, strict=True))
-    return _are_same(list(zip(one.graph.outputs, other.graph.outputs, strict=True)), leaves)
+    return are_same(list(zip(one.graph.outputs, other.graph.outputs, strict=True)), leaves)
 
 
 def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:

@@ -41,6 +41,11 @@ def make_stateful(model: Model, context: Context) -> None:
     if asked is True and not pairs and any(node.op == "ReadValue" for node in graph.nodes):
         return  # They are variables again, since they were such before.
     _require_pairs(pairs, inputs, outputs)
+    idle = _never_read(graph, pairs, inputs, outputs)
+    pairs = {before: after for before, after in pairs.items() if before not in idle}
+    context.report.notes += [f'nothing reads "{name}": it is no variable' for name in idle]
+    if not pairs:
+        return
     if BEAMS in inputs and beam_idx:
         raise UsageError(f'the model has an input "{BEAMS}" already')
     states = {inputs[name] for name in pairs}
@@ -106,6 +111,22 @@ def _require_pairs(
         raise UsageError("an output is the next state of one input alone")
     if len(pairs) == len(inputs) or len(pairs) == len(outputs):
         raise UsageError("the model must have an input and an output beside its states")
+
+
+def _never_read(
+    graph: Graph,
+    pairs: Mapping[str, str],
+    inputs: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+) -> list[str]:
+    """The inputs that no node reads and no other output gives. OpenVINO loads or runs no variable
+    of which only what it is next is said."""
+    own = {inputs[before]: after for before, after in pairs.items()}
+    nodes = (node for node in graph.nodes if node.op != "Identity")
+    read = {value.behind("Identity") for node in nodes for value in node.inputs if value}
+    given = ((name, value.behind("Identity")) for name, value in outputs.items())
+    read.update(value for name, value in given if own.get(value) != name)
+    return [name for name in pairs if inputs[name] not in read]
 
 
 _PAST = re.compile(r"^past(?:_key_values?|_kv)?(?=$|[._\d])")
