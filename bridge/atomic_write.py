@@ -237,12 +237,15 @@ def _clear(parent: Path) -> None:
     """Removes what killed conversions left in a directory, which is locked; where all new files
     were written, they are moved into place first."""
     with suppress(OSError):
-        for entry in list(os.scandir(parent)):
-            if not re.fullmatch(_NAME, entry.name) or not entry.is_dir(follow_symlinks=False):
+        for name in os.listdir(parent):
+            if not name.startswith(_PREFIX) or not re.fullmatch(_NAME, name):
                 continue
-            if hasattr(os, "geteuid") and entry.stat().st_uid != os.geteuid():
+            folder = parent / name
+            state = folder.lstat()
+            if not stat.S_ISDIR(state.st_mode):
                 continue
-            folder = parent / entry.name
+            if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
+                continue
             lock = _lock_of(folder)
             if lock is not None:
                 try:
