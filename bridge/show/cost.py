@@ -144,7 +144,7 @@ _MULTIPLICATIONS: dict[str, tuple[Counted, tuple[int, ...]]] = {
     **dict.fromkeys(("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul"), (_product, (0,))),
     **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), (_convolution, (1,))),
     "ConvTranspose": (_transposed, (0, 1)),
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent, (0, 1))),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent, (1,))),
     **dict.fromkeys(("Mul", "Div"), (_each, ())),
 }
 """How many multiplications a node of an operator makes, and the inputs whose shapes say so."""

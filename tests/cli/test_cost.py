@@ -35,6 +35,11 @@ CASES = {
         "{ y = LSTM <hidden_size = 4> (x, w, r) }",
         14 * (48 + 64), 7 * 2 * 4 * 4,
     ),
+    "an open rank": (
+        "(float[] x, float[1,16,3] w, float[1,16,4] r) => (float[s,1,b,4] y) "
+        "{ y = LSTM <hidden_size = 4> (x, w, r) }",
+        48 + 64, 4 * 4,
+    ),
     "an open dimension": ("(float16[n,6] x) => (float16[n,6] y) { y = Mul (x, x) }", 6, 12),
     "no multiplication": ("(float[4] x) => (float[4] y) { y = Exp (x) }", 0, 16),
 }  # fmt: skip

@@ -332,7 +332,7 @@ def test_a_picture_of_many_ifs_folds(tmp_path: Path) -> None:
 
 
 def test_a_page_of_2000_ifs(tab: Page, tmp_path: Path) -> None:
-    """It is there in two seconds on a quiet machine; each branch can be found."""
+    """It is there in half a second on a quiet machine; each branch can be found."""
     ifs(tmp_path / "m.onnx", 2000)
     assert run("inspect", tmp_path / "m.onnx", "--html", tmp_path / "m.html").code == 0
     opened(tab, tmp_path / "m.html")
