@@ -145,6 +145,7 @@ FOR_IR: tuple[At, ...] = (
         "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"
     ),
     _at("openvino_cpu.converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
+    _at("openvino_cpu.views_of_state", "Loop", undo="Max Or"),
     _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Max Or"),
 )
 """Quirks for IR, in their order."""

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
-from bridge.neutral.types import is_static, size_of
+from bridge.neutral.types import STRING, Element, is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
@@ -79,6 +79,13 @@ def may_hold(value: Value, output: Value) -> bool:
     if is_static(value.shape) and is_static(output.shape):
         return size_of(value.shape) == size_of(output.shape)
     return True
+
+
+def is_computed_in(element: Element) -> bool:
+    """Whether the CPU plugin computes in this type: the others it stores and converts alone."""
+    return (
+        element.bits >= 8 and element is not STRING and (element.bits, element.kind) != (8, "float")
+    )
 
 
 Rewrite = Callable[[Builder, Node, Place], Result]

@@ -51,6 +51,16 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
+    "openvino_cpu.views_of_state": Canary(
+        "(float[k] w, int64[t] trips) => (float[t, b, a] y, float[t] z) "
+        "<int64[2] row = {1, -1}, int64[2] column = {-1, 1}, int64 zero = {0}, int64 one = {1}> { "
+        "y, z = Scan <num_scan_inputs = 1, body = a (int64 n) => (float[h, g] y0, float z0) { "
+        "s = Loop (n, , w) <body = b (int64 i, bool c, float[m] p) => (bool d, float[m] q) "
+        "{ d = Identity (c) q = Add (p, p) }> v = Reshape (s, row) u = Reshape (s, column) "
+        "y0 = Mul (v, u) r = Range (zero, n, one) f = Cast <to = 1> (r) e = Neg (f) "
+        "z0 = ReduceSum <keepdims = 0> (e) }> (trips) }",
+        {"w": _f32(2), "trips": _i64(1, 4, 1, 4, 4)},
+    ),
     "openvino_cpu.initial_size_of_state": Canary(
         "(float[2] x, int64 trips) => (float[n] y) <float[0] none = {}> { y = Loop (trips, , none) "
         "<body = b (int64 i, bool c, float[m] s) => (bool d, float[k] t) { d = Identity (c) "

@@ -13,10 +13,9 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.types import STRING, Element
 from bridge.passes.context import Context
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import Quirk, may_hold
+from bridge.quirks.quirk import Quirk, is_computed_in, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -41,7 +40,7 @@ def _separate(body: Body, b: Builder) -> bool:
     graph = body.graph
     copied: dict[Value, Value] = {}
     for value in _endangered(body):
-        if value.element is not None and _is_computed_in(value.element):
+        if value.element is not None and is_computed_in(value.element):
             copied[value] = opaque(b, value, "memory")
     if not copied:
         return False
@@ -50,13 +49,6 @@ def _separate(body: Body, b: Builder) -> bool:
     graph.outputs = [copied.get(v, v) for v in graph.outputs]
     graph.prepend(b.nodes)
     return True
-
-
-def _is_computed_in(element: Element) -> bool:
-    """Whether the CPU plugin computes in this type: the others it stores and converts alone."""
-    return (
-        element.bits >= 8 and element is not STRING and (element.bits, element.kind) != (8, "float")
-    )
 
 
 def _endangered(body: Body) -> list[Value]:
