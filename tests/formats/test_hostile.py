@@ -22,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bridge
 import bridge.api
 from bridge.onnx_format.wire import encode
+from tests.formats import test_ir_format as hand
 
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
 HUGE = 1 << 33
@@ -494,6 +495,23 @@ def test_an_ir_of_many_elements(tmp_path: Path) -> None:
     many = NET.replace("<layers>", "<layers>" + "<layer/>" * 300)
     with pytest.raises(bridge.LimitError, match="more than 200 elements"):
         bridge.load(ir(tmp_path, many), limits={"elements": 200})
+
+
+def test_boxes_of_a_dense_grid_are_refused(tmp_path: Path) -> None:
+    sizes = 'element_type="i64" shape="2"'
+    grid = (
+        'density="2147483648" fixed_ratio="" fixed_size="4" clip="false" flip="false" step="0" '
+        'offset="0" variance="" scale_all_sizes="true" min_size="" max_size="" aspect_ratio=""'
+    )
+    layers = [
+        hand.layer(0, "Parameter", (), ["I64 2"], sizes),
+        hand.layer(1, "Parameter", (), ["I64 2"], sizes),
+        hand.layer(2, "PriorBox", ["I64 2", "I64 2"], ["FP32 2 -1"], grid, version="opset8"),
+        hand.layer(3, "Result", ["FP32 2 -1"], ()),
+    ]
+    path = hand.put(hand.net(layers, "0:0>2:0 1:0>2:1 2:2>3:0"), tmp_path)
+    with pytest.raises(bridge.LimitError, match="the boxes of a PriorBox"):
+        bridge.convert(path, tmp_path / "o.onnx")
 
 
 def test_rt_info_of_any_depth_stays(tmp_path: Path) -> None:

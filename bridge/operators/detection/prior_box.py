@@ -68,9 +68,9 @@ def _dense(attributes: dict[str, Any], size: float, index: int, others: list[flo
     """The boxes of a fixed size on a grid inside the cell, whose distances are whole numbers."""
     density = int(attributes["density"][index]) if index < len(attributes["density"]) else 0
     ratios, whole = attributes["fixed_ratio"] or others, float(int(size))
-    spend((density, density, 4 * len(ratios)), np.int64, "the boxes of a PriorBox")
     sides = [] if attributes["fixed_ratio"] else [(whole, whole)]
     sides += [(size * ratio**0.5, size / ratio**0.5) for ratio in ratios]
+    spend((density, density, 4 * len(sides)), np.int64, "the boxes of a PriorBox")
     shift = int(size / density) if density else 0
     places = [shift / 2 - whole / 2 + i * shift for i in range(density)]
     return [Box(*side, x, y, clipped=True) for side, y, x in product(sides, places, places)]
