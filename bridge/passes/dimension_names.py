@@ -20,7 +20,7 @@ from bridge.vocabulary import has_trait
 
 def name_dimensions(model: Model, context: Context) -> None:
     """Names the open dimensions of an IR's inputs, in place, and of all values, from whatever
-    format, those that are such dimensions, their sums or their products."""
+    format, those that are such dimensions, or sums, products or quotients of them."""
     graph = model.graph
     producer = model.extras.get("onnx", {}).get("producer_name")
     was_ir = model.opset is None or producer == PRODUCER

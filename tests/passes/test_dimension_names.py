@@ -48,6 +48,10 @@ CASES: dict[str, tuple[Callable[[ov.Node, ov.Node], ov.Node], list[Dims]]] = {
         lambda x, y: ops.tile(ops.concat([x, y], 1), ops.constant(np.array([3, 1]))),
         [["x_dim_0", "x_dim_1"], ["x_dim_0", "y_dim_1"], ["3*x_dim_0", "x_dim_1 + y_dim_1"]],
     ),
+    "a quotient": (
+        lambda x, y: ops.reshape(ops.matmul(x, y, False, False), np.array([-1, 4]), False),
+        [["x_dim_0", "x_dim_1"], ["x_dim_1", "y_dim_1"], ["x_dim_0*y_dim_1/4", 4]],
+    ),
     "in a branch": (
         lambda x, y: ops.concat([in_branch(x, y), y], 0),
         [["x_dim_0", "x_dim_1"], ["y_dim_0", "x_dim_1"], [None, "x_dim_1"]],

@@ -26,7 +26,7 @@ _naming: ContextVar[bool] = ContextVar("naming", default=False)
 
 @contextmanager
 def naming_results() -> Iterator[None]:
-    """Inside, sums and products of symbols are symbols, too: `past + seq`, `2*batch`."""
+    """Inside, what is computed of symbols is a symbol, too: `past + seq`, `2*batch`, `seq/4`."""
     token = _naming.set(True)
     try:
         yield
@@ -164,7 +164,13 @@ def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
         return 0
     if not rest:
         return number // divisor if number % divisor == 0 else ANY
-    return rest[0] if len(rest) == 1 and number == divisor else ANY
+    if len(rest) == 1 and number == divisor:
+        return rest[0]
+    if not number or not _symbols(rest):
+        return ANY
+    shared = math.gcd(number, divisor)
+    product = dim_product([number // shared, *rest])
+    return product if divisor == shared else f"{product}/{divisor // shared}"
 
 
 def rank_sum(*ranks: int | None) -> int | None:
