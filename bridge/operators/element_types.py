@@ -3,6 +3,8 @@ and indices become i64."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
@@ -64,6 +66,20 @@ def wider_types(b: Builder, node: Node) -> Result:
             output = b.cast(output, node.outputs[i].element or element)
         results.append(output)
     return results
+
+
+def rounded_integers(b: Builder, node: Node) -> Result:
+    """What OpenVINO computes of integers in f32, and rounds to the nearest number of their type."""
+    x = node.input(0)
+    if x is None or x.element is None or not x.element.is_integer:
+        return None
+    if not has_trait(node.op, "rounds_integers") or node.attributes.get("mode") == "nearest":
+        return None
+    y = b.op("Round", b.op(node.op, b.cast(x, F32), *node.inputs[1:], **node.attributes))
+    if x.element.bits <= 16:
+        limits = np.iinfo(x.element.dtype)
+        y = b.op("Clip", y, float(limits.min), float(limits.max))
+    return b.cast(y, x.element)
 
 
 def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Element] | None:

@@ -14,7 +14,7 @@ from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
-from bridge.operators.element_types import integer_types, wider_types
+from bridge.operators.element_types import integer_types, rounded_integers, wider_types
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.context import Context
@@ -24,7 +24,10 @@ from bridge.vocabulary import family_of, operator
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""
 
-TYPES: dict[str, tuple[Rule, ...]] = {"onnx": (integer_types, wider_types), "ir": ()}
+TYPES: dict[str, tuple[Rule, ...]] = {
+    "onnx": (integer_types, rounded_integers, wider_types),
+    "ir": (),
+}
 """Steps for all operators of a target, which bring inputs to types that it takes, so that the rules
 of the operators need not."""
 

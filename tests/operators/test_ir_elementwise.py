@@ -71,6 +71,8 @@ for name in ("bitwise_left_shift", "bitwise_right_shift"):
 CASES["logical_not"] = of(1, "logical_not"), (BOOL,)
 SINCE_18 = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
 """Cases that ONNX has no operators for before operator set 18."""
+CASES["logical_not of numbers"] = of(1, "logical_not"), (HALVES,)
+CASES["logical_not of integers"] = of(1, "logical_not"), (INT,)
 CASES["bitwise_not"] = of(13, "bitwise_not"), (INT,)
 CASES["bitwise_not with booleans"] = of(13, "bitwise_not"), (BOOL,)
 CASES["divide"] = of(1, "divide"), (X, Y)

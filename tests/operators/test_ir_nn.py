@@ -154,6 +154,18 @@ for fill in (0.0, 1.0, -1.0):
             _RNG.integers(0, 2, (2, 16, 7, 6)).astype(F32), static=True,
         )  # fmt: skip
 
+# Of integers OpenVINO rounds what it computes in f32.
+for type in (np.uint8, np.int8, np.int32):
+    x = np.random.default_rng(9).integers(0, 200, (2, 4, 7, 6)).astype(type)
+    window = {"kernel": [2, 3], **spatial(2, 2, 1)}
+    del window["dilations"]
+    for exclude in (False, True):
+        build = of(1, "AvgPool", **window, **{"exclude-pad": exclude})
+        case(f"average {type.__name__} {exclude}", build, x, static=True)
+    case(f"adaptive average {type.__name__}", of(8, "AdaptiveAvgPool"), x, Constant([7, 3], I64))
+    mvn = {"eps": 1e-6, "normalize_variance": True, "eps_mode": "inside_sqrt"}
+    case(f"mvn {type.__name__}", of(6, "MVN", **mvn), x, Constant([2, 3], I64), static=True)
+
 # Pooling
 for kernel, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 3, 1), (2, 1, 1), (2, 3, 1)):
     for rounding in ("floor", "ceil", "ceil_torch"):

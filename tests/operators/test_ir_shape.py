@@ -223,6 +223,18 @@ for reduction in ("none", "sum", "sub", "prod", "min", "max"):
         of(15, "ScatterNDUpdate", reduction=reduction),
         (random(4, 2), np.array([[3], [0]]), random(2, 2)),
     )
+# onnxruntime reduces no f16.
+HALF = (4 * np.random.default_rng(9).normal(size=(2, 4, 2))).astype(np.float16)
+for reduction in ("sum", "sub", "max"):
+    CASES[f"scatter_nd {reduction} f16"] = (
+        of(15, "ScatterNDUpdate", reduction=reduction),
+        (HALF[0], np.array([[3], [0]]), HALF[1, :2]),
+    )
+for initial in (True, False):
+    CASES[f"scatter_elements mean {initial} f16"] = (
+        of(12, "ScatterElementsUpdate", reduction="mean", use_init_val=initial),
+        (HALF[0], np.array([[1, 1], [1, 3]]), HALF[1, :2], Fixed(0)),
+    )
 
 # Searching and making
 for mode, version in (("ignore_negative", 1), ("ignore_negative", 16), ("normalize", 16)):
@@ -358,6 +370,13 @@ def interpolate(version: int, mode: str, by: str, **attributes: Any) -> Callable
     )
 
 
+# Of integers they are computed in f32, rounded, and held to the limits of the type.
+SMALL = np.random.default_rng(9).integers(0, 256, IMAGE.shape)
+for mode in ("nearest", "linear", "cubic"):
+    for type in (np.uint8, np.int8, I32):
+        CASES[f"interpolate {mode} {type.__name__}"] = (
+            interpolate(11, mode, "sizes"), (SMALL.astype(type), Fixed([9, 3]), Fixed([2, 3])),
+        )  # fmt: skip
 for mode in ("nearest", "linear", "linear_onnx", "cubic"):
     CASES[f"interpolate scales {mode}"] = (
         interpolate(11, mode, "scales"), (IMAGE, Fixed([1.7, 0.6], F32), Fixed([2, 3])),

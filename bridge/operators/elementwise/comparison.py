@@ -7,8 +7,8 @@ from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.inference import knows
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import STRING, SharedSymbol
-from bridge.operators import Builder, Node, Refused, Result, legalizes
+from bridge.neutral.types import BOOL, STRING, SharedSymbol
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 from bridge.operators.elementwise.known_values import Number, elementwise
 
 
@@ -16,6 +16,15 @@ from bridge.operators.elementwise.known_values import Number, elementwise
 def not_equal(b: Builder, node: Node) -> Result:
     """NotEqual-1: not equal."""
     return b.op("Not", b.op("Equal", *node.inputs))
+
+
+@legalizes("Not", target="onnx")
+def not_of_numbers(b: Builder, node: Node) -> Result:
+    """LogicalNot-1 of numbers: 1 for 0, else 0."""
+    (x,) = required(node, 0)
+    if x.element in (None, BOOL):
+        return None
+    return b.cast(b.op("Equal", x, 0), x.element)
 
 
 @legalizes("Equal", "Where", target="ir")

@@ -8,7 +8,16 @@ from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers_shape
 from bridge.neutral.inference.dims import content_of, known_integers
 from bridge.neutral.types import ANY, I64, Dim, Shape
-from bridge.operators import Builder, Node, Value, element_type, legalizes, ranked, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Value,
+    element_type,
+    legalizes,
+    ranked,
+    required,
+)
 
 
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
@@ -109,6 +118,8 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
     element = element_type(data)
+    if not (element.is_float or element.is_integer):
+        raise Refused(f"ONNX has no greatest of {element}")
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:

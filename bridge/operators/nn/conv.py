@@ -254,7 +254,8 @@ def explicitly_padded(
         spatial, kernel or (None,) * rank, attributes["strides"], attributes["dilations"],
         strict=True,
     ):  # fmt: skip
-        if not isinstance(length, int) or not (isinstance(size, int) or stride == 1):
+        known = isinstance(size, int) or stride == 1 or length == 1  # One element is not padded.
+        if not isinstance(length, int) or not known:
             raise Refused(
                 f"the pads of auto_pad {auto_pad} need the size of the input and of the kernel "
                 "here; give the input a static shape"

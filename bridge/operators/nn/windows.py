@@ -36,10 +36,12 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
         return attributes, "floor"
     kernel, explicit = attributes["kernel_shape"], False
     if auto_pad != "VALID":
-        short = any(k < s for k, s in zip(kernel, attributes["strides"], strict=True))
+        steps = list(zip(kernel, attributes["strides"], strict=True))
+        short = any(k < s for k, s in steps)
         if not short:
             rounding = "floor"  # The windows end where the padding does.
         known = data.shape is not None and is_static(data.shape[2:])
+        known = known or all(1 in step for step in steps)
         explicit = lean(attributes)["dilations"] is not None or (short and known)
     if explicit or rounding != "floor":
         attributes = explicitly_padded(data, kernel, attributes)
