@@ -32,6 +32,8 @@ _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
 def _run(given: Sequence[str]) -> int:
     """Runs the command that the arguments name; returns the exit code."""
+    if "" in given:  # which `Path` takes for the current directory
+        raise UsageError("an argument is empty; a variable of the shell may have no value")
     command = command_line(given[0] if given and given[0] in COMMANDS else None)
     called = Path(sys.argv[0]).stem
     name = called if called == "onnx-bridge" else "bridge"

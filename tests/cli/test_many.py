@@ -90,6 +90,8 @@ def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
         (["convert", "{bool}", "{empty}/if_bool.onnx", "--output-dir", "{empty}"], "would be both"),
         (["convert", "{bool}", "--output-dir", "{empty}/no"], "no such directory"),
         (["convert", "{bool}", "{bool}", "{bool}"], "many go to --output-dir"),
+        (["convert", "{bool}", ""], "an argument is empty"),
+        (["check", ""], "an argument is empty"),
         (["check", "{models}", "--report", "r.html"], "--weights, --report, --inputs"),
     ],
 )
