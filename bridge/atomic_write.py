@@ -179,9 +179,13 @@ def _remove(folder: Path) -> None:
 
 
 def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
-    """Moves new files to where they belong, and those that stand there into the folder: so ext4
-    need not write a new file out before it takes an old one's name. All moves are taken back where
-    one fails."""
+    """Moves new files to where they belong. One alone replaces another at once. Of several, what
+    stands there goes into the folder first: so ext4 need not write a new file out before it takes
+    an old one's name. All moves are taken back where one fails."""
+    if len(moves) == 1:
+        with suppress(OSError):  # Windows replaces no file that is read-only or open.
+            os.replace(*moves[0])
+            return
     with ExitStack() as undo:
         for number, (part, target) in enumerate(moves):
             if target.exists():

@@ -116,6 +116,14 @@ def test_killed_at_each_step(name: str, fresh: bool, tmp_path: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == sorted((name, beside(target).name))
 
 
+def test_one_file_replaces_another_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = model(tmp_path / "a.onnx", 1), model(tmp_path / "b.onnx", 2)
+    monkeypatch.delattr(os, "rename")  # with which nothing would stand there for a moment
+    bridge.convert(source, target)
+    assert bridge.load(target).graph.name == "adds_1"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 SLOW = (
     "import sys, time, bridge\n"
     "from bridge.neutral.storage import RangeCopier as Copier\n"
