@@ -170,11 +170,11 @@ QUANTIZED: dict[str, Case] = {
     **{
         f"4 bits in a table, {kind}, {size}": Case(
             "MatMulBnb4",
-            [random(3, size), whole(5 * size // 2), random(-(-5 * size // 16))],
+            [random(3, size), whole(-(-5 * size // 2)), random(-(-5 * size // 16))],
             {"K": size, "N": 5, "block_size": 16, "quant_type": number},
         )
         for number, kind in enumerate(("FP4", "NF4"))
-        for size in (32, 24)
+        for size in (32, 24, 33, 4096)
     },
     "where": Case(
         "QLinearWhere",

@@ -211,19 +211,18 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     """com.microsoft::MatMulBnb4 (1): a product with the transpose of a matrix [N, K] of places in a
     table of 16 levels, the higher 4 bits of a byte first, in blocks over the whole matrix."""
     data, packed, scales = required(node, 0, 1, 2)
-    known, attributes = values_of(packed), node.attributes
-    if known is None or not attributes.get("transB", 1):
+    weights, attributes = packed.constant, node.attributes
+    if weights is None or weights.element is not U8 or not attributes.get("transB", 1):
         raise Refused("it needs constant weights, transposed")
     columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
-    swapped = Tensor.of((known.astype(np.uint8) << 4 | known.astype(np.uint8) >> 4).reshape(-1))
-    places = b.as_bits(b.tensor(swapped), U4, swapped.size * 2)
+    pairs = b.cast(b.as_bits(packed, U4, weights.size, 2), I32)
+    places = b.reshape(b.take(pairs, 1, 1, 0), -1)
     levels = NORMAL_FLOATS if attributes["quant_type"] else (*_FP4, *(-level for level in _FP4))
-    whole = b.op("Gather", b.constant(list(levels), F32), b.cast(places, I32), 0)
+    whole = b.op("Gather", b.constant(list(levels), F32), places, 0)
     blocks = -(-columns * length // size)
     rows = b.reshape(scales, -1, 1)
-    if blocks * size != columns * length:
-        filled = b.constant([0, blocks * size - columns * length])
-        whole = b.op("Pad", whole, filled)
+    if missing := blocks * size - 2 * weights.size:
+        whole = b.op("Pad", whole, b.constant([0, missing]))
     scaled = b.op("Mul", b.reshape(whole, blocks, size), b.cast(rows, F32))
     right = b.cut(b.reshape(scaled, -1), 0, 0, columns * length)
     y = b.op("MatMul", b.cast(data, F32), b.reshape(right, columns, length), transpose_b=True)
