@@ -115,6 +115,21 @@ QUANTIZED: dict[str, Case] = {
         {"hidden_size": 5},
         outputs=("y", "h", "c"),
     ),
+    "dynamic lstm, large, two outputs": Case(
+        "DynamicQuantizeLSTM",
+        [
+            random(4, 2, 64),
+            weights(1, 64, 20),
+            weights(1, 5, 20),
+            *[None] * 5,
+            f32([0.01]),
+            np.array([3], np.int8),
+            f32([0.02]),
+            np.array([0], np.int8),
+        ],
+        {"hidden_size": 5},
+        outputs=("y", "h"),
+    ),
     "dynamic lstm, both ways": Case(
         "DynamicQuantizeLSTM",
         [

@@ -58,9 +58,8 @@ def test_same_numbers(name: str, dynamic: bool, tmp_path: Path) -> None:
         assert back == [(CASES[name].domain, CASES[name].op)]
 
 
-NOT_BACK = {"dynamic lstm, both ways", "unique"}
-"""Cases whose constants IR holds in another form and whose record does not, for their size; and one
-that comes back as the standard's operator of the same name."""
+NOT_BACK = {"unique"}
+"""What comes back as the standard's operator of the same name."""
 
 
 @pytest.mark.parametrize("name", WITHOUT_KERNEL)

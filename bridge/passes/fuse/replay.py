@@ -14,6 +14,7 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.tensor import are_equal
 from bridge.operators import BREAKS
 from bridge.operators.spelling import choose, spell
+from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 
 IR = Target("ir")
@@ -43,6 +44,7 @@ def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) ->
     try:
         rewrite(graph)
         fold_graph(graph)
+        remove_dead_nodes(graph, trim=True)
         there = [value for _, value in outputs]
         return are_same(list(zip(graph.outputs, there, strict=True)), leaves)
     except (*BREAKS, BridgeError):
