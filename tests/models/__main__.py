@@ -1,22 +1,26 @@
 """`python -m tests.models`: models with control flow as exporters write them, small and with random
-weights, both ways, in a table. Extra: `models-torch`."""
+weights, both ways, in a table. Groups whose exporter is not installed are left out: the extras
+`models-torch`, `models-jax` and `models-tensorflow`, each for an environment of its own."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.models.judge import HEAD, row
 
-
-def groups() -> dict[str, dict[str, Callable[[Path], Path]]]:
-    """What writes a model into a folder, by group and name; imported when it is asked for."""
-    from tests.models import control_flow, decoders
-
-    return {"merged decoders": decoders.KINDS, "control flow": control_flow.KINDS}
+MODULES = {
+    "merged decoders": "decoders",
+    "control flow": "control_flow",
+    "detection": "detection",
+    "JAX": "from_jax",
+    "TensorFlow": "from_tensorflow",
+}
+"""The module that writes each group's models."""
 
 
 def main() -> None:
@@ -27,7 +31,12 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     print(HEAD, f"|{' --- |' * (HEAD.count('|') - 1)}", sep="\n", flush=True)
     with TemporaryDirectory() as scratch:
-        for group, kinds in groups().items():
+        for group, module in MODULES.items():
+            try:
+                kinds = import_module(f"tests.models.{module}").KINDS
+            except ModuleNotFoundError as error:
+                print(f"{group}: {error}; its extra is in pyproject.toml", file=sys.stderr)
+                continue
             for name, make in kinds.items():
                 if options.k.lower() in name.lower():
                     folder = (options.keep or Path(scratch)) / group / name
