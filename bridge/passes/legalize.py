@@ -171,7 +171,8 @@ def remember(
     where others might stand for it too. `used` tells which values anybody uses."""
     row, former = operator(node.op), (node.extras or {}).get("provenance")
     several = len(node.outputs) > 1
-    if former is None and row is not None and ("recorded" not in row.traits or several):
+    recorded = row is None or ("recorded" in row.traits and ("::" in node.op or not several))
+    if former is None and not recorded:
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
     wanted = used() if several else node.outputs
