@@ -92,7 +92,7 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
         raise Refused("the size of its scale is not known")
     (rank,) = ranks(node, 0)
     groups = b.reshape(wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
-    epsilon = node.attributes.get("epsilon", 1e-6)
+    epsilon = node.attributes.get("epsilon", 1e-5)
     normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
     y = b.op("Reshape", normal, b.op("Shape", data))
     opened = b.op("Sigmoid", wide[2])
