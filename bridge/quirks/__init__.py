@@ -134,7 +134,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.states_of_no_iteration", "Loop", undo="If", until="2026.3"),
     _at("openvino_cpu.nothing_into_loop", "Loop", undo="Loop Squeeze", until="2025.2"),
     _at("openvino_cpu.branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
-    _at("openvino_cpu.result_in_computed_constant", *UNFOLDED, undo="Gather"),
+    _at("openvino_cpu.result_in_computed_constant", "Gather", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.unsorted_unique", "Unique"),
     _at("openvino_cpu.unique_of_bytes", "Unique"),
     _at("openvino_cpu.computed_weights", *RECURRENT, undo="Gather"),

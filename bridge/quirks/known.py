@@ -12,6 +12,7 @@ from enum import IntEnum
 from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
+from bridge.neutral.types import I8, U8
 from bridge.quirks.quirk import Place
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
@@ -33,6 +34,25 @@ UNFOLDED = frozenset((
     "ir::Mod", "ir::NonMaxSuppression", "ir::STFT",
 ))  # fmt: skip
 """Operators that OpenVINO does not fold, or that nobody saw it fold."""
+
+
+def is_unfolded(node: Node) -> bool:
+    """Whether OpenVINO leaves a node of constants to the plugin."""
+    return node.op in UNFOLDED or (node.op == "Gather" and _is_compressed(node.inputs[0]))
+
+
+def _is_compressed(value: Value | None) -> bool:
+    """Whether a value is a constant of 8-bit integers that is scaled: OpenVINO leaves it so for a
+    Gather."""
+    if value is None:
+        return False
+    scaled = value.behind("Cast", "Reshape", "Squeeze", "Unsqueeze").producer
+    if scaled is None or scaled.op != "Mul":
+        return False
+    made = [factor.producer for factor in scaled.inputs if factor is not None]
+    parts = [*scaled.inputs, *(n.inputs[0] for n in made if n is not None and n.op == "Sub")]
+    stored = [part.behind("Cast") for part in parts if part is not None]
+    return any(v.constant is not None and v.element in (I8, U8) for v in stored)
 
 
 class Known(IntEnum):
@@ -74,7 +94,7 @@ class WhenKnown(Forward[Known]):
                 known = fact
         if node.op in UNFORESEEN:
             known = Known.UNKNOWN
-        elif node.op in UNFOLDED:
+        elif is_unfolded(node):
             known = max(known, Known.COMPUTED)
         return [known] * len(node.outputs)
 

@@ -311,6 +311,9 @@ NORMALIZED: dict[str, Case] = {
         outputs=("y", "index"),
     ),
     "gated": Case("GatedRMSNorm", [X3, random(4), random(2, 5, 8)], data=(0, 2)),
+    "gated, of small numbers": Case(
+        "GatedRMSNorm", [X3 * f32(1e-3), f32(range(8)), X3], data=(0, 2)
+    ),
     "gated by sigmoid": Case(
         "GatedRMSNorm",
         [X3, random(8), random(2, 5, 8)],

@@ -10,9 +10,10 @@ again each time.
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Graph, Node
 from bridge.operators import Result
-from bridge.quirks.known import Known, when_known
+from bridge.passes.context import Context
+from bridge.quirks.known import Known, is_unfolded, when_known
 from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import Place, Quirk, may_hold, rewriting
 
@@ -45,15 +46,22 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     return b.op(node.op, *copied, **node.attributes)
 
 
+def copy_constants(graph: Graph, context: Context) -> bool | None:
+    """Has such operators take copies, in place, where the plugin may compute any constant."""
+    return any(map(is_unfolded, graph.walk())) and _with_copies(graph, context)
+
+
+_with_copies = rewriting(*TAKERS, by=of_copies)
+
 QUIRK = Quirk(
     releases="2026.4",
     symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
-    "GatherND, Conv, Elu, ...) is overwritten by what is computed of it element by element, and "
-    "wrong from the second inference or iteration on.",
+    "GatherND, Conv, Elu, ..., a Gather of scaled bytes) is overwritten by what is computed of it "
+    "element by element, and wrong from the second inference or iteration on.",
     fires="At an operator element by element of a value that the plugin computes from constants "
     "and one that it does not know.",
     safe="The only row of a stack of one value is the value.",
     cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
-    run=rewriting(*TAKERS, by=of_copies),
+    run=copy_constants,
     undo=undone("content"),
 )
