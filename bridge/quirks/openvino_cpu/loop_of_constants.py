@@ -22,7 +22,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
     condition."""
-    unread = _unread_slices(node.body) | unneeded_inputs(node, place.facts(Needed))
+    unread = _unread_slices(node) | unneeded_inputs(node, place.facts(Needed))
     if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
@@ -47,9 +47,10 @@ def _with_unknown_condition(b: Builder, node: Node) -> Result:
     return loop_builder.build(b)
 
 
-def _unread_slices(body: Body) -> set[int]:
+def _unread_slices(loop: Node) -> set[int]:
     """The inputs of which nothing reads the slices, and which OpenVINO takes away. The first that
-    is sliced stays (`uncounted_slices`)."""
+    is sliced stays where it counts the iterations (`uncounted_slices`)."""
+    body = loop.body
     read: set[Value | None] = {*body.graph.outputs}
     for node in reversed(body.graph.nodes):
         if node.op in EFFECTS or not read.isdisjoint(node.outputs):
@@ -57,7 +58,8 @@ def _unread_slices(body: Body) -> set[int]:
     entries = body.entries()
     unread = {p.input for v, p in entries if isinstance(p, Sliced) and v not in read}
     used = {outer_input(port) for value, port in entries if value in read}
-    return unread - used - {_first_sliced(body)}
+    counts = _first_sliced(body) if loop.trip_count is None else None
+    return unread - used - {counts}
 
 
 def _first_sliced(body: Body) -> int | None:
