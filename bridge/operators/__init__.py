@@ -50,8 +50,8 @@ BREAKS = (
 inputs and attributes is not so."""
 
 
-_legalizations: dict[tuple[str, str], Rule] = {}
-_readers: dict[tuple[str, str], list[Reader]] = {}
+legalizations: dict[tuple[str, str], Rule] = {}
+readers: dict[tuple[str, str], list[Reader]] = {}
 
 NEWEST = 1 << 30
 
@@ -60,14 +60,15 @@ def legalizes(*ops: str, target: str) -> Callable[[Rule], Rule]:
     """Registers the rule that rewrites neutral operators for a target format ("onnx" or "ir").
 
     The rule is asked before the mapping row; where it gives None, the row is used. What it makes
-    is expanded in turn, so a rule that makes the operator it is for must give None for that.
+    is expanded in turn, so a rule that makes the operator it is for must give None for that. One
+    that always refuses gives NoReturn: listings ask for that.
     """
 
     def register(rule: Rule) -> Rule:
         for op in ops:
-            if (target, op) in _legalizations:
+            if (target, op) in legalizations:
                 raise ValueError(f"{op} has two rules for {target}")
-            _legalizations[target, op] = rule
+            legalizations[target, op] = rule
         return rule
 
     return register
@@ -82,10 +83,10 @@ def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Call
 
     def register(rule: Rule) -> Rule:
         for type in types:
-            readers = _readers.setdefault((format, type), [])
-            if any(since <= r.until and r.since <= until for r in readers):
+            known = readers.setdefault((format, type), [])
+            if any(since <= r.until and r.since <= until for r in known):
                 raise ValueError(f"{format} {type} has two readers for one operator set")
-            readers.append(Reader(rule, since, until))
+            known.append(Reader(rule, since, until))
         return rule
 
     return register
@@ -163,13 +164,13 @@ def load_all() -> None:
 def legalization(target: str, op: str) -> Rule | None:
     """The rule that rewrites `op` for `target`, if there is one."""
     _load(op)
-    return _legalizations.get((target, op))
+    return legalizations.get((target, op))
 
 
 def reader(format: str, type: str, version: int) -> Rule | None:
     """The rule that reads nodes of `type` in operator set `version` of `format`, if any."""
     _load_readers(format, type)
-    for found in _readers.get((format, type), ()):
+    for found in readers.get((format, type), ()):
         if found.since <= version <= found.until:
             return found.rule
     return None

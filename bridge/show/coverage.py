@@ -1,16 +1,16 @@
-"""How each operator is converted: what `bridge ops` and `docs/operators.md` show.
-
-Nothing here imports onnx or numpy: rows come from `mappings/`, rules from their decorators.
-"""
+"""How each operator is converted: what `bridge ops` and `docs/operators.md` show."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
-from bridge.show.function_bodies import FUNCTION_BODIES
-from bridge.show.rule_index import rule_index
+from bridge.operators import legalizations, load_all, readers
+from bridge.passes import maps
+from bridge.passes.sequences.operators import lowering
+from bridge.passes.strings import operators as strings
 from bridge.vocabulary import (
     Operator,
     Spelling,
@@ -40,6 +40,7 @@ class Line:
 
 def coverage() -> list[Line]:
     """Every operator of both formats, by family and name."""
+    load_all()
     lines = {line.name: line for line in map(_line, operators().values())}
     for format, type in _read_by_rules_alone():
         line = lines.get(type) or Line(
@@ -49,8 +50,8 @@ def coverage() -> list[Line]:
             lines[type] = replace(line, onnx="any", to_ir="rule")
         else:
             lines[type] = replace(line, ir="any", to_onnx="rule")
-    for target, name in rule_index().expanded:
-        if name not in lines and target == "ir":
+    for target, name in legalizations:
+        if name not in lines and target == "ir" and _has_rule(target, name):
             lines[name] = Line(family_of(name) or "", name, "any", ABSENT, "rule", ABSENT)
     return sorted(lines.values(), key=lambda line: (line.family, line.name.lower(), line.name))
 
@@ -85,27 +86,46 @@ def _versions(texts: Iterable[str]) -> str:
 
 
 def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
-    lowered = target == "ir" and operator.name in rule_index().lowered
-    if (target, operator.name) in rule_index().refused:
+    name = operator.name
+    lowered = target == "ir" and (
+        lowering(name) is not None or name in {*strings.LOWERED, *maps.LOWERED}
+    )
+    if (target, name) in legalizations and not _has_rule(target, name):
         return "passes" if lowered else MISSING
     if operator.family == "control":
-        return "body" if operator.name in FUNCTION_BODIES else "passes"
+        return "body" if name in _function_bodies() else "passes"
     ways = ["row"] if spellings else []
     if operator.family == "state":
         ways.append("passes")
-    if (target, operator.name) in rule_index().expanded:
+    if _has_rule(target, name):
         ways.append("rule")
     if lowered and operator.family in ("sequence", "ml"):
         ways.append("passes")
-    if not ways and operator.name.rpartition("::")[2] in FUNCTION_BODIES:
+    if not ways and name.rpartition("::")[2] in _function_bodies():
         ways.append("body")
     return " ".join(ways) or MISSING
+
+
+def _has_rule(target: str, name: str) -> bool:
+    """Whether a rule does more than refuse the operator."""
+    rule = legalizations.get((target, name))
+    return rule is not None and rule.__annotations__["return"] != "NoReturn"
+
+
+@cache
+def _function_bodies() -> set[str]:
+    """The operators whose meaning the standard gives as a function body."""
+    import onnx.defs
+
+    return {
+        schema.name
+        for schema in onnx.defs.get_all_schemas()
+        if schema.has_function or schema.has_context_dependent_function
+    }
 
 
 def _read_by_rules_alone() -> Iterator[tuple[str, str]]:
     """(format, type) of what has no row: a rule reads it as other operators."""
     for format in ("onnx", "ir"):
         spelled = {s.type for o in operators().values() for s in getattr(o, format)}
-        yield from (
-            (f, type) for f, type in rule_index().read if f == format and type not in spelled
-        )
+        yield from ((f, type) for f, type in readers if f == format and type not in spelled)

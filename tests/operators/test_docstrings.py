@@ -13,7 +13,7 @@ import pytest
 
 import bridge.hooks  # noqa: F401
 from bridge.neutral.inference import _inferences, _known_values
-from bridge.operators import _legalizations, _readers, load_all
+from bridge.operators import legalizations, load_all, readers
 from bridge.passes.sequences.operators import _table
 
 MANY = 5
@@ -24,10 +24,10 @@ def registered() -> dict[Callable[..., Any], set[str]]:
     """The functions with the operators that they are for."""
     load_all()
     found: dict[Callable[..., Any], set[str]] = defaultdict(set)
-    for (_, op), rule in _legalizations.items():
+    for (_, op), rule in legalizations.items():
         found[rule].add(op)
-    for (_, op), readers in _readers.items():
-        for reader in readers:
+    for (_, op), some in readers.items():
+        for reader in some:
             found[reader.rule].add(op)
     for table in (_inferences, _known_values, _table):
         for op, function in table.items():

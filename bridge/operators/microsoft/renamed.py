@@ -3,7 +3,7 @@ little more (onnxruntime's ContribOperators). Attributes are as in the file."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
@@ -119,7 +119,7 @@ _BLOCKED = (
 
 
 @legalizes(*_BLOCKED, target="ir")
-def blocked_channels(b: Builder, node: Node) -> Result:
+def blocked_channels(b: Builder, node: Node) -> NoReturn:
     """Conv, MaxPool and the like of com.microsoft.nchwc: channels in blocks as one processor likes
     them; the file does not say of how many."""
     raise Refused(

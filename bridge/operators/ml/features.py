@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 import numpy as np
 
@@ -165,13 +166,13 @@ def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarra
 
 
 @legalizes("ai.onnx.ml::CategoryMapper", target="ir")
-def category_mapper(b: Builder, node: Node) -> Result:
+def category_mapper(b: Builder, node: Node) -> NoReturn:
     """CategoryMapper-1: refused: one side of it are strings."""
     raise Refused(STRINGS)
 
 
 @legalizes("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
-def maps(b: Builder, node: Node) -> Result:
+def maps(b: Builder, node: Node) -> NoReturn:
     """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
     raise Refused(
         "only outputs of a model can be maps in IR, with keys that differ; export it without maps"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,14 +20,14 @@ MOST_SKIPPED = 1000
 
 
 @legalizes("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir")
-def strings(b: Builder, node: Node) -> Result:
+def strings(b: Builder, node: Node) -> NoReturn:
     """RegexFullMatch-20, StringConcat-20, StringNormalizer-10 and StringSplit-20: refused: IR
     has no operator on strings."""
     raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
 
 
 @legalizes("StringTensorPack", "StringTensorUnpack", target="onnx")
-def bytes_of_strings(b: Builder, node: Node) -> Result:
+def bytes_of_strings(b: Builder, node: Node) -> NoReturn:
     """StringTensorPack-15 and StringTensorUnpack-15: refused: ONNX has no operator on the bytes of
     strings."""
     raise Refused(

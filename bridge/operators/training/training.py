@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 DOMAIN = "ai.onnx.preview.training"
@@ -71,7 +73,7 @@ def momentum(b: Builder, node: Node) -> Result:
 
 
 @legalizes(f"{DOMAIN}::Gradient", target="ir")
-def gradient(b: Builder, node: Node) -> Result:
+def gradient(b: Builder, node: Node) -> NoReturn:
     """Gradient-1: refused: it differentiates the graph around it."""
     raise Refused("it differentiates the graph around it; export the model for inference")
 
