@@ -366,10 +366,10 @@ class _Checker:
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
-        trial = tried([("", watched), *files], feeds, taken[:1])
-        for place, why in trial.refused.items():
+        ran, refused = tried([("", watched), *files], feeds, taken[:1])
+        for place, why in refused.items():
             self._note(f"with {recipes[place]}, which the original takes, {why}")
-        return trial.ran
+        return ran
 
     def _note(self, text: str) -> None:
         if text not in self.report.notes:

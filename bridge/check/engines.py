@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import onnx
@@ -42,15 +42,12 @@ class LacksOperatorError(EngineError):
 class ValueInfo:
     """An input or output of a loaded model, as its engine declares it.
 
-    `dtype` is None where the engine does not say; `shape` is None for an unknown rank, and holds
-    an int, a symbol, or None for each dimension. Both describe the element of a sequence or
-    optional. `aliases` are further names that feeds may use.
+    `shape` is None for an unknown rank and for what is no tensor, and holds an int, a symbol, or
+    None for each dimension. `aliases` are further names that feeds may use.
     """
 
     name: str
-    dtype: np.dtype | None
-    shape: tuple[int | str | None, ...] | None
-    kind: Literal["tensor", "sequence", "optional"] = "tensor"
+    shape: tuple[int | str | None, ...] | None = None
     aliases: frozenset[str] = frozenset()
 
 
@@ -198,10 +195,10 @@ class _OnnxRuntimeSession:
     def __init__(self, module: Any, session: Any) -> None:
         self._module = module
         self._session = session
-        self.inputs = tuple(_onnxruntime_info(port) for port in session.get_inputs())
-        self.outputs = tuple(_onnxruntime_info(port) for port in session.get_outputs())
-        defaults = session.get_overridable_initializers()
-        self._defaults = tuple(_onnxruntime_info(port) for port in defaults)
+        self.inputs = _onnxruntime_infos(session.get_inputs())
+        self.outputs = _onnxruntime_infos(session.get_outputs())
+        self._defaults = _onnxruntime_infos(session.get_overridable_initializers())
+        self._gives_tensors = all(p.type.startswith("tensor(") for p in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         ports = (*self.inputs, *(port for port in self._defaults if port.name in feeds))
@@ -209,7 +206,7 @@ class _OnnxRuntimeSession:
         names = [port.name for port in self.outputs]
         options = self._module.RunOptions()
         options.log_severity_level = 4
-        plain = all(port.kind == "tensor" for port in self.outputs) and all(
+        plain = self._gives_tensors and all(
             isinstance(value, self._module.OrtValue) for value in values.values()
         )
         run = self._session.run_with_ort_values if plain else self._session.run
@@ -245,20 +242,9 @@ class _OnnxRuntimeSession:
         return _unpacked(data, element, shape)
 
 
-def _onnxruntime_info(port: Any) -> ValueInfo:
-    kind: Literal["tensor", "sequence", "optional"] = "tensor"
-    if port.type.startswith("seq("):
-        kind = "sequence"
-    elif port.type.startswith("optional("):
-        kind = "optional"
-    spelled = re.findall(r"tensor\((\w+)\)", port.type)
-    dtype = None
-    if spelled:
-        name = {"float": "FLOAT", "double": "DOUBLE"}.get(spelled[0], spelled[0].upper())
-        dtype = BY_ONNX[onnx.TensorProto.DataType.Value(name)].dtype
+def _onnxruntime_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
     # onnxruntime shows an unknown rank and a scalar alike, as an empty list of dimensions.
-    shape = tuple(port.shape) if port.shape else None
-    return ValueInfo(port.name, dtype, shape, kind)
+    return tuple(ValueInfo(port.name, tuple(port.shape) or None) for port in ports)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -307,31 +293,15 @@ class _ReferenceSession:
 
 
 def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
-    kind: Literal["tensor", "sequence", "optional"] = "tensor"
-    declared = info.type
-    while declared.WhichOneof("value") in ("sequence_type", "optional_type"):
-        wrapper = declared.WhichOneof("value")
-        if kind == "tensor":
-            kind = "sequence" if wrapper == "sequence_type" else "optional"
-        declared = getattr(declared, wrapper).elem_type
-    tensor = declared.tensor_type
-    dtype = BY_ONNX[tensor.elem_type].dtype if tensor.elem_type else None
-    shape = None
-    if tensor.HasField("shape"):
-        shape = tuple(
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
-            for dim in tensor.shape.dim
-        )
-    return ValueInfo(info.name, dtype, shape, kind)
+    tensor = info.type.tensor_type
+    if not tensor.HasField("shape"):
+        return ValueInfo(info.name)
+    dims = tensor.shape.dim
+    shape = (dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in dims)
+    return ValueInfo(info.name, tuple(shape))
 
 
 # ------------------------------------------------------------------------------------------------
-
-
-def _openvino_element(spelled: str) -> Element | None:
-    """The element type that OpenVINO calls so; None for one that it gives in no array."""
-    element = BY_IR.get(spelled)
-    return element if element is not None and element.onnx is not None else None
 
 
 class OpenVino:
@@ -386,7 +356,7 @@ class _OpenVinoSession:
             self._request.reset_state()  # every run is a first call
             variables = {one.name: one for one in self._request.query_state()}
             for name, value in states.items():
-                variables[name].state = self._tensor(ValueInfo(name, value.dtype, None), value)
+                variables[name].state = self._tensor(ValueInfo(name), value)
             for position, tensor in enumerate(tensors):
                 self._request.set_input_tensor(position, tensor)
             self._request.infer()
@@ -421,8 +391,8 @@ class _OpenVinoSession:
         shape = tuple(tensor.shape)
         if spelled == "string":
             return np.asarray(tensor.str_data).astype(object).reshape(shape)
-        element = _openvino_element(spelled)
-        if element is None:
+        element = BY_IR.get(spelled)
+        if element is None or element.onnx is None:
             raise EngineError(f"OpenVINO: an output of type {spelled} has no array type")
         return _unpacked(tensor.data.tobytes() if tensor.size else b"", element, shape)
 
@@ -441,7 +411,5 @@ def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
         shape = None
         if partial.rank.is_static:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
-        element = _openvino_element(port.get_element_type().get_type_name())
-        dtype = element.dtype if element is not None else None
-        result.append(ValueInfo(name, dtype, shape, aliases=frozenset({*names, layer})))
+        result.append(ValueInfo(name, shape, frozenset({*names, layer})))
     return tuple(result)

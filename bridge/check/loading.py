@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,16 +35,14 @@ TIMEOUT = 60.0
 
 _TIMES = 100.0  # as long as the longest run before it
 
-Engines = Callable[[type[Engine]], Engine]
-"""Gives an engine of a kind; EngineError where it is not installed."""
-
 _worker = Worker()
 
 
 @functools.cache
 def engine(kind: type[Engine]) -> Engine:
-    """An engine in the process that all checks share; the reference evaluator needs none."""
-    return engine_in(_worker, kind, TIMEOUT, _TIMES)
+    """An engine in the process that all checks share; the reference evaluator needs none. Raises
+    EngineError where it is not installed."""
+    return kind() if kind is Reference else IsolatedEngine(kind, _worker, TIMEOUT, _TIMES)
 
 
 @contextmanager
@@ -57,16 +55,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         _worker.seconds = before
 
 
-def engine_in(
-    worker: Worker, kind: type[Engine], seconds: float | None, times: float = float("inf")
-) -> Engine:
-    """An engine in a process of its own; see `IsolatedEngine`."""
-    return kind() if kind is Reference else IsolatedEngine(kind, worker, seconds, times)
-
-
-def load(
-    path: Path, known: Model | None = None, engines: Engines | None = None
-) -> tuple[Session, str]:
+def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is.
 
     `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
@@ -75,27 +64,26 @@ def load(
 
     Raises EngineError where no engine takes the file, LacksOperatorError where that is for
     operators that they lack, BridgeError for an IR that Bridge cannot read."""
-    given = engines or engine
     if path.suffix.lower() == ".xml":
-        return _load_ir(given, path, known or bridge.load(path))
+        return _load_ir(path, known or bridge.load(path))
     try:
-        onnxruntime = given(OnnxRuntime)
+        onnxruntime = engine(OnnxRuntime)
     except EngineError as error:
-        return _load_elsewhere(given, path, error, (Reference,))
+        return _load_elsewhere(path, error, (Reference,))
     try:
         return onnxruntime.load(path), f"{onnxruntime.name} {onnxruntime.version}"
     except LacksOperatorError as error:
-        return _load_elsewhere(given, path, error, (Reference, OpenVino))
+        return _load_elsewhere(path, error, (Reference, OpenVino))
 
 
-def _load_ir(given: Engines, path: Path, model: Model) -> tuple[Session, str]:
-    openvino = given(OpenVino)
+def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
+    openvino = engine(OpenVino)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
     pairs = STATEFUL.read(model.metadata)
     if is_too_large(model) and pairs is None:
         # A second process opens a part while the first runs the one before.
-        second = engine_in(Worker(), OpenVino, None)
+        second = IsolatedEngine(OpenVino, Worker())
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:
@@ -115,13 +103,13 @@ def _load_ir(given: Engines, path: Path, model: Model) -> tuple[Session, str]:
 
 
 def _load_elsewhere(
-    given: Engines, path: Path, error: EngineError, kinds: Sequence[type[Engine]]
+    path: Path, error: EngineError, kinds: Sequence[type[Engine]]
 ) -> tuple[Session, str]:
     """An ONNX model that onnxruntime does not run, loaded by the first of the engines that does."""
     reasons = [str(error)]
     for kind in kinds:
         try:
-            other = given(kind)
+            other = engine(kind)
             session = other.load(path)
         except EngineError as failure:
             reasons.append(str(failure))

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bridge.boundary import Boundary, pack, unpack
 from bridge.check.engines import EngineError, Session, ValueInfo, run_each
 
@@ -19,11 +17,8 @@ class PackedSession:
     def __init__(self, session: Session, boundary: Boundary) -> None:
         self._session = session
         self._boundary = boundary
-        vocabularies, maps = boundary.vocabularies, boundary.map_keys
-        inputs = _strings(session.inputs, vocabularies.inputs)
-        outputs = _maps(_strings(session.outputs, vocabularies.outputs), maps.outputs)
-        self.inputs = _infos(inputs, boundary.inputs)
-        self.outputs = _infos(outputs, boundary.outputs)
+        self.inputs = _infos(session.inputs, boundary.inputs)
+        self.outputs = _infos(session.outputs, boundary.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
@@ -45,24 +40,6 @@ class PackedSession:
         return {port.name: unpacked[port.name] for port in self.outputs}
 
 
-def _strings(ports: tuple[ValueInfo, ...], words: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
-    """The ports, those of strings with their type."""
-    return tuple(
-        replace(port, dtype=np.dtype(object)) if words.keys() & {port.name, *port.aliases} else port
-        for port in ports
-    )
-
-
-def _maps(ports: tuple[ValueInfo, ...], keys: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
-    """The ports, those of maps as lists of these."""
-    return tuple(
-        replace(port, dtype=None, shape=None, kind="sequence")
-        if keys.keys() & {port.name, *port.aliases}
-        else port
-        for port in ports
-    )
-
-
 def _infos(ports: tuple[ValueInfo, ...], packed: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
     """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
     owners = {part: name for name, own in packed.items() for part in own.parts(name)}
@@ -77,11 +54,9 @@ def _infos(ports: tuple[ValueInfo, ...], packed: Mapping[str, Any]) -> tuple[Val
             seen[own_name] = replace(port, name=own_name)
         else:
             owner = owners.pop(part)
-            own = packed[owner]
-            kind = "optional" if own.optional else "tensor" if own.kind == "open" else "sequence"
-            seen.setdefault(owner, ValueInfo(owner, None, None, kind))  # type: ignore[arg-type]
+            seen.setdefault(owner, ValueInfo(owner))
     # A sequence without elements has no tensor at all.
     for name, own in packed.items():
         if not own.parts(name):
-            seen[name] = ValueInfo(name, None, None, "sequence")
+            seen[name] = ValueInfo(name)
     return tuple(seen.values())

@@ -130,7 +130,7 @@ class PartsSession:
 
 
 def _info(value: Value, name: str) -> ValueInfo:
-    return ValueInfo(name, None, None, aliases=frozenset(value.names) | {name})
+    return ValueInfo(name, aliases=frozenset(value.names) | {name})
 
 
 def _cut(graph: Graph) -> list[_Part]:

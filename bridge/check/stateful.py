@@ -33,7 +33,7 @@ class PairsSession:
         ports = tuple(port for port, _ in self._states.values())
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
         self.inputs = (*given, *ports)
-        after = (ValueInfo(name, port.dtype, None) for port, name in self._states.values())
+        after = (ValueInfo(name) for _, name in self._states.values())
         self.outputs = (*session.outputs, *after)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,5 +82,4 @@ class PairsSession:
 
 
 def _info(name: str, value: Any) -> ValueInfo:
-    shape = tuple(dim if isinstance(dim, int) else None for dim in value.dims)
-    return ValueInfo(name, value.element.dtype, shape)
+    return ValueInfo(name, tuple(dim if isinstance(dim, int) else None for dim in value.dims))

@@ -215,14 +215,14 @@ def test_inputs_that_end_an_engine_are_gone_past(
     for name, deadly in (("a", 1), ("b", 3)):
         (tmp_path / name).write_text(str(deadly))
 
-    def load(path: Path, engines: loading.Engines) -> tuple[Session, str]:
-        return engines(Fragile).load(path), ""
+    def load(path: Path) -> tuple[Session, str]:
+        return loading.engine(Fragile).load(path), ""
 
     monkeypatch.setattr("bridge.check.empty_inputs.load", load)
     files = [("", tmp_path / "a"), ("b", tmp_path / "b")]
-    trial = tried(files, [{"x": number} for number in (1, 2, 3, -1, 4)], [])
-    assert trial.ran == [1, 4]
-    assert trial.refused == {2: "b: fragile: it ended the process (exit code 1)"}
+    ran, refused = tried(files, [{"x": number} for number in (1, 2, 3, -1, 4)], [])
+    assert ran == [1, 4]
+    assert refused == {2: "b: fragile: it ended the process (exit code 1)"}
 
 
 def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
