@@ -1,12 +1,22 @@
-"""What the bodies of a node capture: inputs that no port names, constants that bodies hold."""
+"""What the bodies of a node take and give: inputs that nobody reads, constants that bodies capture,
+outputs that nobody uses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bridge.neutral.builder import constant_value
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import InputPort, Invariant, Iteration, outer_input
+from bridge.neutral.ports import (
+    Carried,
+    Condition,
+    InputPort,
+    Invariant,
+    Iteration,
+    Yield,
+    outer_input,
+)
 
 
 def drop_unused_inputs(node: Node) -> bool:
@@ -27,6 +37,33 @@ def drop_unused_inputs(node: Node) -> bool:
             for port in body.inputs
         ]
     return True
+
+
+def drop_unread_captures(body: Body) -> bool:
+    """Removes what a body captures and no node in it reads; whether there was any."""
+    read: set[Value | None] = {*body.graph.outputs}
+    for node in body.graph.nodes:
+        read.update(node.inputs)
+    gone = body.take_entries(lambda value, port: value not in read and isinstance(port, Invariant))
+    return bool(gone)
+
+
+def keep_outputs(bodies: Sequence[Body], kept: Sequence[int]) -> None:
+    """Has bodies give what becomes these outputs of their node alone. States go on without one."""
+    moved = {old: new for new, old in enumerate(kept)}
+    for body in bodies:
+        carried = {port.output for port in body.inputs if isinstance(port, Carried)}
+        exits = []
+        for index, port in enumerate(body.outputs):
+            if not isinstance(port, Condition) and port.output is not None:
+                if port.output in moved:
+                    body.outputs[index] = replace(port, output=moved[port.output])
+                elif index in carried:
+                    body.outputs[index] = Yield(None)
+                else:
+                    continue
+            exits.append(index)
+        body.keep_exits(exits)
 
 
 def sink_constants(node: Node) -> bool:

@@ -16,6 +16,7 @@ from bridge.neutral.ports import (
     Iteration,
     OutputPort,
     Sliced,
+    Yield,
 )
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
@@ -290,6 +291,10 @@ class Body:
     def exit_of(self, port: Carried) -> tuple[Value, OutputPort]:
         """The output that a carried input takes, with its port."""
         return self.graph.outputs[port.output], self.outputs[port.output]
+
+    def given(self, output: int) -> Value:
+        """What a branch gives for an output of its If."""
+        return self.graph.outputs[self.outputs.index(Yield(output))]
 
     def copy(self) -> Body:
         """A body with the same values and nodes, whose own lists can change without this one's."""

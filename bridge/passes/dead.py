@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bridge.neutral.builder import Builder
-from bridge.neutral.captures import drop_unused_inputs
+from bridge.neutral.captures import drop_unread_captures, drop_unused_inputs, keep_outputs
 from bridge.neutral.dataflow import Facts
-from bridge.neutral.graph import Body, Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node
 from bridge.neutral.liveness import Needed
-from bridge.neutral.ports import Carried, Condition, Invariant, Yield
+from bridge.neutral.ports import Carried, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.passes.context import Context
 from bridge.vocabulary import operator
@@ -83,21 +81,8 @@ def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
     keep = [index for index, value in enumerate(node.outputs) if rewriter.count(value)]
     if len(keep) == len(node.outputs):
         return False
-    moved = {old: new for new, old in enumerate(keep)}
     node.outputs = [node.outputs[index] for index in keep]
-    for body in node.bodies:
-        carried = {port.output for port in body.inputs if isinstance(port, Carried)}
-        exits = []
-        for index, port in enumerate(body.outputs):
-            if not isinstance(port, Condition) and port.output is not None:
-                if port.output in moved:
-                    body.outputs[index] = replace(port, output=moved[port.output])
-                elif index in carried:
-                    body.outputs[index] = Yield(None)
-                else:
-                    continue
-            exits.append(index)
-        body.keep_exits(exits)
+    keep_outputs(node.bodies, keep)
     return True
 
 
@@ -126,14 +111,6 @@ def _drop_states_of(body: Body, needed: Facts[bool]) -> bool:
 
 def _drop_captures(node: Node, rewriter: Rewriter) -> None:
     """Removes what the bodies of a node capture and do not use."""
-    if any([_drop_entries(body) for body in node.bodies]):
+    if any([drop_unread_captures(body) for body in node.bodies]):
         rewriter.changed = True
     rewriter.modify(node, drop_unused_inputs)
-
-
-def _drop_entries(body: Body) -> bool:
-    used: set[Value | None] = set(body.graph.outputs)
-    for node in body.graph.nodes:
-        used.update(node.inputs)
-    gone = body.take_entries(lambda value, port: value not in used and isinstance(port, Invariant))
-    return bool(gone)

@@ -9,97 +9,33 @@ branches is for a model of other inputs, and what is declared says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from enum import Flag, auto
+from collections.abc import Iterable
 
-from bridge.neutral.dataflow import Facts, Forward, Now, Updates
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
-from bridge.neutral.ports import Carried, Condition, InputPort, Yield, outer_input
+from bridge.neutral.ports import Carried, outer_input
 from bridge.neutral.types import TensorType, is_static
-from bridge.vocabulary import operator
+from bridge.passes.deciding import Decided, Deciding, Source
 
 TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """Operators whose output has the shape that this input holds."""
 
 
-class Depends(Flag):
-    """What of a value depends on the elements of the model's inputs, or on chance."""
-
-    NOTHING = 0
-    ELEMENTS = auto()
-    SHAPE = auto()
+DATA = frozenset({Source("data")})
 
 
-class DependsOnData(Forward[Depends]):
+class DependsOnData(Deciding):
     """Whether data, and not shapes alone, decide what a value holds, and its shape."""
 
-    bottom = iteration = Depends.NOTHING
-
-    def join(self, one: Depends, other: Depends) -> Depends:
-        """What of either depends on data."""
-        return one | other
-
-    def outside(self, value: Value) -> Depends:
+    def outside(self, value: Value) -> Decided:
         """The shapes of inputs are no data."""
-        return Depends.ELEMENTS
+        return Decided(DATA)
 
-    def settled(self, value: Value, fact: Depends) -> Depends:
+    def settled(self, value: Value, fact: Decided) -> Decided:
         """A shape that is known depends on nothing."""
-        return fact & ~Depends.SHAPE if is_static(value.shape) else fact
-
-    def transfer(self, node: Node, facts: Sequence[Depends | None]) -> list[Depends]:
-        """Elements come from elements; shapes from shapes, and from elements that shape."""
-        if node.op in ("Shape", "Size"):
-            shaped = facts[0] is not None and Depends.SHAPE in facts[0]
-            return [Depends.ELEMENTS | Depends.SHAPE if shaped else Depends.NOTHING]
-        found = Depends.ELEMENTS if is_random(node) else Depends.NOTHING
-        shapers = shaping(node)
-        for place, fact in enumerate(facts):
-            found |= fact or Depends.NOTHING
-            if fact is not None and Depends.ELEMENTS in fact and place in shapers:
-                found |= Depends.SHAPE
-        return [found] * len(node.outputs)
-
-    def entry(
-        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Depends]
-    ) -> Depends:
-        """How often a Loop runs decides its states."""
-        fact = super().entry(node, body, value, port, now)
-        return fact | _decided(node, now) if isinstance(port, Carried) else fact
-
-    def leave(self, node: Node, now: Now[Depends]) -> Updates[Depends]:
-        """What decides about a node decides what comes out."""
-        yield from super().leave(node, now)
-        decided = _decided(node, now)
-        yield from ((value, decided) for value in node.outputs)
-
-
-def _decided(node: Node, now: Now[Depends]) -> Depends:
-    """What data decide of what a node with bodies gives, since they decide its condition."""
-    if any(Depends.ELEMENTS in now(head) for head in heads(node)):
-        return Depends.ELEMENTS | Depends.SHAPE
-    return Depends.NOTHING
-
-
-def heads(node: Node) -> list[Value]:
-    """What decides which body of a node runs, and how often."""
-    found = list(node.inputs[: 1 if node.op == "If" else 2])
-    found += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
-    return [head for head in found if head is not None]
-
-
-def is_random(node: Node) -> bool:
-    """Whether a node gives other numbers each time."""
-    row = operator(node.op)
-    return row is not None and row.family == "random"
-
-
-def shaping(node: Node) -> Iterable[int]:
-    """The inputs whose elements decide the shapes of a node's outputs."""
-    row = operator(node.op)
-    return range(len(node.inputs)) if row is None else row.shaped_by
+        return Decided(fact.elements) if fact.shape and is_static(value.shape) else fact
 
 
 def open_target(node: Node) -> Value | None:
@@ -117,7 +53,7 @@ def forget_ranks_of_data(graph: Graph) -> None:
 class _Forgetting:
     """One walk, with the values whose rank is open to data."""
 
-    def __init__(self, depends: Facts[Depends]) -> None:
+    def __init__(self, depends: Facts[Decided]) -> None:
         self.depends = depends
         self.open: set[Value] = set()
 
@@ -134,12 +70,12 @@ class _Forgetting:
     def _opens(self, node: Node) -> bool:
         """Whether data decide how long the vector is that holds the shape of what a node gives."""
         target = open_target(node)
-        return target is not None and Depends.SHAPE in self.depends.of(target)
+        return target is not None and bool(self.depends.of(target).shape)
 
     def _open(self, value: Value) -> None:
         """Notes that data decide the rank of a value."""
         self.open.add(value)
-        self.depends.learn(value, self.depends.of(value) | Depends.SHAPE)
+        self.depends.learn(value, Decided(self.depends.of(value).elements, DATA))
 
     def _forget(self, node: Node, values: Iterable[Value]) -> None:
         """Forgets what is declared of outputs, but for those whose rank is known without."""
@@ -170,11 +106,10 @@ class _Forgetting:
             self._enter(node, body)
         forgotten: list[Value] = []
         for index, value in enumerate(node.outputs):
-            held = [inner for body in node.bodies for inner, port in body.exits()
-                    if isinstance(port, Yield) and port.output == index]  # fmt: skip
+            held = [body.given(index) for body in node.bodies]
             ranks = {inner.rank for inner in held if inner.rank is not None}
             if any(inner in self.open for inner in held) or (
-                len(ranks) > 1 and Depends.ELEMENTS in self.depends.of(_required(node.condition))
+                len(ranks) > 1 and self.depends.of(_required(node.condition)).elements
             ):
                 forgotten.append(value)
         if forgotten:

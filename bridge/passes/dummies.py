@@ -49,7 +49,7 @@ def settle_dummies(graph: Graph) -> bool:
 def _has_numbers(node: Node, position: int) -> bool:
     """Whether one of the branches, or an If in them, may hand out a number that is known."""
     for body in node.bodies:
-        value = _exit(body, position)
+        value = body.given(position)
         made = value.producer
         if value.constant is not None:
             if value.constant.size == 1:
@@ -112,7 +112,7 @@ def _sources(
         yield None
     else:
         for body, inside in _taken(node, known, outer):
-            yield from _sources(_exit(body, _place(value)), inside, outer, depth + 1)
+            yield from _sources(body.given(_place(value)), inside, outer, depth + 1)
 
 
 def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[tuple[Body, Known]]:
@@ -125,7 +125,7 @@ def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[t
         inside = {**known, condition: truth}
         for position, value in enumerate(node.outputs):
             if value in known:
-                given = _source(_exit(body, position), outer)
+                given = _source(body.given(position), outer)
                 content = integers(given)
                 if content is not None and (bool(content[0]),) != (known[value],):
                     break
@@ -140,16 +140,12 @@ def _place(value: Value) -> int:
     return value.producer.outputs.index(value)
 
 
-def _exit(body: Body, position: int) -> Value:
-    return next(value for value, port in body.exits() if port == Yield(position))
-
-
 def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
     """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
     were any of another."""
     found = False
     for body in node.bodies:
-        value = _exit(body, position)
+        value = body.given(position)
         made = value.producer
         if made is None or value in read:
             continue

@@ -4,54 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from bridge.neutral.builder import integers
-from bridge.neutral.dataflow import Facts, Forward, Now, Updates
-from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import Carried, InputPort
-from bridge.passes.declared_ranks import heads, is_random, shaping
+from bridge.neutral.dataflow import Facts
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.passes.deciding import Decided, Deciding, Source, Sources, heads
 
 
-class Source(NamedTuple):
-    """An input, or chance or a variable; and whether its shape decides, or its elements do."""
-
-    name: str
-    is_shape: bool = False
-
-    def __str__(self) -> str:
-        return f"the shape of {self.name}" if self.is_shape else self.name
-
-
-Sources = frozenset[Source]
-
-NONE: Sources = frozenset()
-
-
-class Decided(NamedTuple):
-    """What decides the elements of a value, and what decides its shape."""
-
-    elements: Sources = NONE
-    shape: Sources = NONE
-
-
-_NOTHING = Decided()
-_UNNAMED = {"ReadValue": "a variable"}
-
-
-class DecidedBy(Forward[Decided]):
+class DecidedBy(Deciding):
     """Which inputs decide a value. `fixed` are constants that count as inputs, by their names."""
-
-    bottom = iteration = _NOTHING
 
     def __init__(self, fixed: Mapping[Value, str]) -> None:
         self._fixed = fixed
-
-    def join(self, one: Decided, other: Decided) -> Decided:
-        """What decides either."""
-        if one == other:
-            return one
-        return Decided(one.elements | other.elements, one.shape | other.shape)
 
     def outside(self, value: Value) -> Decided:
         """An input decides its elements, and its shape."""
@@ -62,34 +26,6 @@ class DecidedBy(Forward[Decided]):
         if value in self._fixed:
             return Decided(frozenset({Source(self._fixed[value])}))
         return fact
-
-    def transfer(self, node: Node, facts: Sequence[Decided | None]) -> list[Decided]:
-        """Elements come from elements; shapes from shapes, and from elements that shape."""
-        if node.op in ("Shape", "Size"):
-            return [Decided(NONE if facts[0] is None else facts[0].shape)]
-        known = [fact or _NOTHING for fact in facts]
-        elements = NONE.union(*(fact.elements for fact in known))
-        shape = NONE.union(*(fact.shape for fact in known))
-        shape = shape.union(*(known[place].elements for place in shaping(node) if known[place:]))
-        if is_random(node) or node.op in _UNNAMED:
-            elements |= {Source(_UNNAMED.get(node.op, "chance"))}
-        return [Decided(elements, shape)] * len(node.outputs)
-
-    def entry(
-        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Decided]
-    ) -> Decided:
-        """What decides how often a Loop runs decides its states."""
-        fact = super().entry(node, body, value, port, now)
-        return self.join(fact, self._head(node, now)) if isinstance(port, Carried) else fact
-
-    def leave(self, node: Node, now: Now[Decided]) -> Updates[Decided]:
-        """What decides about a node decides what comes out."""
-        yield from super().leave(node, now)
-        yield from ((value, self._head(node, now)) for value in node.outputs)
-
-    def _head(self, node: Node, now: Now[Decided]) -> Decided:
-        deciding = NONE.union(*(now(head).elements for head in heads(node)))
-        return Decided(deciding, deciding)
 
 
 class Deciders:

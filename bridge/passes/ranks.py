@@ -15,7 +15,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Demand, Relation, rank_constraints
 from bridge.neutral.inference.dims import length_of
-from bridge.neutral.ports import Carried, Condition, Invariant, Yield
+from bridge.neutral.ports import Carried, Condition, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
 from bridge.passes.assumptions import note_pruned
@@ -33,6 +33,9 @@ from bridge.report import Report
 from bridge.vocabulary import has_trait
 
 MOST_SWEEPS = 50
+
+Ranks = frozenset[int] | None
+"""The ranks that a value may have; None for any."""
 
 
 class _Impossible(Exception):
@@ -206,7 +209,7 @@ class _Solver:
             if not self.changed:
                 return
 
-    def of(self, value: Value) -> frozenset[int] | None:
+    def of(self, value: Value) -> Ranks:
         known = self.sets.get(value)
         if known is not None:
             return known
@@ -215,7 +218,7 @@ class _Solver:
             return None
         return frozenset((rank,))
 
-    def narrow(self, value: Value, to: frozenset[int] | None) -> None:
+    def narrow(self, value: Value, to: Ranks) -> None:
         if to is None:
             return
         known = self.of(value)
@@ -291,8 +294,7 @@ class _Solver:
         for index in list(self._live(node)):
             body = node.bodies[index]
             try:
-                for value, port in body.entries():
-                    outer = node.inputs[port.input] if isinstance(port, Invariant) else None
+                for value, outer in node.captures(body).items():
                     if outer is not None:
                         self.narrow(value, self.of(outer))
                 self.forward(body.graph)
@@ -302,18 +304,10 @@ class _Solver:
             for position, value in enumerate(node.outputs):
                 self.narrow(value, self._union(node, position))
 
-    def _union(self, node: Node, position: int) -> frozenset[int] | None:
+    def _union(self, node: Node, position: int) -> Ranks:
         """The ranks that output `position` of an If has in any branch that is left."""
-        union: frozenset[int] = frozenset()
-        for index in self._live(node):
-            body = node.bodies[index]
-            for value, port in body.exits():
-                if isinstance(port, Yield) and port.output == position:
-                    known = self.of(value)
-                    if known is None:
-                        return None
-                    union |= known
-        return union
+        known = [self.of(node.bodies[index].given(position)) for index in self._live(node)]
+        return _any_of(known)
 
     def _backward_bodies(self, node: Node) -> None:
         for index in list(self._live(node)):
@@ -332,23 +326,16 @@ class _Solver:
 
     def _demand_captures(self, node: Node) -> None:
         """A captured value must suit one of the branches that are left."""
-        demands: dict[Value, frozenset[int] | None] = {}
-        for count, index in enumerate(self._live(node)):
-            body = node.bodies[index]
-            here: dict[Value, frozenset[int] | None] = {}
-            for value, port in body.entries():
-                assert isinstance(port, Invariant)
-                outer = node.inputs[port.input]
-                assert outer is not None
-                here[outer] = self.of(value)
-            if count == 0:
-                demands = here
-                continue
-            both: dict[Value, frozenset[int] | None] = {}
-            for outer, ranks in demands.items():
-                other = here.get(outer)
-                if ranks is not None and other is not None:
-                    both[outer] = ranks | other
-            demands = both
-        for outer, ranks in demands.items():
-            self.narrow(outer, ranks)
+        captured = [
+            {outer: self.of(value) for value, outer in node.captures(node.bodies[index]).items()}
+            for index in self._live(node)
+        ]
+        for outer in captured[0] if captured else ():
+            if outer is not None:
+                self.narrow(outer, _any_of([demanded.get(outer) for demanded in captured]))
+
+
+def _any_of(ranks: Sequence[Ranks]) -> Ranks:
+    """What may be one of several ranks: any, where one of them may be any."""
+    known = [each for each in ranks if each is not None]
+    return frozenset().union(*known) if len(known) == len(ranks) else None

@@ -4,14 +4,15 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from bridge.neutral.builder import integers
+from bridge.neutral.captures import drop_unused_inputs
 from bridge.neutral.graph import Body, loop_kind
-from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, outer_input
+from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, TensorType
 from bridge.operators import Builder, Node, Refused, Value
@@ -74,16 +75,9 @@ class LoopBuilder:
 
     def drop_unused_inputs(self) -> None:
         """Removes the inputs that no port names any more."""
-        named = {outer_input(port) for port in self.body.inputs}
-        keep = [i for i in range(len(self.inputs)) if i < 2 or i in named]
-        moved = {old: new for new, old in enumerate(keep)}
-        self.inputs = [self.inputs[i] for i in keep]
-        self.body.inputs = [
-            port
-            if isinstance(port, Iteration) or port.input is None
-            else replace(port, input=moved[port.input])
-            for port in self.body.inputs
-        ]
+        node = Node("Loop", self.inputs, [], bodies=(self.body,))
+        drop_unused_inputs(node)
+        self.inputs = node.inputs
 
     def make(self, b: Builder, further: int = 0) -> list[Value]:
         """The Loop; its outputs, of the types that the given node's have unless something is to be

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from bridge.neutral.ports import Carried, Invariant, Stacked, Yield
+from bridge.neutral.captures import drop_unread_captures, keep_outputs
+from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.operators import Builder, Node, Value
 from bridge.operators.control.loop_builder import LoopBuilder
 
@@ -43,17 +42,9 @@ def _without(b: Builder, loop_builder: LoopBuilder, left: list[int]) -> list[Val
     """The Loop with those of its outputs alone that are left, and what its body reads for them:
     OpenVINO drops the others, too, and no other quirk shall take the Loop for one that needs them.
     """
-    body, places = loop_builder.body, {old: new for new, old in enumerate(left)}
-    exits = []
-    for index, port in enumerate(body.outputs):
-        if isinstance(port, Yield | Stacked) and port.output is not None:
-            if port.output not in places:
-                continue
-            body.outputs[index] = replace(port, output=places[port.output])
-        exits.append(index)
-    body.keep_exits(exits)
-    read = {value for node in body.graph.nodes for value in node.inputs} | {*body.graph.outputs}
-    body.take_entries(lambda value, port: isinstance(port, Invariant) and value not in read)
+    body = loop_builder.body
+    keep_outputs([body], left)
+    drop_unread_captures(body)
     loop_builder.drop_unused_inputs()
     old = loop_builder.node
     made = b.node("Loop", loop_builder.inputs, len(left), {}, (body,), extras=old.extras).outputs

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Model, Node, Value
+from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, STRING, Shape, TensorType, format_shape
 from bridge.passes.context import Context
@@ -102,7 +102,7 @@ class _Selection:
     def _unequal(self, node: Node) -> Iterator[str]:
         """Why outputs cannot be selected."""
         for index, output in enumerate(node.outputs):
-            one, other = (_given(body, index) for body in node.bodies)
+            one, other = (body.given(index) for body in node.bodies)
             name = output.name or f"output {index}"
             if not all(isinstance(value.type, TensorType) for value in (one, other)):
                 yield f'its "{name}" is {output.type}, and only tensors can be selected'
@@ -133,11 +133,6 @@ def _shown(shape: Shape) -> str:
     """A shape for people, to whom names of sizes that are not known say nothing."""
     dims = (ANY if isinstance(dim, str) and dim.startswith("#") else dim for dim in shape or ())
     return format_shape(None if shape is None else tuple(dims))
-
-
-def _given(body: Body, index: int) -> Value:
-    """What a branch gives for an output."""
-    return next(value for value, port in body.exits() if getattr(port, "output", None) == index)
 
 
 def _cost(node: Node) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
@@ -24,20 +25,24 @@ class Fails(Refused):
     """Raised for an operator that fails whenever it runs, in ONNX too."""
 
 
+@dataclass(frozen=True)
 class Form(ABC):
-    """How a value is held."""
+    """How a value is held. `parts` are the fields that are its leaves, unless it holds other
+    forms."""
 
-    @abstractmethod
+    parts: ClassVar[tuple[str, ...]]
+
     def leaves(self) -> tuple[Value, ...]:
         """The tensors, in a fixed order."""
+        return tuple(getattr(self, part) for part in self.parts)
 
-    @abstractmethod
     def with_leaves(self, values: Iterator[Value]) -> Self:
         """The form with other leaves, in the order of `leaves`."""
+        return replace(self, **{part: next(values) for part in self.parts})
 
-    @abstractmethod
     def leaf_names(self) -> tuple[str, ...]:
         """What the leaves are called, in the order of `leaves`."""
+        return self.parts
 
     @abstractmethod
     def leaf_types(self) -> list[TensorType]:
@@ -70,9 +75,9 @@ class Sequence(Form):
     def item_ranks(self) -> set[int]:
         """The ranks that the tensors have, as far as anything determines them."""
 
-    @abstractmethod
     def item_shapes(self) -> set[Shape]:
         """The shapes that the tensors have, None among them for what is not known."""
+        return {None}
 
     @abstractmethod
     def length(self, b: Builder) -> Value:

@@ -5,22 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bridge.neutral.builder import Builder, Target, integers
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
-from bridge.neutral.types import OptionalType, is_static
+from bridge.neutral.types import OptionalType
 from bridge.operators import Refused
-from bridge.operators.control.idle import (
-    initial_states,
-    never_runs,
-    shape_of_nothing,
-    surely_runs,
-)
+from bridge.operators.control.idle import never_runs, surely_runs, what_went_in
 from bridge.passes.fold import FOLD
 from bridge.passes.sequences.bodies import Inputs, OpenBody, is_compound, same_form
 from bridge.passes.sequences.branches import Branches
@@ -273,16 +266,8 @@ class Lowering:
     def _without_iteration(self, node: Node) -> list[Form] | None:
         """What a Loop gives that does not run: its initial states, and stacks of nothing; None
         where that is not known."""
-        results = {place: self.form(value) for place, value in initial_states(node).items()}
-        for stack in node.body.outputs:
-            if isinstance(stack, Stacked):
-                output = node.outputs[stack.output]
-                shape = shape_of_nothing(output, stack.axis)
-                if is_static(shape) and output.element is not None:
-                    zeros = np.zeros(shape, output.element.dtype)
-                    results[stack.output] = Plain(self.builder.constant(zeros))
-        places = range(len(node.outputs))
-        return [results[place] for place in places] if results.keys() >= {*places} else None
+        results = what_went_in(self.builder, node)
+        return None if results is None else [self.form(value) for value in results]
 
     def _bind_all(self, node: Node, results: list[Form]) -> None:
         for value, form in zip(node.outputs, results, strict=True):

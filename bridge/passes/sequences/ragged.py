@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64, I64_MAX, Element, Shape, TensorType, interval
+from bridge.neutral.types import ANY, I64, I64_MAX, Element, TensorType, interval
 from bridge.passes.sequences.form import Form, Sequence, rank_not_known, undetermined
 from bridge.passes.sequences.shape_vectors import (
     as_long_as,
@@ -26,6 +25,8 @@ class Ragged(Sequence):
     Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
     in -1s."""
 
+    parts = "data", "shapes"
+
     data: Value
     shapes: Value
     element: Element
@@ -39,18 +40,6 @@ class Ragged(Sequence):
     @property
     def item_ranks(self) -> set[int]:
         return set() if self.rank is None else {self.rank}
-
-    def item_shapes(self) -> set[Shape]:
-        return {None}
-
-    def leaves(self) -> tuple[Value, ...]:
-        return self.data, self.shapes
-
-    def with_leaves(self, values: Iterator[Value]) -> Ragged:
-        return replace(self, data=next(values), shapes=next(values))
-
-    def leaf_names(self) -> tuple[str, ...]:
-        return "data", "shapes"
 
     def leaf_types(self) -> list[TensorType]:
         rows = (ANY, ANY if self.rank is None else self.rank)

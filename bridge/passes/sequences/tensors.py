@@ -8,7 +8,7 @@ the same.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,6 +112,8 @@ class Tensor(Form):
 class Plain(Tensor):
     """A tensor of known rank, or one that nothing is done to but to hand it on."""
 
+    parts = ("value",)
+
     value: Value
 
     why_unbounded = "the rank of one of its inputs is not known"
@@ -122,15 +124,6 @@ class Plain(Tensor):
     @property
     def element(self) -> Element:
         return _known_element(self.value)
-
-    def leaves(self) -> tuple[Value, ...]:
-        return (self.value,)
-
-    def with_leaves(self, values: Iterator[Value]) -> Plain:
-        return Plain(next(values))
-
-    def leaf_names(self) -> tuple[str, ...]:
-        return ("value",)
 
     def leaf_types(self) -> list[TensorType]:
         return [self.value.tensor]
@@ -182,6 +175,8 @@ class Open(Tensor):
     """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
     `shape`, i64 [rank]. `shapes` are the shapes that it may have."""
 
+    parts = "data", "shape"
+
     data: Value
     shape: Value
     shapes: Shapes
@@ -197,15 +192,6 @@ class Open(Tensor):
 
     def known_shapes(self) -> Shapes:
         return self.shapes
-
-    def leaves(self) -> tuple[Value, ...]:
-        return self.data, self.shape
-
-    def with_leaves(self, values: Iterator[Value]) -> Open:
-        return Open(next(values), next(values), self.shapes)
-
-    def leaf_names(self) -> tuple[str, ...]:
-        return "data", "shape"
 
     def leaf_types(self) -> list[TensorType]:
         ranks = sorted(self.ranks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +26,8 @@ class Uniform(Sequence):
     """A sequence whose length is known at run time alone and whose elements all have one known
     shape: `data`, [length, *shape]."""
 
+    parts = ("data",)
+
     data: Value
     element: Element
     shape: tuple[int, ...]
@@ -41,15 +42,6 @@ class Uniform(Sequence):
 
     def item_shapes(self) -> set[Shape]:
         return {self.shape}
-
-    def leaves(self) -> tuple[Value, ...]:
-        return (self.data,)
-
-    def with_leaves(self, values: Iterator[Value]) -> Uniform:
-        return replace(self, data=next(values))
-
-    def leaf_names(self) -> tuple[str, ...]:
-        return ("data",)
 
     def leaf_types(self) -> list[TensorType]:
         return [TensorType(self.element, (ANY, *self.shape))]

@@ -17,7 +17,7 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
-from bridge.passes.declared_ranks import is_random
+from bridge.passes.deciding import is_random
 from bridge.passes.state.records import FirstCall
 
 
@@ -96,7 +96,7 @@ def _compute_once(
         if after not in node.outputs or after in used or not state.dims:
             continue
         place = node.outputs.index(after)
-        made, kept = (_exit(node.bodies[index], place) for index in (1 - later, later))
+        made, kept = (node.bodies[index].given(place) for index in (1 - later, later))
         captures = node.captures(first)
         given = [value for value in graph.inputs if value not in starts]
         cone, sizes = _cone(made, given, captures)
@@ -119,11 +119,6 @@ def _compute_once(
         substitution.finish(first.graph)
         found.append(state)
     return found
-
-
-def _exit(body: Body, output: int) -> Value:
-    """What a branch gives as an output of its If."""
-    return body.graph.outputs[body.outputs.index(Yield(output))]
 
 
 def _cone(

@@ -13,7 +13,6 @@ import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.ports import Yield
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import I64
 from bridge.operators import Refused
@@ -142,8 +141,7 @@ def _is_place(value: Value | None, vocabularies: Vocabularies, depth: int = 8) -
         return True
     handed_on = node.inputs[_ELEMENTS.get(node.op, _NONE)]
     if node.op == "If":
-        exits = [exit for body in node.bodies for exit in body.exits()]
-        handed_on = [x for x, port in exits if port == Yield(node.outputs.index(value))]
+        handed_on = [body.given(node.outputs.index(value)) for body in node.bodies]
     return bool(handed_on) and all(_is_place(x, vocabularies, depth - 1) for x in handed_on)
 
 

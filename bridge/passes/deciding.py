@@ -1,0 +1,105 @@
+"""What decides the elements of a value, and what decides its shape: inputs, chance, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bridge.neutral.dataflow import Forward, Now, Updates
+from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.ports import Carried, Condition, InputPort
+from bridge.neutral.types import is_static
+from bridge.vocabulary import operator
+
+
+class Source(NamedTuple):
+    """An input, or chance or a variable; and whether its shape decides, or its elements do."""
+
+    name: str
+    is_shape: bool = False
+
+    def __str__(self) -> str:
+        return f"the shape of {self.name}" if self.is_shape else self.name
+
+
+Sources = frozenset[Source]
+
+NONE: Sources = frozenset()
+
+
+class Decided(NamedTuple):
+    """What decides the elements of a value, and what decides its shape."""
+
+    elements: Sources = NONE
+    shape: Sources = NONE
+
+
+_NOTHING = Decided()
+
+
+class Deciding(Forward[Decided]):
+    """What decides values; an analysis says what decides inputs."""
+
+    bottom = iteration = _NOTHING
+
+    def join(self, one: Decided, other: Decided) -> Decided:
+        """What decides either."""
+        if one == other:
+            return one
+        return Decided(one.elements | other.elements, one.shape | other.shape)
+
+    def transfer(self, node: Node, facts: Sequence[Decided | None]) -> list[Decided]:
+        """Elements come from elements; shapes from shapes, and from elements that shape."""
+        known = [fact or _NOTHING for fact in facts]
+        if node.op in ("Shape", "Size"):
+            shape = known[0].shape
+            return [Decided(shape, NONE if is_static(node.outputs[0].shape) else shape)]
+        elements = _varying(node).union(*(fact.elements for fact in known))
+        shape = NONE.union(*(fact.shape for fact in known))
+        shape = shape.union(*(known[place].elements for place in shaping(node) if known[place:]))
+        return [Decided(elements, shape)] * len(node.outputs)
+
+    def entry(
+        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Decided]
+    ) -> Decided:
+        """What decides how often a Loop runs decides its states."""
+        fact = super().entry(node, body, value, port, now)
+        return self.join(fact, _head(node, now)) if isinstance(port, Carried) else fact
+
+    def leave(self, node: Node, now: Now[Decided]) -> Updates[Decided]:
+        """What decides about a node decides what comes out."""
+        yield from super().leave(node, now)
+        decided = _head(node, now)
+        yield from ((value, decided) for value in node.outputs)
+
+
+def _varying(node: Node) -> Sources:
+    """What beside its inputs decides the elements of what a node gives."""
+    if node.op == "ReadValue":
+        return frozenset({Source("a variable")})
+    return frozenset({Source("chance")}) if is_random(node) else NONE
+
+
+def _head(node: Node, now: Now[Decided]) -> Decided:
+    """What decides of a node with bodies which of them runs, and how often."""
+    deciding = NONE.union(*(now(head).elements for head in heads(node)))
+    return Decided(deciding, deciding)
+
+
+def heads(node: Node) -> list[Value]:
+    """What decides which body of a node runs, and how often."""
+    found = list(node.inputs[: 1 if node.op == "If" else 2])
+    found += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
+    return [head for head in found if head is not None]
+
+
+def is_random(node: Node) -> bool:
+    """Whether a node gives other numbers each time."""
+    row = operator(node.op)
+    return row is not None and row.family == "random"
+
+
+def shaping(node: Node) -> Iterable[int]:
+    """The inputs whose elements decide the shapes of a node's outputs."""
+    row = operator(node.op)
+    return range(len(node.inputs)) if row is None else row.shaped_by
