@@ -104,9 +104,13 @@ for kernel, stride, pad, up in product((2, 3), (1, 2, 3), (0, 1), (False, True))
 for pad, include in product(("VALID", "SAME_UPPER", "SAME_LOWER"), (0, 1)):
     window = {"kernel_shape": [3, 2], "strides": [2, 1], "auto_pad": pad}
     case(f"{pad} {include}", "AveragePool", IMAGE, count_include_pad=include, **window)
+    up = {**window, "kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}
+    case(f"{pad} up {include}", "AveragePool", IMAGE, count_include_pad=include, **up)
     if include:
         case(pad, "MaxPool", IMAGE, **window)
         case(pad, "LpPool", IMAGE, **window)
+        case(f"{pad} up", "MaxPool", IMAGE, **up)
+        case(f"{pad} up", "LpPool", IMAGE, **up)
 case(
     "asymmetric",
     "AveragePool",

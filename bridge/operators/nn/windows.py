@@ -18,9 +18,14 @@ from bridge.operators.nn.shapes import full_attributes, window_size
 
 
 def window_of(node: Node) -> dict[str, Any]:
-    """The attributes of a pooling's window, spelled out."""
-    kernel = node.attributes["kernel_shape"]
-    return {"kernel_shape": kernel, **full_attributes(node.attributes, len(kernel))}
+    """The attributes of a pooling's window, spelled out. Where their number rounds up, VALID is no
+    padding in both engines, though ONNX's formula for it rounds down."""
+    kernel, given = node.attributes["kernel_shape"], node.attributes
+    attributes = {"kernel_shape": kernel, **full_attributes(given, len(kernel))}
+    rounds_up = given.get("ceil_mode") or given.get("rounding_type", "floor") != "floor"
+    if rounds_up and attributes["auto_pad"] == "VALID":
+        attributes["auto_pad"] = "NOTSET"
+    return attributes
 
 
 def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
