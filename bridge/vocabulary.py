@@ -22,7 +22,7 @@ strings that it may be, `mode = "nearest | linear = nearest"`.
 Types have an element type, `f32`, or an attribute's or an input's, and a shape. `output_dtype|x`
 is the first that is known. The shape is `like x`, that of an input; `of x`, whose dimensions an
 input holds; `broadcast`, of all inputs; or a list `[x.0, ?, hidden_size, n, 3]`: a dimension of an
-input, any, an attribute, the first element of an input, or a number.
+input, any, an attribute, the first element of an input, or a number; or a product, `x.0*count`.
 
 Keys of a spelling:
 
@@ -33,6 +33,7 @@ Keys of a spelling:
 - `inputs`: the neutral inputs in this format's order, where that differs.
 - `as_attributes`: neutral inputs that are attributes here: `axes = "ints = []"`, or
   `axes = { name = "axis", type = "int", default = 0 }`. They must be constants to be written.
+  As inputs they have the type of the first one where the operator has the trait `same_type`.
 - `attributes`: `neutral = "spelled"`, or `neutral = { name = "spelled", values = { a = "b" } }`
   (a bool turned round: `values = { true = "false", false = "true" }`);
   `name = ["pads_begin", "pads_end"]` splits a list in halves; `type` and `default` override.
@@ -106,7 +107,7 @@ class SpelledAttribute:
     def neutral_value(self, spelled: Any) -> Any:
         """The neutral value of what the format writes."""
         for neutral, name in (self.values or {}).items():
-            if name == spelled:
+            if name == spelled or (isinstance(name, str) and name.lower() == spelled.lower()):
                 return neutral
         return spelled
 

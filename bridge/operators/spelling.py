@@ -201,6 +201,8 @@ def _unspelled_inputs(
                 own.append(None)
             else:
                 element = _ELEMENT_OF_TYPE[spelled.type]
+                if spelled.type == "float" and "same_type" in row.traits and own[0] is not None:
+                    element = own[0].element or element
                 own.append(builder.constant(np.array(value, element.dtype)))
         elif key in spelling.places:
             at = spelling.places[key]

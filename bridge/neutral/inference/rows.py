@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.elements import ELEMENTS, Element
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first
-from bridge.neutral.inference.dims import known_integers, shape_in
+from bridge.neutral.inference.dims import dim_product, known_integers, shape_in
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, broadcast
 from bridge.vocabulary import Operator
 
@@ -38,18 +36,19 @@ def _shape(node: Node, row: Operator, text: str) -> Shape:
         return first(node, row.places[name]).shape
     if word == "of":
         return shape_in(node.input(row.places[name]))
-    return tuple(dim for part in text.strip("[]").split(", ") for dim in _dims(node, row, part))
+    parts = filter(None, text.strip("[]").split(", "))
+    return tuple(dim_product([_dim(node, row, f) for f in part.split("*")]) for part in parts)
 
 
-def _dims(node: Node, row: Operator, text: str) -> Iterator[Dim]:
+def _dim(node: Node, row: Operator, text: str) -> Dim:
     name, _, axis = text.partition(".")
+    if name in row.attributes:
+        dim: Dim = node.attributes[name][int(axis)] if axis else node.attributes[name]
+        return dim
     if axis:
         shape = first(node, row.places[name]).shape
-        yield shape[int(axis)] if shape else ANY
-    elif name in row.places:
+        return shape[int(axis)] if shape else ANY
+    if name in row.places:
         known = known_integers(node.input(row.places[name]))
-        yield known[0] if known else ANY
-    elif name in row.attributes:
-        yield node.attributes[name]
-    elif name:
-        yield ANY if name == "?" else int(name)
+        return known[0] if known else ANY
+    return ANY if name == "?" else int(name)

@@ -13,30 +13,6 @@ def _like(b: Builder, value: float | list[float], x: Value) -> Value:
     return b.constant(value, x.element or F32)
 
 
-@reads("Selu", format="onnx", until=5)
-def read_selu_1(b: Builder, node: Node) -> Result:
-    """Selu-1 has shorter defaults."""
-    return _with_constants(b, node, alpha=1.6732, gamma=1.0507)
-
-
-@reads("Selu", format="onnx", since=6)
-def read_selu(b: Builder, node: Node) -> Result:
-    """Selu (6 to 22): the attributes become constants of the type of the data."""
-    return _with_constants(b, node, alpha=1.6732631921768188, gamma=1.0507010221481323)
-
-
-@reads("HardSigmoid", format="onnx")
-def read_hard_sigmoid(b: Builder, node: Node) -> Result:
-    """HardSigmoid: the attributes become constants of the type of the data."""
-    return _with_constants(b, node, alpha=0.2, beta=0.5)
-
-
-def _with_constants(b: Builder, node: Node, **defaults: float) -> Value:
-    (x,) = required(node, 0)
-    values = (node.attributes.get(name, default) for name, default in defaults.items())
-    return b.op(node.op, x, *(_like(b, value, x) for value in values))
-
-
 @reads("Swish", format="onnx", since=24)
 def read_swish(b: Builder, node: Node) -> Result:
     """Swish-24: the attribute becomes a constant of the type of the data, unless
@@ -44,13 +20,6 @@ def read_swish(b: Builder, node: Node) -> Result:
     (x,) = required(node, 0)
     alpha = node.attributes.get("alpha", 1.0)
     return b.op("Swish", x, None if alpha == 1 else _like(b, alpha, x))
-
-
-@reads("Gelu", format="ir")
-def read_gelu(b: Builder, node: Node) -> Result:
-    """Gelu-7 in either case of its mode; Gelu-2 has none."""
-    mode = node.attributes.get("approximation_mode", "ERF").lower()
-    return b.op("Gelu", node.inputs[0], approximate="tanh" if mode == "tanh" else "none")
 
 
 @legalizes("HardSigmoid", target="ir")

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64, TensorType, Type
+from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.suppression import NONE, kept_scores
 
@@ -158,13 +157,3 @@ def _moved(b: Builder, priors: Value, moves: Value, code: str) -> Value:
     centre = b.op("Add", b.op("Mul", shift, size), centre)
     half = b.op("Mul", b.op("Mul", b.op("Exp", growth), size), 0.5)
     return b.concat(axis, b.op("Sub", centre, half), b.op("Add", centre, half))
-
-
-@infers("DetectionOutput")
-def infer_detection_output(node: Node) -> list[Type]:
-    """DetectionOutput: [1, 1, images * keep_top_k, 7]."""
-    keep = node.attributes["keep_top_k"][0]
-    shape = first(node).shape
-    images = shape[0] if shape else ANY
-    rows = images * keep if isinstance(images, int) and keep > 0 else ANY
-    return [TensorType(first(node).element, (1, 1, rows, 7))]

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, TensorType, Type
+from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.detection.boxes import first_rows, least_sizes, moved
 from bridge.operators.detection.pixels import pixels_suppressed
@@ -106,15 +105,3 @@ def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bo
     x = b.op("Mul", b.cast(x, F32), np.array([1, 0, 1, 0], np.float32))
     y = b.op("Mul", b.cast(y, F32), np.array([0, 1, 0, 1], np.float32))
     return b.reshape(b.op("Add", b.op("Add", x, y), anchors), -1, 4)
-
-
-@infers("Proposal")
-def infer_proposal(node: Node) -> list[Type]:
-    """Proposal: [batch * post_nms_topn, 5], and the scores."""
-    probabilities = first(node)
-    batch = probabilities.shape[0] if probabilities.shape else ANY
-    count = batch * node.attributes["post_nms_topn"] if isinstance(batch, int) else ANY
-    return [
-        TensorType(probabilities.element, (count, 5)),
-        TensorType(probabilities.element, (count,)),
-    ]

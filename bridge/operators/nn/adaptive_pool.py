@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers
+from bridge.neutral.inference.dims import shape_in
 from bridge.neutral.types import ANY, F32, I64, Shape, TensorType, Type, is_static
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, required
-from bridge.operators.nn.shapes import sizes_in
 
 
 def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, ...] | None:
@@ -89,7 +89,7 @@ def infer_adaptive_pool(node: Node) -> list[Type]:
     data = first(node)
     shape: Shape = None
     if data.shape is not None:
-        spatial = sizes_in(node.input(1)) or (ANY,) * (len(data.shape) - 2)
+        spatial = shape_in(node.input(1)) or (ANY,) * (len(data.shape) - 2)
         shape = (*data.shape[: -len(spatial)], *spatial) if spatial else data.shape
     indices = node.attributes.get("index_element_type", I64)
     return [TensorType(data.element, shape), TensorType(indices, shape)]

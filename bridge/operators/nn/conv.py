@@ -14,9 +14,10 @@ import numpy as np
 
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, require
+from bridge.neutral.inference.dims import dim_product, shape_in
 from bridge.neutral.types import ANY, F32, Dim, TensorType, Type, differ, is_static, size_of
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
-from bridge.operators.nn.shapes import convolved, full_attributes, sizes_in, window, window_faults
+from bridge.operators.nn.shapes import convolved, full_attributes, window, window_faults
 
 
 def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
@@ -320,7 +321,7 @@ def infer_conv_transpose(node: Node) -> list[Type]:
     output = node.attributes.get("output_shape")
     if output and kernel is not None:
         output = output[-len(kernel) :]
-    channels = _times(filters[1] if filters else ANY, node.attributes["group"])
+    channels = dim_product((filters[1] if filters else ANY, node.attributes["group"]))
     return _backprop(node, channels, kernel, output or None)
 
 
@@ -333,19 +334,9 @@ def infer_convolution_backprop_data(node: Node) -> list[Type]:
     grouped = node.op == "GroupConvolutionBackpropData"
     channels: Dim = ANY
     if filters:
-        channels = _times(filters[0], filters[2]) if grouped else filters[1]
+        channels = dim_product((filters[0], filters[2])) if grouped else filters[1]
     kernel = filters[3 if grouped else 2 :] if filters else None
-    return _backprop(node, channels, kernel, _output_shape(node))
-
-
-def _times(x: Dim, y: Dim) -> Dim:
-    """The product of two sizes."""
-    return x * y if isinstance(x, int) and isinstance(y, int) else ANY
-
-
-def _output_shape(node: Node) -> Sequence[Dim] | None:
-    value = node.input(2)
-    return None if value is None else sizes_in(value) or (ANY,) * 3
+    return _backprop(node, channels, kernel, shape_in(node.input(2)))
 
 
 # What the inputs must be ------------------------------------------------------------------------

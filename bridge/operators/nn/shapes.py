@@ -7,8 +7,9 @@ from typing import Any
 
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.inference import constraints as must, first, require
+from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, high, interval, low
-from bridge.operators import Node, Value
+from bridge.operators import Node
 
 
 def window_size(
@@ -76,11 +77,10 @@ def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: i
     """The shape after a convolution whose filters have `leading` dimensions before the spatial
     ones, of which the first `channels` make the output's channels."""
     kernel: Sequence[Dim]
+    out: Dim
     if filters is not None:
         kernel = node.attributes.get("kernel_shape") or filters[leading:]
-        out: Dim = 1
-        for dim in filters[:channels]:
-            out = out * dim if isinstance(out, int) and isinstance(dim, int) else ANY
+        out = dim_product(filters[:channels])
     elif data is not None:
         kernel, out = node.attributes.get("kernel_shape") or (ANY,) * (len(data) - 2), ANY
     else:
@@ -101,12 +101,6 @@ def pooled(node: Node) -> TensorType:
     spatial = (ANY,) * len(kernel) if data.shape is None else data.shape[2:]
     require(len(spatial) == len(kernel))
     return TensorType(data.element, (batch, channels, *windows(node.attributes, spatial, kernel)))
-
-
-def sizes_in(value: Value | None) -> tuple[Dim, ...] | None:
-    """The sizes that a vector holds, as far as they are known; None where none is."""
-    content = None if value is None else value.known_value
-    return None if content is None else tuple(ANY if dim is None else dim for dim in content)
 
 
 _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}

@@ -14,7 +14,7 @@ import numpy as np
 from bridge.neutral.types import BF16, F32, F64, is_static, low
 from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.nn.conv import explicitly_padded
-from bridge.operators.nn.shapes import full_attributes, window_size
+from bridge.operators.nn.shapes import full_attributes, windows
 
 
 def window_of(node: Node) -> dict[str, Any]:
@@ -90,17 +90,11 @@ def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
 
 def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] | None:
     """How many windows there are along each axis, where that is known."""
-    rank = len(attributes["kernel_shape"])
-    if data.shape is None or not all(isinstance(dim, int) for dim in data.shape[2:]):
+    spatial = None if data.shape is None else data.shape[2:]
+    if not is_static(spatial):
         return None
-    result = []
-    for i, dim in enumerate(data.shape[2:]):
-        window = attributes["kernel_shape"][i], attributes["strides"][i], attributes["dilations"][i]
-        ends = attributes["pads"][i], attributes["pads"][i + rank]
-        size = window_size(dim, *window, ends, rounding)
-        assert isinstance(size, int)
-        result.append(size)
-    return result
+    given = {**attributes, "rounding_type": rounding}
+    return [low(dim) for dim in windows(given, spatial, attributes["kernel_shape"])]
 
 
 def padded(b: Builder, data: Value, pads: Sequence[int], fill: float) -> Value:

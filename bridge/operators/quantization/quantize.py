@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,
@@ -21,8 +21,6 @@ from bridge.neutral.types import (
     I32,
     U8,
     Element,
-    TensorType,
-    Type,
     differ,
     is_static,
     low,
@@ -91,11 +89,6 @@ class Blocks:
         return b.cut(joined, self.axis, 0, b.sizes(self.data, self.axis))
 
 
-def _target_of(node: Node) -> Element | None:
-    zero_point = node.input(2)
-    return node.attributes.get("output_dtype") or (U8 if zero_point is None else zero_point.element)
-
-
 def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
     """Whether the ONNX written lacks a (de)quantisation from or to `narrow` in this form."""
     opset, attributes = b.opset, node.attributes
@@ -112,30 +105,17 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
     return opset < since
 
 
-@legalizes("QuantizeLinear", target="onnx")
-def quantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
-    """QuantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
-    out."""
-    return _quantized(b, node) if _needs_newer(b, node, _target_of(node)) else None
-
-
-@legalizes("DequantizeLinear", target="onnx")
-def dequantize_linear_to_older_onnx(b: Builder, node: Node) -> Result:
-    """DequantizeLinear (10 to 25) in an older operator set, which lacks the type or blocks: written
-    out."""
-    (data,) = required(node, 0)
-    return _dequantized(b, node) if _needs_newer(b, node, data.element) else None
-
-
 @legalizes("QuantizeLinear", target="ir")
-def quantize_linear_to_ir(b: Builder, node: Node) -> Result:
-    """QuantizeLinear (10 to 25), which IR lacks: divided, rounded, shifted and clipped."""
-    return _quantized(b, node)
-
-
-def _quantized(b: Builder, node: Node) -> Value:
+@legalizes("QuantizeLinear", target="onnx")
+def quantize_linear(b: Builder, node: Node) -> Result:
+    """QuantizeLinear (10 to 25), which IR lacks, and older operator sets for some types and for
+    blocks: divided, rounded, shifted and clipped."""
     data, scale = required(node, 0, 1)
-    zero_point, element = node.input(2), _target_of(node)
+    zero_point = node.input(2)
+    element = U8 if zero_point is None else zero_point.element
+    element = node.attributes.get("output_dtype") or element
+    if b.opset and not _needs_newer(b, node, element):
+        return None
     blocks = Blocks(b, node, data, scale)
     x, divisor = blocks.open(b.cast(data, F32)), blocks.aligned(scale)
     offset = None if zero_point is None else blocks.aligned(zero_point)
@@ -148,7 +128,7 @@ def _quantized(b: Builder, node: Node) -> Value:
     scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
     fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
     known = scales is not None and offsets is not None and bool((scales != 0).all())
-    if known and fits and b.target is not None and b.target.format == "ir":
+    if known and fits and not b.opset:
         y = _fake_quantize(b, x, scales, offsets, element)
     else:
         low, high = element.bounds
@@ -169,13 +149,13 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
 
 
 @legalizes("DequantizeLinear", target="ir")
-def dequantize_linear_to_ir(b: Builder, node: Node) -> Result:
-    """DequantizeLinear (10 to 25), which IR lacks: shifted and scaled."""
-    return _dequantized(b, node)
-
-
-def _dequantized(b: Builder, node: Node) -> Value:
+@legalizes("DequantizeLinear", target="onnx")
+def dequantize_linear(b: Builder, node: Node) -> Result:
+    """DequantizeLinear (10 to 25), which IR lacks, and older operator sets for some types and for
+    blocks: shifted and scaled."""
     data, scale = required(node, 0, 1)
+    if b.opset and not _needs_newer(b, node, data.element):
+        return None
     zero_point = node.input(2)
     blocks = Blocks(b, node, data, scale)
     y = b.cast(blocks.open(data), F32)
@@ -225,14 +205,6 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
         rank = ranks(node, 1)[0]
         filters = b.op("Sub", filters, b.cast(b.reshape(w_zero, -1, *(1,) * (rank - 1)), F32))
     return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
-
-
-@infers("QuantizeLinear")
-def infer_quantize_linear(node: Node) -> list[Type]:
-    """QuantizeLinear: the data's shape, of `output_dtype` or the zero point's type (else u8)."""
-    zero_point = node.input(2)
-    element = U8 if zero_point is None else zero_point.element
-    return [TensorType(node.attributes.get("output_dtype") or element, first(node).shape)]
 
 
 def scales(node: Node) -> must.Constraints:

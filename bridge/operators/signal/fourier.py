@@ -103,42 +103,24 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
 # Into ONNX --------------------------------------------------------------------------------------
 
 
-@legalizes("ir::DFT", "IDFT", target="onnx")
-def complex_to_onnx(b: Builder, node: Node) -> Result:
-    """One DFT per axis."""
+@legalizes("IDFT", "IRDFT", "RDFT", "ir::DFT", target="onnx")
+def transforms_to_onnx(b: Builder, node: Node) -> Result:
+    """ir::DFT-7, IDFT-7, RDFT-9 and IRDFT-9: one DFT for each axis. The last of the axes is
+    one-sided for real signals: the first to be transformed, and the last to be transformed back."""
     x, axes = required(node, 0, 1)
-    inverse = node.op == "IDFT"
-    if integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
+    inverse, whole = node.op in ("IDFT", "IRDFT"), node.op in ("IDFT", "ir::DFT")
+    if whole and integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
         given = b.as_i64(b.scalar(axes))
         negative = b.op("Less", given, 0)
         axis = b.op("Where", negative, b.op("Sub", given, 1), given)
         return b.op("DFT", x, None, axis, inverse=inverse)
-    for position, length in _steps(b, node, x, complex=True):
-        x = _dft(b, x, length, position, inverse=inverse)
-    return x
-
-
-@legalizes("RDFT", target="onnx")
-def real_to_onnx(b: Builder, node: Node) -> Result:
-    """RDFT-9: a one-sided DFT of the last of the axes, then one DFT for each of the others."""
-    (x,) = required(node, 0)
-    steps = _steps(b, node, x, complex=False)
-    last, length = steps.pop()
-    x = _dft(b, b.unsqueeze(x, -1), length, last, onesided=True)
-    for axis, length in steps:
-        x = _dft(b, x, length, axis)
-    return x
-
-
-@legalizes("IRDFT", target="onnx")
-def real_inverse_to_onnx(b: Builder, node: Node) -> Result:
-    """IRDFT-9: one inverse DFT for each axis but the last, then a one-sided one for that."""
-    (x,) = required(node, 0)
-    steps = _steps(b, node, x, complex=True)
-    last, length = steps.pop()
-    for axis, other in steps:
-        x = _dft(b, x, other, axis, inverse=True)
-    return b.squeeze(_dft(b, x, length, last, inverse=True, onesided=True), -1)
+    steps = _steps(b, node, x, complex=node.op != "RDFT")
+    if node.op == "RDFT":
+        x, steps = b.unsqueeze(x, -1), [steps[-1], *steps[:-1]]
+    half = {"RDFT": 0, "IRDFT": len(steps) - 1}.get(node.op)
+    for index, (position, length) in enumerate(steps):
+        x = b.op("DFT", x, length, position, inverse=inverse, onesided=index == half)
+    return b.squeeze(x, -1) if node.op == "IRDFT" else x
 
 
 def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
@@ -168,10 +150,6 @@ def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     return b.op("Where", b.op("Equal", given, -1), whole, given)
 
 
-def _dft(b: Builder, x: Value, length: Value | None, axis: int, **flags: bool) -> Value:
-    return b.op("DFT", x, length, axis, **flags)
-
-
 def size_in(node: Node, index: int) -> Dim:
     """The single integer of an input, as a dimension."""
     known = known_integers(node.input(index))
@@ -183,53 +161,26 @@ def half_of(dim: Dim) -> Dim:
     return dim // 2 + 1 if isinstance(dim, int) else ANY
 
 
-def _double(dim: Dim) -> Dim:
-    return 2 * (dim - 1) if isinstance(dim, int) else ANY
-
-
-def _transformed(node: Node, complex: bool) -> list[Dim] | None:
-    """The signal's dimensions (without the one for real and imaginary part) after signal_size."""
-    x = first(node)
-    axes = known_integers(node.input(1))
+@infers("IDFT", "IRDFT", "RDFT", "ir::DFT")
+def infer_transform(node: Node) -> list[TensorType]:
+    """ir::DFT, IDFT, RDFT, IRDFT: the signal after `signal_size`, and 2 for real and imaginary part
+    but for IRDFT. Half of the last axis and one are the bins of a real signal."""
+    x, axes, lengths = first(node), known_integers(node.input(1)), known_integers(node.input(2))
     if x.shape is None:
-        return None
-    dims = list(x.shape[:-1] if complex else x.shape)
+        return [TensorType(x.element)]
+    dims = list(x.shape if node.op == "RDFT" else x.shape[:-1])
     if axes is None:
-        return [ANY] * len(dims)
-    sizes = known_integers(node.input(2))
-    for index, axis in enumerate(axes):
-        if node.input(2) is None or (sizes is not None and sizes[index] == -1):
-            continue
-        dims[axis] = sizes[index] if sizes is not None else ANY
-    return dims
-
-
-@infers("ir::DFT", "IDFT")
-def infer_ir_dft(node: Node) -> list[TensorType]:
-    """ir::DFT, IDFT: the signal after `signal_size`, and 2 for real and imaginary part."""
-    dims = _transformed(node, complex=True)
-    return [TensorType(first(node).element, None if dims is None else (*dims, 2))]
-
-
-@infers("RDFT")
-def infer_rdft(node: Node) -> list[TensorType]:
-    """RDFT: half of the last transformed axis and one, and 2 for real and imaginary part."""
-    dims, axes = _transformed(node, complex=False), known_integers(node.input(1))
-    if dims is not None and axes:
+        dims = [ANY] * len(dims)
+    for index, axis in enumerate(axes or ()):
+        length = -1 if node.input(2) is None else lengths[index] if lengths is not None else ANY
+        bins = dims[axis]
+        if length != -1:
+            dims[axis] = length
+        elif node.op == "IRDFT" and index == len(axes or ()) - 1:
+            dims[axis] = 2 * (bins - 1) if isinstance(bins, int) else ANY
+    if node.op == "RDFT" and axes:
         dims[axes[-1]] = half_of(dims[axes[-1]])
-    return [TensorType(first(node).element, None if dims is None else (*dims, 2))]
-
-
-@infers("IRDFT")
-def infer_irdft(node: Node) -> list[TensorType]:
-    """IRDFT: the real signal; its last transformed axis is 2 * (bins - 1) unless `signal_size` says
-    it."""
-    dims, axes = _transformed(node, complex=True), known_integers(node.input(1))
-    if dims is not None and axes:
-        sizes = known_integers(node.input(2))
-        if node.input(2) is None or (sizes is not None and sizes[-1] == -1):
-            dims[axes[-1]] = _double(dims[axes[-1]])
-    return [TensorType(first(node).element, None if dims is None else tuple(dims))]
+    return [TensorType(x.element, (*dims, 2) if node.op != "IRDFT" else tuple(dims))]
 
 
 must.hold(("IDFT", "IRDFT", "RDFT", "ir::DFT"), must.axes_in(1))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bridge.neutral.inference import infers
-from bridge.neutral.types import F32, TensorType
+from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Result, Value, legalizes
-from bridge.operators.signal.fourier import half_of, size_in
 
 
 @legalizes("MelWeightMatrix", target="ir")
@@ -56,10 +54,3 @@ def _mel(b: Builder, hertz: Value) -> Value:
 def _hertz(b: Builder, mel: Value) -> Value:
     power = b.op("Exp", b.op("Mul", mel, math.log(10) / 2595))
     return b.op("Mul", b.op("Sub", power, 1.0), 700.0)
-
-
-@infers("MelWeightMatrix")
-def infer_mel(node: Node) -> list[TensorType]:
-    """MelWeightMatrix: [bins of the spectrum, mel bins]."""
-    shape = (half_of(size_in(node, 1)), size_in(node, 0))
-    return [TensorType(node.attributes["output_datatype"], shape)]

@@ -50,15 +50,11 @@ def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = 
 
 
 @legalizes("Upsample", target="ir")
-def upsample_for_ir(b: Builder, node: Node) -> Value:
-    """Upsample (7 to 9), which IR lacks: a Resize by its scales, asymmetric."""
-    return _read_upsample(b, node, node.inputs[1])
-
-
 @legalizes("Upsample", target="onnx")
-def upsample_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Upsample ended with operator set 9."""
-    return _read_upsample(b, node, node.inputs[1]) if b.opset > 9 else None
+def upsample(b: Builder, node: Node) -> Value | None:
+    """Upsample (7 to 9), which IR and later operator sets lack: a Resize by its scales,
+    asymmetric."""
+    return None if 0 < b.opset <= 9 else _read_upsample(b, node, node.inputs[1])
 
 
 @legalizes("Resize", target="onnx")

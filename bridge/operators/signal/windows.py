@@ -1,3 +1,0 @@
-"""HannWindow, HammingWindow, BlackmanWindow."""
-
-from __future__ import annotations
