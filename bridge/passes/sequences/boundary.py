@@ -11,7 +11,7 @@ from __future__ import annotations
 from bridge.errors import UsageError
 from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
+from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -137,19 +137,15 @@ def leave_model(
         outputs += form.leaves()
         output_names += boundary.outputs[name].parts(name)
     graph.outputs, graph.output_names = outputs, output_names
+    write_boundary(model, boundary)
+
+
+def write_boundary(model: Model, boundary: BoundaryRecord) -> None:
+    """Records what inputs and outputs stand for, and in which order the inputs were."""
     if boundary.inputs or boundary.outputs:
-        boundary.input_order = boundary_order(graph, boundary)
+        names = (boundary.owner(value.name) for value in model.graph.inputs)
+        boundary.input_order = list(dict.fromkeys(names))
         BOUNDARY.write(model.metadata, boundary)
-
-
-def boundary_order(graph: Graph, boundary: BoundaryRecord) -> list[str]:
-    """The names of the model's inputs as they were."""
-    order: list[str] = []
-    for value in graph.inputs:
-        name = boundary.owner(value.name)
-        if name not in order:
-            order.append(name)
-    return order
 
 
 def _output_form(b: Builder, form: Form, name: str, declared: Type) -> tuple[Form, BoundaryValue]:

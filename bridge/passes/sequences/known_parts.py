@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from bridge.errors import UnsupportedError
-from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
+from bridge.neutral.boundary_record import BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.match import Match
@@ -18,7 +18,6 @@ from bridge.neutral.types import (
     ANY,
     BOOL,
     I64,
-    ContainerType,
     OptionalType,
     SequenceType,
     TensorType,
@@ -28,7 +27,8 @@ from bridge.neutral.types import (
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.sequences.boundary import boundary_order, input_form, shape_of
+from bridge.passes.sequences.bodies import is_compound
+from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
 from bridge.passes.sequences.restore import put_together, taken_apart
 
 
@@ -38,13 +38,7 @@ def know_parts(model: Model, context: Context) -> None:
     graph, boundary = model.graph, context.boundary
     _inputs(graph, boundary)
     _outputs(graph, boundary)
-    if boundary.inputs or boundary.outputs:
-        boundary.input_order = boundary_order(graph, boundary)
-        BOUNDARY.write(model.metadata, boundary)
-
-
-def _is_compound(type: Type) -> bool:
-    return isinstance(type, ContainerType)
+    write_boundary(model, boundary)
 
 
 def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
@@ -53,9 +47,7 @@ def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
     outputs: list[Value] = []
     own: list[str] = []
     for value, name in zip(graph.outputs, names, strict=True):
-        recorded, parts = (
-            _output(value, own_values) if _is_compound(value.type) else (None, [value])
-        )
+        recorded, parts = _output(value, own_values) if is_compound(value) else (None, [value])
         outputs += parts
         own += [name] if recorded is None else recorded.parts(name)
         if recorded is not None:
@@ -118,7 +110,7 @@ def _as_found(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue
 def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
     inputs: list[Value] = []
     for whole in graph.inputs:
-        made = _input(graph, whole) if _is_compound(whole.type) else None
+        made = _input(graph, whole) if is_compound(whole) else None
         if made is None:
             inputs.append(whole)
             continue

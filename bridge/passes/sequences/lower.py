@@ -230,7 +230,11 @@ class Lowering:
                 self._bind_all(node, results)
                 return
         _part_condition(self.builder, node)
-        states = _initial_states(self, node)
+        starts = (
+            node.inputs[port.input] if isinstance(port, Carried) and port.input else None
+            for port in node.body.inputs
+        )
+        states = [None if start is None else self.form(start) for start in starts]
         try:
             attempt = self._attempt(node, states)
         except Fails as failure:
@@ -295,12 +299,3 @@ def _part_condition(b: Builder, node: Node) -> None:
                     first = len(node.inputs)
                     node.inputs.append(b.constant(True))
                 body.inputs[index] = Carried(first, place)
-
-
-def _initial_states(outer: Lowering, node: Node) -> list[Form | None]:
-    """For each body input, the form it starts as where it is carried, else None."""
-    states: list[Form | None] = []
-    for port in node.bodies[0].inputs:
-        value = node.inputs[port.input] if isinstance(port, Carried) and port.input else None
-        states.append(outer.form(value) if value is not None else None)
-    return states

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.signs import is_not_negative
+from bridge.neutral.signs import MOST_NODES, NotNegative
 from bridge.neutral.types import I64
 from bridge.operators import Refused
 from bridge.operators.ml.features import mapping
@@ -122,7 +123,9 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     data, indices = node.inputs[0], node.inputs[1]
     group = vocabularies.lowered(node.outputs[0])
     places = values_of(data)
-    if group is None or places is None or not _is_place(indices, vocabularies):
+    if group is None or places is None or indices is None:
+        return False
+    if not Facts(_NotNegative(vocabularies), most=MOST_NODES).of(indices):
         return False
     if data is None or data.rank != 1 or not np.array_equal(places, np.arange(len(group.words))):
         return False
@@ -130,27 +133,21 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     return True
 
 
-def _is_place(value: Value | None, vocabularies: Vocabularies, depth: int = 8) -> bool:
-    """Whether no element can be negative, as far as the nodes that make it tell."""
-    if vocabularies.lowered(value) is not None or is_not_negative(value):
-        return True
-    if value is None or value.producer is None or depth == 0:
-        return False
-    node = value.producer
-    if node.op in ("ArgMax", "ArgMin") or (node.op == "TopK" and value is node.outputs[1]):
-        return True
-    handed_on = node.inputs[_ELEMENTS.get(node.op, _NONE)]
-    if node.op == "If":
-        handed_on = [body.given(node.outputs.index(value)) for body in node.bodies]
-    return bool(handed_on) and all(_is_place(x, vocabularies, depth - 1) for x in handed_on)
+class _NotNegative(NotNegative):
+    """Whether no element can be negative, where places in a vocabulary are not."""
 
+    def __init__(self, vocabularies: Vocabularies) -> None:
+        self._vocabularies = vocabularies
 
-_NONE = slice(0, 0)
-_ELEMENTS = {
-    "Where": slice(1, 3),
-    **dict.fromkeys(("Cast", "Gather", "Identity", "Reshape", "Squeeze", "Unsqueeze"), slice(0, 1)),
-}
-"""Which of their inputs these operators hand on."""
+    def settled(self, value: Value, fact: bool) -> bool:
+        """Places count from 0."""
+        return self._vocabularies.lowered(value) is not None or super().settled(value, fact)
+
+    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
+        """Places along an axis count from 0, too."""
+        if node.op in ("ArgMax", "ArgMin"):
+            return [True]
+        return [False, True] if node.op == "TopK" else super().transfer(node, facts)
 
 
 def _look_up(
