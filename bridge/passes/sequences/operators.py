@@ -22,7 +22,7 @@ from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe
-from bridge.passes.sequences.ragged import chunks, scalar, split
+from bridge.passes.sequences.ragged import chunks, split
 from bridge.passes.sequences.tensors import Plain, Tensor
 from bridge.passes.sequences.uniform import Uniform
 
@@ -161,7 +161,7 @@ def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     if sizes is None:
         sizes = b.op("Expand", 1, dim)
     elif sizes.rank == 0:
-        sizes = chunks(b, dim, scalar(b, sizes))
+        sizes = chunks(b, dim, b.scalar(b.cast(sizes, I64)))
     else:
         sizes = b.cast(sizes, I64)
     return split(b, value, axis, sizes, keepdims)

@@ -73,7 +73,7 @@ class Ragged(Sequence):
         return b.op("Concat", self.shapes, b.op("Expand", -1, size), axis=1)
 
     def length(self, b: Builder) -> Value:
-        return rows_of(b, self.shapes)
+        return b.size(self.shapes, 0)
 
     def _counts(self, b: Builder, shapes: Value) -> Value:
         """The number of entries of each element in rows of `shapes`, i64 [length]."""
@@ -86,7 +86,7 @@ class Ragged(Sequence):
 
     def _entries_before(self, b: Builder, place: Value) -> Value:
         """How many entries of `data` belong to elements before a place, i64 [1]."""
-        before = b.cut(self.shapes, 0, b.constant([0]), vector(b, place))
+        before = b.cut(self.shapes, 0, b.constant([0]), b.reshape(place, 1))
         return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
@@ -124,7 +124,7 @@ class Ragged(Sequence):
             return replace(form, data=data, shapes=b.op("Concat", shapes, row, axis=0))
         place = position(b, index, form.length(b))
         split = form._entries_before(b, place)
-        zero, last, line = b.constant([0]), b.constant([I64_MAX]), vector(b, place)
+        zero, last, line = b.constant([0]), b.constant([I64_MAX]), b.reshape(place, 1)
         data = b.concat(0, b.cut(data, 0, zero, split), entries, b.cut(data, 0, split, last))
         shapes = b.concat(0, b.cut(shapes, 0, zero, line), row, b.cut(shapes, 0, line, last))
         return replace(form, data=data, shapes=shapes)
@@ -135,8 +135,8 @@ class Ragged(Sequence):
         start, end = self._entries_before(b, place), self._entries_before(b, after)
         zero, last = b.constant([0]), b.constant([I64_MAX])
         data = b.concat(0, b.cut(self.data, 0, zero, start), b.cut(self.data, 0, end, last))
-        before = b.cut(self.shapes, 0, zero, vector(b, place))
-        behind = b.cut(self.shapes, 0, vector(b, after), last)
+        before = b.cut(self.shapes, 0, zero, b.reshape(place, 1))
+        behind = b.cut(self.shapes, 0, b.reshape(after, 1), last)
         return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
@@ -163,7 +163,7 @@ class Ragged(Sequence):
             raise undetermined(name)
         if self.mixed:
             return self._of_one_rank(b, axis, new=True)
-        shape = vector(b, self.length(b))
+        shape = b.reshape(self.length(b), 1)
         if self.rank:
             first = b.op("Gather", self.shapes, 0, 0)
             shape = b.concat(0, shape, first)
@@ -204,24 +204,6 @@ def empty(b: Builder, element: Element, rank: int | None, mixed: bool) -> Ragged
     return Ragged(data, b.constant(np.zeros((0, rank or 0), np.int64)), element, rank, mixed)
 
 
-def scalar(b: Builder, value: Value) -> Value:
-    """An integer of one element as an i64 scalar."""
-    value = b.cast(value, I64)
-    if value.rank != 0:
-        value = b.op("Reshape", value, np.zeros(0, np.int64))
-    return value
-
-
-def vector(b: Builder, value: Value) -> Value:
-    """A scalar as a vector of one element."""
-    return b.op("Reshape", value, [1])
-
-
-def rows_of(b: Builder, value: Value) -> Value:
-    """The size of the first axis, an i64 scalar."""
-    return b.op("Gather", b.op("Shape", value), 0, 0)
-
-
 def count_of(b: Builder, value: Value) -> Value:
     """The size of the first axis, i64 [1]."""
     return b.op("Slice", b.op("Shape", value), [0], [1])
@@ -246,7 +228,7 @@ def position(b: Builder, index: Value, count: Value) -> Value:
     scalars. What is known to be negative gives at least 0, as all positions are: the bounds of what
     is cut there follow from it, and an engine may take a part of the same bounds for the whole."""
     known = integers(index)
-    index = scalar(b, index)
+    index = b.scalar(b.cast(index, I64))
     if known is not None and known[0] >= 0:
         return index
     wrapped = b.op("Add", index, count)

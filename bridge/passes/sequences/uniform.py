@@ -10,14 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, I64_MAX, Element, Shape, TensorType
 from bridge.passes.sequences.form import Form, Sequence
-from bridge.passes.sequences.ragged import (
-    Ragged,
-    count_of,
-    position,
-    rows_of,
-    to_axis,
-    vector,
-)
+from bridge.passes.sequences.ragged import Ragged, count_of, position, to_axis
 from bridge.passes.sequences.tensors import Plain, Tensor
 
 
@@ -70,11 +63,11 @@ class Uniform(Sequence):
         return Ragged(data, shapes, self.element, rank).to_ragged(b, name, like)
 
     def length(self, b: Builder) -> Value:
-        return rows_of(b, self.data)
+        return b.size(self.data, 0)
 
     def _line(self, b: Builder, index: Value) -> Value:
         """A position counted from the front, i64 [1]."""
-        return vector(b, position(b, index, self.length(b)))
+        return b.reshape(position(b, index, self.length(b)), 1)
 
     def _of(self, b: Builder, *parts: Value) -> Uniform:
         return replace(self, data=b.op("Concat", *parts, axis=0))
@@ -103,7 +96,7 @@ class Uniform(Sequence):
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
         total = b.op("Mul", self.length(b), self.shape[axis])
-        middle = vector(b, total)
+        middle = b.reshape(total, 1)
         head, tail = (b.constant(np.array(dims, np.int64))
                       for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
         shape = b.op("Concat", head, middle, tail, axis=0)
