@@ -1,42 +1,76 @@
-"""Whether a part of a graph is the same as another one that was made to compare it with."""
+"""Whether values of a graph are computed as others are that were made to compare them with."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
+from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
 
+Pair = tuple[Value | None, Value | None]
+"""A value that was made, and one that is there."""
+
+Described = tuple[str, list[Value | None], Mapping[str, object]]
+"""What nodes are compared by: an operator, its inputs, and its attributes."""
+
+
+def as_written(node: Node) -> Described:
+    """A node with its attributes but types, of which more may be known."""
+    plain = {k: v for k, v in node.attributes.items() if not isinstance(v, Type)}
+    return node.op, node.inputs, plain
+
 
 class Match:
-    """Compares values of a pattern with values of a graph by what makes them. `bound` says which
-    value of the graph stands for one of the pattern; one of `holes` may be any."""
+    """Compares values by what makes them. `bound` says which value is there for one that was made;
+    any may be there for one of `holes`. `nodes` are those that were found alike."""
 
-    def __init__(self, holes: list[Value], bound: dict[Value, Value] | None = None) -> None:
-        self.holes = set(holes)
-        self.bound: dict[Value, Value] = dict(bound or {})
+    def __init__(
+        self,
+        bound: Mapping[Value, Value],
+        holes: Iterable[Value] = (),
+        described: Callable[[Node], Described] = as_written,
+    ) -> None:
+        self.bound = dict(bound)
         self.nodes: dict[Node, Node] = {}
+        self._holes = set(holes)
+        self._described = described
         self._captured: dict[Value, Value] = {}
 
-    def values(self, pattern: Value | None, value: Value | None) -> bool:
-        """Whether a value is what the pattern has there."""
-        if pattern is None or value is None:
-            return pattern is value
-        pattern, value = self._outside(pattern), self._outside(value)
-        known = self.bound.get(pattern)
-        if known is not None:
-            return known is value
-        if pattern in self.holes:
-            self.bound[pattern] = value
-            return True
-        if pattern.constant is not None:
-            return are_equal(pattern.constant, value.constant)
-        made, found = pattern.producer, value.producer
-        if made is None or found is None or not self._nodes(made, found):
-            return False
-        return made.outputs.index(pattern) == found.outputs.index(value)
+    def alike(self, *pairs: Pair) -> bool:
+        """Whether in each pair both values are computed alike; what was found is kept if so."""
+        bound, nodes = self.bound.copy(), self.nodes.copy()
+        todo = list(pairs)
+        while todo:
+            further = self._further(*todo.pop())
+            if further is None:
+                self.bound, self.nodes = bound, nodes
+                return False
+            todo += further
+        return True
+
+    def _further(self, made: Value | None, there: Value | None) -> list[Pair] | None:
+        """The pairs that must be alike for two values to be; None if they are not."""
+        if made is None or there is None:
+            return [] if made is there else None
+        made, there = self._outside(made), self._outside(there)
+        if made in self.bound:
+            return [] if self.bound[made] is there else None
+        if made.constant is not None:
+            return [] if are_equal(made.constant, there.constant) else None
+        if made in self._holes:
+            self.bound[made] = there
+            return []
+        one, other = made.producer, there.producer
+        if one is None or other is None or one.outputs.index(made) != other.outputs.index(there):
+            return None
+        if one in self.nodes:
+            return [] if self.nodes[one] is other else None
+        self.nodes[one] = other
+        return self._of_nodes(one, other)
 
     def _outside(self, value: Value) -> Value:
         """What a captured value is outside, and a copy is of, as far as nodes have been met."""
@@ -49,62 +83,52 @@ class Match:
             else:
                 return value
 
-    def _nodes(self, pattern: Node, node: Node) -> bool:
-        known = self.nodes.get(pattern)
-        if known is not None:
-            return known is node
-        if pattern.op != node.op or len(pattern.bodies) != len(node.bodies):
-            return False
-        if _plain(pattern) != _plain(node):
-            return False
-        self.nodes[pattern] = node
-        if not pattern.bodies:
-            inputs = zip_longest(pattern.inputs, node.inputs)
-            return all(self.values(a, b) for a, b in inputs)
-        heads = 1 if pattern.op == "If" else 2
-        return all(self.values(pattern.input(i), node.input(i)) for i in range(heads)) and all(
-            self._bodies(pattern, a, node, b)
-            for a, b in zip(pattern.bodies, node.bodies, strict=True)
-        )
+    def _of_nodes(self, made: Node, there: Node) -> list[Pair] | None:
+        (op, inputs, attributes), (other, others, same) = map(self._described, (made, there))
+        if op != other or attributes != same or len(made.bodies) != len(there.bodies):
+            return None
+        if not made.bodies:
+            return list(zip_longest(inputs, others))
+        heads = 1 if made.op == "If" else 2
+        pairs = [(made.input(head), there.input(head)) for head in range(heads)]
+        for bodies in zip(made.bodies, there.bodies, strict=True):
+            inside = self._of_bodies(made, there, *bodies)
+            if inside is None:
+                return None
+            pairs += inside
+        return pairs
 
-    def _bodies(self, pattern: Node, a: Body, node: Node, b: Body) -> bool:
-        for owner, body in ((pattern, a), (node, b)):
-            for value, port in body.entries():
-                outer = owner.inputs[port.input] if isinstance(port, Invariant) else None
-                if outer is not None:
-                    self._captured[value] = outer
-        if not self._entries(pattern, a, node, b):
-            return False
-        ours = {_place(exit): value for value, exit in a.exits()}
-        theirs = {_place(exit): value for value, exit in b.exits()}
-        return ours.keys() == theirs.keys() and all(
-            self.values(value, theirs[place]) for place, value in ours.items()
-        )
-
-    def _entries(self, pattern: Node, a: Body, node: Node, b: Body) -> bool:
-        ours = [(v, p) for v, p in a.entries() if not isinstance(p, Invariant)]
-        theirs = [(v, p) for v, p in b.entries() if not isinstance(p, Invariant)]
-        if len(ours) != len(theirs):
-            return False
-        for (inside, port), (value, other) in zip(ours, theirs, strict=True):
-            if isinstance(port, Carried) and isinstance(other, Carried):
-                first = None if port.input is None else pattern.inputs[port.input]
-                begin = None if other.input is None else node.inputs[other.input]
-                if not self.values(first, begin) or _place(a.outputs[port.output]) != _place(
-                    b.outputs[other.output]
-                ):
-                    return False
-            elif not (isinstance(port, Iteration) and isinstance(other, Iteration)):
-                return False
+    def _of_bodies(self, made: Node, there: Node, one: Body, other: Body) -> list[Pair] | None:
+        for node, body in ((made, one), (there, other)):
+            captures = node.captures(body).items()
+            self._captured.update((value, outer) for value, outer in captures if outer is not None)
+        ours, theirs = ([e for e in body.entries() if not isinstance(e[1], Invariant)]
+                        for body in (one, other))  # fmt: skip
+        exits, found = ({port: value for value, port in body.exits() if port != Yield(None)}
+                        for body in (one, other))  # fmt: skip
+        if len(ours) != len(theirs) or exits.keys() != found.keys():
+            return None
+        pairs: list[Pair] = [(value, found[port]) for port, value in exits.items()]
+        for (inside, entry), (value, place) in zip(ours, theirs, strict=True):
             self.bound[inside] = value
-        return True
-
-
-def _place(exit: object) -> object:
-    """Which output of its node an exit of a body is."""
-    return (type(exit), exit.output) if isinstance(exit, Yield | Stacked) else type(exit)
-
-
-def _plain(node: Node) -> dict[str, object]:
-    """The attributes of a node but types, of which more may be known."""
-    return {k: v for k, v in node.attributes.items() if not isinstance(v, Type)}
+            match entry, place:
+                case Iteration(), Iteration():
+                    continue
+                case Carried(), Carried():
+                    (again, exit), (back, same) = one.exit_of(entry), other.exit_of(place)
+                    if exit != same:
+                        return None
+                    pairs.append((again, back))
+                case Sliced(), Sliced():
+                    if replace(entry, input=place.input) != place:
+                        return None
+                case _:
+                    return None
+            first, begin = entry.input, place.input
+            pairs.append(
+                (
+                    None if first is None else made.inputs[first],
+                    None if begin is None else there.inputs[begin],
+                )
+            )
+        return pairs

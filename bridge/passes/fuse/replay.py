@@ -10,8 +10,8 @@ import numpy as np
 from bridge.errors import BridgeError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_node, clone_value
-from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.tensor import are_equal
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.match import Described, Match, Pair
 from bridge.operators import BREAKS
 from bridge.operators.spelling import choose, spell
 from bridge.passes.dead import remove_dead_nodes
@@ -20,8 +20,6 @@ from bridge.passes.fold import fold_graph
 IR = Target("ir")
 Rewrite = Callable[[Graph], object]
 """What is done to a graph, in place, on the way to IR."""
-
-Pair = tuple[Value | None, Value | None]
 
 
 def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) -> bool:
@@ -51,58 +49,13 @@ def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) ->
         return False  # The guess is none, or the record no longer as it was written.
 
 
-def are_same(pairs: list[Pair], leaves: Mapping[Value, Value]) -> bool:
+def are_same(pairs: Sequence[Pair], leaves: Mapping[Value, Value]) -> bool:
     """Whether of all pairs the second value is computed like the first, which was made; `leaves`
     says which values those stand for that nodes were made of."""
-    met: dict[Value, Value] = {}
-    same: set[tuple[Node, Node]] = set()
-    while pairs:
-        one, other = pairs.pop()
-        if one is None or other is None:
-            if one is not other:
-                return False
-        elif one in leaves or one in met:
-            if leaves.get(one, met.get(one)) is not other:
-                return False
-        else:
-            further = _inputs_alike(one, other, same)
-            if further is None:
-                return False
-            if one.constant is None:
-                met[one] = other
-            pairs += further
-    return True
+    return Match(leaves, described=_layer).alike(*pairs)
 
 
-def _inputs_alike(one: Value, other: Value, same: set[tuple[Node, Node]]) -> list[Pair] | None:
-    """What two values are made of, in pairs, where it is one layer of IR that makes them; else
-    None. `same` are nodes whose bodies are known to be alike."""
-    ours, theirs = one.producer, other.producer
-    if ours is None or theirs is None:
-        return None
-    if ours.op == "Constant" or theirs.op == "Constant":
-        return [] if are_equal(one.constant, other.constant) else None
-    if ours.outputs.index(one) != theirs.outputs.index(other):
-        return None
-    (type, inputs, attributes), (other_type, other_inputs, others) = map(_layer, (ours, theirs))
-    if type != other_type or attributes != others or len(inputs) != len(other_inputs):
-        return None
-    if (ours.bodies or theirs.bodies) and (ours, theirs) not in same:
-        if [*map(_alike, ours.bodies, theirs.bodies)] != [True] * len(theirs.bodies):
-            return None
-        same.add((ours, theirs))
-    return list(zip(inputs, other_inputs, strict=True))
-
-
-def _alike(one: Body, other: Body) -> bool:
-    """Whether two bodies compute the same of the same inputs."""
-    if one.inputs != other.inputs or one.outputs != other.outputs:
-        return False
-    leaves = dict(zip(one.graph.inputs, other.graph.inputs, strict=True))
-    return are_same(list(zip(one.graph.outputs, other.graph.outputs, strict=True)), leaves)
-
-
-def _layer(node: Node) -> tuple[str, list[Value | None], dict[str, Any]]:
+def _layer(node: Node) -> Described:
     """What IR says of a node: the type of its layer, the inputs and the attributes."""
     spelling, _ = choose(node, IR)
     if spelling is None:

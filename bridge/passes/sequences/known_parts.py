@@ -62,8 +62,8 @@ def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[V
     for recorded in _candidates(value.type):
         parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
-        match = Match(parts)
-        if match.values(put_together(Builder(nodes), recorded, list(parts)), value):
+        match = Match({}, parts)
+        if match.alike((put_together(Builder(nodes), recorded, list(parts)), value)):
             found = [match.bound[part] for part in parts]
             if own.issuperset(found):
                 return _as_found(recorded, found[-1], value.type), found
@@ -159,10 +159,10 @@ def _made(
     taken = taken_apart(Builder(pattern.nodes), inside, recorded)
     pattern.outputs = [taken[index] for index in used]
     remove_dead_nodes(pattern, trim=True)
-    match = Match([inside], {inside: whole})
+    match = Match({inside: whole})
     found = []
     for part in pattern.outputs:
-        value = next((v for v in _alike(graph, part) if match.values(part, v)), None)
+        value = next((v for v in _alike(graph, part) if match.alike((part, v))), None)
         if value is None:
             return None
         found.append(value)
