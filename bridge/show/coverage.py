@@ -9,7 +9,7 @@ from functools import cache
 
 from bridge.operators import legalizations, load_all, readers
 from bridge.passes import maps
-from bridge.passes.sequences.operators import lowering
+from bridge.passes.sequences import operators as sequences
 from bridge.passes.strings import operators as strings
 from bridge.vocabulary import (
     Operator,
@@ -87,9 +87,7 @@ def _versions(texts: Iterable[str]) -> str:
 
 def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...]) -> str:
     name = operator.name
-    lowered = target == "ir" and (
-        lowering(name) is not None or name in {*strings.LOWERED, *maps.LOWERED}
-    )
+    lowered = target == "ir" and name in {*sequences.LOWERED, *strings.LOWERED, *maps.LOWERED}
     if (target, name) in legalizations and not _has_rule(target, name):
         return "passes" if lowered else MISSING
     if operator.family == "control":

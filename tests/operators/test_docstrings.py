@@ -14,7 +14,7 @@ import pytest
 import bridge.hooks  # noqa: F401
 from bridge.neutral.inference import _inferences, _known_values
 from bridge.operators import legalizations, load_all, readers
-from bridge.passes.sequences.operators import _table
+from bridge.passes.sequences.operators import LOWERED
 
 MANY = 5
 """A function for as many operators names what they have in common."""
@@ -29,7 +29,7 @@ def registered() -> dict[Callable[..., Any], set[str]]:
     for (_, op), some in readers.items():
         for reader in some:
             found[reader.rule].add(op)
-    for table in (_inferences, _known_values, _table):
+    for table in (_inferences, _known_values, LOWERED):
         for op, function in table.items():
             found[function].add(op)
     return found

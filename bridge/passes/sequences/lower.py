@@ -21,7 +21,7 @@ from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.open_operators import has_open_rank, lower_open
-from bridge.passes.sequences.operators import lowering
+from bridge.passes.sequences.operators import LOWERED
 from bridge.passes.sequences.tensors import Open, Plain, tensor
 
 MOST_ROUNDS = 6
@@ -94,7 +94,7 @@ class Lowering:
         if node.op == "Loop":
             self._loop(node)
             return
-        lower = lowering(node.op)
+        lower = LOWERED.get(node.op)
         forms = [None if v is None else self.form(v) for v in node.inputs]
         if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
             made: Sequence[Form] = [lower(self.builder, node, forms)]

@@ -23,30 +23,13 @@ from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import chunks, split
-from bridge.passes.sequences.tensors import Plain, Tensor
+from bridge.passes.sequences.tensors import Plain, Tensor, tensor
 from bridge.passes.sequences.uniform import Uniform
 
 LONGEST = 64
 """Parts up to which a split of known sizes gives single values instead of a ragged pair."""
 
 Lowered = Callable[[Builder, Node, list[Form | None]], Form]
-
-_table: dict[str, Lowered] = {}
-
-
-def lowers(op: str) -> Callable[[Lowered], Lowered]:
-    """Registers the lowering of an operator."""
-
-    def register(function: Lowered) -> Lowered:
-        _table[op] = function
-        return function
-
-    return register
-
-
-def lowering(op: str) -> Lowered | None:
-    """The lowering of an operator, None where it is none of sequences or optionals."""
-    return _table.get(op)
 
 
 def _held(form: Form | None) -> Form | None:
@@ -64,10 +47,7 @@ def _sequence(form: Form | None) -> Sequence:
 
 
 def _item(form: Form | None) -> Tensor:
-    held = _held(form)
-    if isinstance(held, Tensor):
-        return held
-    raise Refused("its input is a sequence where a tensor is expected")
+    return tensor(_held(form))
 
 
 def _tensor(form: Form | None) -> Value:
@@ -88,46 +68,39 @@ def _name(node: Node) -> str:
     return value.name if value is not None and value.name else node.name
 
 
-@lowers("SequenceConstruct")
-def construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _construct(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceConstruct-11: its inputs are the elements."""
     items = tuple(_item(form) for form in forms)
     return Elements(items, TensorType(items[0].leaves()[0].element if items else None))
 
 
-@lowers("SequenceEmpty")
-def sequence_empty(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _sequence_empty(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceEmpty-11: no elements."""
     return Elements((), TensorType(node.attributes["dtype"] or F32))
 
 
-@lowers("SequenceLength")
-def sequence_length(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _sequence_length(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceLength-11: known, or the number of rows."""
     return Plain(_sequence(forms[0]).length(b))
 
 
-@lowers("SequenceAt")
-def sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _sequence_at(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceAt-11: a known element, or a row of all elements joined."""
     return _sequence(forms[0]).at(b, _tensor(forms[1]), _name(node))
 
 
-@lowers("SequenceInsert")
-def sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _sequence_insert(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceInsert-11: without a position at the end."""
     form, value = _sequence(forms[0]), _item(forms[1])
     return form.insert(b, value, _optional_input(forms, 2), _name(node))
 
 
-@lowers("SequenceErase")
-def sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _sequence_erase(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SequenceErase-11: without a position the last one."""
     return _sequence(forms[0]).erase(b, _optional_input(forms, 1), _name(node))
 
 
-@lowers("ConcatFromSequence")
-def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """ConcatFromSequence-11: joined along an axis that the elements have, or stacked along a new
     one."""
     form = _sequence(forms[0])
@@ -138,8 +111,7 @@ def concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     return (form.stack if new else form.concat)(b, axis, _name(node))
 
 
-@lowers("SplitToSequence")
-def split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """SplitToSequence (11 to 24): elements where their number is known, else ragged parts."""
     value, sizes = _tensor(forms[0]), _optional_input(forms, 1)
     if value.rank is None:
@@ -212,8 +184,7 @@ def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: boo
     return Elements(tuple(map(Plain, parts)), item)
 
 
-@lowers("Optional")
-def optional(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _optional(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """Optional-15: a flag and its payload; without an input a payload that means nothing."""
     if forms and forms[0] is not None:
         return Maybe(b.constant(True), forms[0])
@@ -232,8 +203,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
     return None
 
 
-@lowers("OptionalHasElement")
-def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """OptionalHasElement (15 to 18): the flag; true of what is no optional."""
     if not forms or forms[0] is None:
         return Plain(b.constant(False))
@@ -241,8 +211,7 @@ def optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     return Plain(form.present if isinstance(form, Maybe) else b.constant(True))
 
 
-@lowers("OptionalGetElement")
-def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """OptionalGetElement (15 to 18): the payload, or the value itself."""
     form = forms[0] if forms else None
     if isinstance(form, Maybe):
@@ -252,8 +221,24 @@ def optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> Fo
     return form
 
 
-@lowers("Identity")
-def identity(b: Builder, node: Node, forms: list[Form | None]) -> Form:
+def _identity(b: Builder, node: Node, forms: list[Form | None]) -> Form:
     """Identity (1 to 25) of a sequence or an optional."""
     assert forms[0] is not None
     return forms[0]
+
+
+LOWERED: dict[str, Lowered] = {
+    "ConcatFromSequence": _concat_from_sequence,
+    "Identity": _identity,
+    "Optional": _optional,
+    "OptionalGetElement": _optional_get_element,
+    "OptionalHasElement": _optional_has_element,
+    "SequenceAt": _sequence_at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _sequence_empty,
+    "SequenceErase": _sequence_erase,
+    "SequenceInsert": _sequence_insert,
+    "SequenceLength": _sequence_length,
+    "SplitToSequence": _split_to_sequence,
+}
+"""What operators on sequences and optionals become."""
