@@ -91,7 +91,8 @@ def inspect(
 
 def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> None:
     """Prints every node of the model, or its description, or what it costs."""
-    from bridge.show import cost as costing
+    from bridge.neutral.cost import costs
+    from bridge.show.cost import as_json as cost_as_json, lines
     from bridge.show.description import describe
     from bridge.show.text import as_text
 
@@ -102,11 +103,11 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> 
         return
     if cost and not as_json:
         head = ("", "multiplications", "weights", "activations")
-        table(head, list(costing.lines(costing.costs(model.graph))))
+        table(head, list(lines(costs(model.graph))))
         return
     description = describe(model, str(file))
     if cost:
-        description["cost"] = costing.as_json(costing.costs(model.graph))
+        description["cost"] = cost_as_json(costs(model.graph))
     if as_json:
         import json
 

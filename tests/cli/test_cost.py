@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge.show.cost import Cost, costs
+from bridge.neutral.cost import Cost, costs
 from tests.support.command_line import bridge as command
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'

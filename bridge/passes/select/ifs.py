@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
+from bridge.neutral.cost import costs
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, STRING, Shape, TensorType, format_shape
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.select.cost import multiplications
 from bridge.passes.select.pick import pick, wider
 from bridge.passes.select.safe import steps_of, take_steps
 from bridge.passes.select.sizes import NamedSizes, same_shape
@@ -137,5 +137,5 @@ def _shown(shape: Shape) -> str:
 
 def _cost(node: Node) -> str:
     """What both branches cost against the larger one."""
-    each = [multiplications(body.graph) for body in node.bodies]
+    each = [costs(body.graph)[0].cost.multiplications for body in node.bodies]
     return f"a selection, with {sum(each):,} multiplications instead of at most {max(each):,}"
