@@ -16,6 +16,7 @@ import numpy as np
 
 from bridge.check.compare import Difference, compare, tolerance
 from bridge.check.engines import EndlessError, Session
+from bridge.check.instrument import path_of
 from bridge.check.lines import shortened
 from bridge.check.taps import (
     COUNT,
@@ -190,7 +191,7 @@ class _Search:
         assert node is not None
         return FirstDifference(
             value.name or f"{node.name or node.op}:{node.outputs.index(value)}",
-            _path(self.first, twin.first, node),
+            path_of(way_to(self.first, twin.first), node),
             difference,
             self.agree,
             tuple(zip(loops, lasts, strict=True)),
@@ -383,12 +384,3 @@ def _behind(value: Value, agreeing: Collection[Value]) -> set[Node]:
             found.add(node)
             waiting += [v for v in node.inputs if v is not None and v not in agreeing]
     return found
-
-
-def _path(model: Model, place: GraphPath, node: Node) -> str:
-    """Where a node is, from the top graph down."""
-    around = [
-        f"{outer!r} / {outer.roles()[step.body][0]} / "
-        for step, (outer, _) in zip(place, way_to(model, place), strict=True)
-    ]
-    return "".join([*around, repr(node)])

@@ -29,7 +29,7 @@ from bridge.check.files import FileFacts, facts
 from bridge.check.fitting import sizes_that_fit
 from bridge.check.force import force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of
+from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of, ways
 from bridge.check.lines import shortened
 from bridge.check.loading import TIMEOUT, load, time_limit
 from bridge.check.matching import matched_sites, shared_sizes, with_sizes
@@ -39,7 +39,7 @@ from bridge.check.outputs import ATOL, RTOL, Comparison, Results
 from bridge.check.own_inputs import Place, places_of, read_inputs, require_free, save_feeds
 from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
-from bridge.check.probe import Probe, probe, ways
+from bridge.check.probe import Probe, probe
 from bridge.check.reduce import reduced
 from bridge.check.report import CheckReport, Result, Version
 from bridge.check.specialized import NEVER_TAKEN, Fixed
@@ -807,7 +807,7 @@ def _probes(model: Model, scratch: Path) -> Probes:
 
     def probed(site: Site) -> tuple[Probe, Session] | None:
         nonlocal left
-        cut = probe(model, found[site.index], min(_PROBE, left))
+        cut = probe(model, *found[site.index], min(_PROBE, left))
         left -= _PROBE if cut is None else len(cut.model.graph.nodes)
         if cut is None:
             return None

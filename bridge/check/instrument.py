@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import ANY, BOOL, I32, I64_MAX, TensorType
+from bridge.neutral.types import ANY, I32, I64_MAX, TensorType
 
 OWN = -1
 """A switch at this value leaves a site to itself; other values are the outcome that is forced."""
@@ -68,40 +68,56 @@ def all_taken(outputs: Mapping[str, Any], sites: Iterable[Site]) -> frozenset[Br
     return frozenset(branches[place] for place in np.flatnonzero(outputs[TAKEN]).tolist())
 
 
-_Around = tuple[tuple[Node, bool], ...]
+Way = tuple[tuple[Node, Body], ...]
+"""The nodes on the way into a nested graph, each with the body that is entered."""
+
+
+def ways(model: Model) -> list[tuple[Way, Node]]:
+    """The way to every If and Loop of the model, and the node: the Ifs first, then the Loops, outer
+    before inner, in the order of the graph."""
+    found: list[tuple[Way, Node]] = []
+
+    def find(graph: Graph, way: Way) -> None:
+        for node in graph.nodes:
+            if node.bodies:
+                found.append((way, node))
+            for body in node.bodies:
+                find(body.graph, (*way, (node, body)))
+
+    find(model.graph, ())
+    return sorted(found, key=lambda one: one[1].op != "If")
+
+
+def path_of(way: Way, node: Node) -> str:
+    """Where a node is, from the top graph down."""
+    around = (
+        f"{outer!r} / {role} / "
+        for outer, entered in way
+        for role, body in outer.roles()
+        if body is entered
+    )
+    return "".join([*around, repr(node)])
 
 
 def sites_of(model: Model) -> dict[Node, Site]:
-    """Every If and Loop of the model with its place: the Ifs first, then the Loops, outer before
-    inner, in the order of the graph."""
-    found: list[tuple[Node, str, _Around]] = []
-    _find(model.graph, "graph", (), found)
-    found.sort(key=lambda one: one[0].op != "If")
-    number = {node: index for index, (node, _, _) in enumerate(found)}
+    """Every If and Loop of the model with its place, in the order of `ways`."""
+    found = ways(model)
+    number = {node: index for index, (_, node) in enumerate(found)}
     return {
         node: Site(
-            number[node], here, tuple((number[n], b) for n, b in around), node.op != "If",
+            number[node],
+            f"graph / {path_of(way, node)}",
+            tuple((number[n], body is n.bodies[0]) for n, body in way if n.op == "If"),
+            node.op != "If",
             is_forcible(node),
         )
-        for node, here, around in found
-    }  # fmt: skip
+        for way, node in found
+    }
 
 
 def is_forcible(node: Node) -> bool:
     """Whether a switch can decide an If or Loop: a Loop over slices runs once for each."""
     return not any(isinstance(port, Sliced) for body in node.bodies for port in body.inputs)
-
-
-def _find(
-    graph: Graph, where: str, around: _Around, found: list[tuple[Node, str, _Around]]
-) -> None:
-    for node in graph.nodes:
-        here = f"{where} / {node!r}"
-        if node.bodies:
-            found.append((node, here, around))
-        for index, (role, body) in enumerate(node.roles() if node.bodies else ()):
-            inside = (*around, (node, not index)) if node.op == "If" else around
-            _find(body.graph, f"{here} / {role}", inside, found)
 
 
 def instrument(
@@ -121,8 +137,7 @@ def instrument(
     graph.inputs.extend(switches.values())
     flags = _Instrumenter(sites).graph(graph, switches)
     builder = Builder(graph.nodes)
-    one = builder.constant([1])
-    every = [builder.op("Reshape", f, one) for site in sites.values() for f in flags[site.index]]
+    every = [builder.op("Reshape", f, [1]) for site in sites.values() for f in flags[site.index]]
     if every:
         add_output(graph, builder.op("Concat", *every, axis=0), TAKEN)
     return list(sites.values())
@@ -158,12 +173,12 @@ class _Instrumenter:
         return flags
 
     def _if(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
-        condition = builder.op("Reshape", _required(node.inputs[0]), builder.constant([]))
+        condition = builder.op("Reshape", node.inputs[0], [])
         site = self.sites.get(node)
         index = -1 if site is None else site.index
         if index in switches:
-            own = builder.op("Equal", switches[index], builder.constant(OWN, I32))
-            then = builder.op("Equal", switches[index], builder.constant(1, I32))
+            own = builder.op("Equal", switches[index], OWN)
+            then = builder.op("Equal", switches[index], 1)
             condition = builder.op("Or", builder.op("And", condition, own), then)
             node.inputs[0] = condition
         flags: Flags = {}
@@ -179,46 +194,38 @@ class _Instrumenter:
     def _loop(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
         (body,) = node.bodies
         flags: Flags = {
-            inside: tuple(self._accumulate(builder, node, body, flag) for flag in own)
+            inside: tuple(_ever(builder, node, body, flag) for flag in own)
             for inside, own in self._body(node, body, switches).items()
         }
         site = self.sites.get(node)
         if site is not None and site.index in switches and is_forcible(node):
             self._force_loop(builder, node, body, switches[site.index])
-        count = None if site is None else self._counted(builder, node, body)
-        builder.nodes.append(node)
-        if site is not None and count is not None:
-            zero, one = builder.constant(0), builder.constant(1)
-            flags[site.index] = (
-                builder.op("Equal", count, zero),
-                builder.op("Equal", count, one),
-                builder.op("Greater", count, one),
-            )
+        if site is None:
+            builder.nodes.append(node)
+        else:
+            zero = builder.constant(0)
+            count = _state(node, body, zero, lambda b, before: b.op("Add", before, 1))
+            builder.nodes.append(node)
+            outcomes = (("Equal", 0), ("Equal", 1), ("Greater", 1))
+            flags[site.index] = tuple(builder.op(op, count, n) for op, n in outcomes)
         return flags
 
     def _force_loop(self, builder: Builder, node: Node, body: Body, switch: Value) -> None:
         """Lets a switch decide how often a Loop runs, by its trip count and its conditions."""
         node.inputs.extend([None] * (2 - len(node.inputs)))
         trips, condition = node.inputs[:2]
-        scalar = builder.constant([])
-        own = builder.op("Equal", switch, builder.constant(OWN, I32))
+        own = builder.op("Equal", switch, OWN)
         forced = builder.op("Not", own)
-        trips = builder.constant(I64_MAX) if trips is None else builder.op("Reshape", trips, scalar)
+        trips = builder.constant(I64_MAX) if trips is None else builder.op("Reshape", trips, [])
         count = builder.cast(switch, trips.element)
         node.inputs[0] = builder.op("Where", own, trips, count)
         if condition is not None:
-            node.inputs[1] = builder.op("Or", builder.op("Reshape", condition, scalar), forced)
+            node.inputs[1] = builder.op("Or", builder.op("Reshape", condition, []), forced)
         inner, inside = invariant(node, body, forced), Builder(body.graph.nodes)
         for place, port in enumerate(body.outputs):
             if isinstance(port, Condition):
                 going = inside.op("Or", body.graph.outputs[place], inner)
                 body.graph.outputs[place] = going
-
-    def _counted(self, builder: Builder, node: Node, body: Body) -> Value:
-        """How many iterations a Loop ran."""
-        before = _new_input(node, body, builder.constant(0))
-        inside = Builder(body.graph.nodes)
-        return _carried(node, body, inside.op("Add", before, inside.constant(1)))
 
     def _body(self, node: Node, body: Body, switches: Mapping[int, Value]) -> Flags:
         """Instrument a body; the switches that it needs come in through invariant ports."""
@@ -228,18 +235,22 @@ class _Instrumenter:
         }
         return self.graph(body.graph, inner)
 
-    def _accumulate(self, builder: Builder, node: Node, body: Body, flag: Value) -> Value:
-        """Whether a flag of a Loop's body was ever true."""
-        before = _new_input(node, body, builder.constant(False, BOOL))
-        return _carried(node, body, Builder(body.graph.nodes).op("Or", before, flag))
+
+def _ever(builder: Builder, node: Node, body: Body, flag: Value) -> Value:
+    """Whether a flag of a Loop's body was ever true."""
+    never = builder.constant(np.array(False))
+    return _state(node, body, never, lambda b, before: b.op("Or", before, flag))
 
 
-def _carried(node: Node, body: Body, value: Value) -> Value:
-    """A body's value as the next of the input that was added last, and as an output of the Loop."""
-    body.inputs.append(Carried(len(node.inputs) - 1, len(body.graph.outputs)))
-    body.graph.outputs.append(value)
-    output = new_output(node, TensorType(value.element, ()))
-    body.outputs.append(Yield(len(node.outputs) - 1))
+def _state(
+    node: Node, body: Body, start: Value, following: Callable[[Builder, Value], Value]
+) -> Value:
+    """A scalar state of a Loop, as a new output; `following` makes the next one of that before."""
+    before = Value(start.type)
+    after = following(Builder(body.graph.nodes), before)
+    body.add_entry(before, Carried(_new_input(node, start), len(body.outputs)))
+    output = new_output(node, start.tensor)
+    body.add_exit(after, Yield(len(node.outputs) - 1))
     return output
 
 
@@ -250,31 +261,24 @@ def yielded(node: Node, branch: int, value: Value, otherwise: np.ndarray) -> Val
     shape = (ANY,) * otherwise.ndim
     output = new_output(node, TensorType(value.element, shape))
     ran, other = node.bodies[branch], node.bodies[1 - branch]
-    ran.graph.outputs.append(Builder(ran.graph.nodes).op("Identity", value))
-    other.graph.outputs.append(Builder(other.graph.nodes).constant(otherwise))
-    for body in (ran, other):
-        body.outputs.append(Yield(len(node.outputs) - 1))
+    port = Yield(len(node.outputs) - 1)
+    ran.add_exit(Builder(ran.graph.nodes).op("Identity", value), port)
+    other.add_exit(Builder(other.graph.nodes).constant(otherwise), port)
     return output
 
 
-def _required(value: Value | None) -> Value:
-    assert value is not None
-    return value
-
-
-def _new_input(node: Node, body: Body, outer: Value) -> Value:
+def _new_input(node: Node, outer: Value) -> int:
+    """The index of a further input of a node."""
     # A Loop's first two inputs are its trip count and condition, absent or not.
     node.inputs.extend([None] * (2 - len(node.inputs)) if node.op == "Loop" else [])
     node.inputs.append(outer)
-    inner = Value(outer.type)
-    body.graph.inputs.append(inner)
-    return inner
+    return len(node.inputs) - 1
 
 
 def invariant(node: Node, body: Body, outer: Value) -> Value:
     """A value around a node as one in its body."""
-    inner = _new_input(node, body, outer)
-    body.inputs.append(Invariant(len(node.inputs) - 1))
+    inner = Value(outer.type)
+    body.add_entry(inner, Invariant(_new_input(node, outer)))
     return inner
 
 

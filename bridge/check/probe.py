@@ -22,6 +22,7 @@ from bridge.check.conditions import (
     operands,
     truth_of,
 )
+from bridge.check.instrument import Way
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
@@ -34,33 +35,6 @@ ITERATION = "bridge.iteration."
 """What the names of the inputs begin with that say which iteration of a Loop is computed."""
 
 _LARGEST = 1 << 26  # bytes of constants in a probe
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A node with bodies on the way to an If, and which of its bodies is entered."""
-
-    node: Node
-    body: Body
-
-
-Way = tuple[tuple[Entry, ...], Node]
-"""The steps that lead to an If or Loop, and the node."""
-
-
-def ways(model: Model) -> list[Way]:
-    """The way to every If and Loop of the model, in the order of `sites_of`."""
-    found: list[Way] = []
-    _find(model.graph, (), found)
-    return sorted(found, key=lambda way: way[1].op != "If")
-
-
-def _find(graph: Graph, steps: tuple[Entry, ...], found: list[Way]) -> None:
-    for node in graph.nodes:
-        if node.bodies:
-            found.append((steps, node))
-        for body in node.bodies:
-            _find(body.graph, (*steps, Entry(node, body)), found)
 
 
 @dataclass(frozen=True)
@@ -132,15 +106,14 @@ def _asked(graph: Graph, outputs: list[Value]) -> dict[Value, bool]:
     return {value: asked[value] for value in graph.inputs if value in asked}
 
 
-def probe(model: Model, way: Way, most: int) -> Probe | None:
+def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
     """The probe of an If or Loop; None where it would have more than `most` nodes, or as many
     weights as are no more quickly computed than the model."""
-    steps, node = way
     cut = _Cut(model, most)
     demands: list[Demand] = []
     try:
-        for step in steps:
-            demands += cut.enter(step)
+        for outer, body in way:
+            demands += cut.enter(outer, body)
         own, settled = cut.outcomes_of_if(node) if node.op == "If" else cut.outcomes_of_loop(node)
         known_way = [(integers(cut.value(value)), wanted) for value, wanted in cut.conditions]
     except _TooLargeError:
@@ -200,9 +173,8 @@ class _Cut:
         self._iterations: dict[int, Value] = {}
         self._operands: dict[Value, None] = {}
 
-    def enter(self, step: Entry) -> list[Demand]:
+    def enter(self, node: Node, body: Body) -> list[Demand]:
         """Goes into a body; gives what must hold for that."""
-        node, body = step.node, step.body
         for value, port in zip(body.graph.inputs, body.inputs, strict=True):
             self._entered[value] = (node, body, port)
         if node.op == "If":
@@ -390,8 +362,7 @@ class _Cut:
         """The slice of the iteration, counted from the end that the slices begin at."""
         number = self.value(self._iteration(node))
         if port.stride < 0:
-            number = self._builder.op("Sub", self._builder.constant(-1), number)
-        axis = self._builder.constant(port.axis)
+            number = self._builder.op("Sub", -1, number)
         if port.keepdims:
-            number = self._builder.op("Reshape", number, self._builder.constant([1]))
-        return self._builder.op("Gather", value, number, axis)
+            number = self._builder.op("Reshape", number, [1])
+        return self._builder.op("Gather", value, number, port.axis)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.check.instrument import add_output, invariant, new_output, yielded
+from bridge.check.instrument import Way, add_output, invariant, new_output, yielded
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
 from bridge.neutral.ports import Condition, Yield
@@ -64,13 +64,13 @@ def graph_at(model: Model, place: GraphPath) -> Graph:
     return way[-1][1].graph if way else model.graph
 
 
-def way_to(model: Model, place: GraphPath) -> list[tuple[Node, Body]]:
-    """The nodes on the way to a place, each with the body that is entered."""
-    way: list[tuple[Node, Body]] = []
+def way_to(model: Model, place: GraphPath) -> Way:
+    """The way to a place."""
+    way: Way = ()
     graph = model.graph
     for step in place:
         node = graph.nodes[step.node]
-        way.append((node, node.bodies[step.body]))
+        way = (*way, (node, node.bodies[step.body]))
         graph = way[-1][1].graph
     return way
 
@@ -98,7 +98,7 @@ def expose(model: Model, place: GraphPath, spots: Sequence[Spot]) -> None:
 
     The model gets a switch for each Loop on the way there (`last`). Inside an If that takes another
     branch a value is one zero. Changes `model`."""
-    way = way_to(model, place)
+    way = list(way_to(model, place))
     found = [value_at(graph_at(model, place), spot) for spot in spots]
     switches = [
         Value(TensorType(I64, ()), [last(depth)])
@@ -136,10 +136,7 @@ def _counted(graph: Graph, node: Node) -> Node:
     b, loop_builder = Builder(nodes), LoopBuilder.of(node)
     turn_forwards(b, loop_builder)
     loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
-    made = loop_builder.make(b)
-    for index, (new, old) in enumerate(zip(made, node.outputs, strict=True)):
-        for finish in loop_builder.finish.get(index, ()):
-            new = finish(b, new)
+    for new, old in zip(loop_builder.build(b), node.outputs, strict=True):
         b.node("Identity", [new], [old])
     place = graph.nodes.index(node)
     graph.nodes[place : place + 1] = nodes
@@ -152,12 +149,10 @@ def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> tuple[Value, list
     graph = body.graph
     front: list[Node] = []
     first = Builder(front)
-    number = iteration_number(body)
-    if number.element is not I64:
-        number = first.op("Cast", number, to=I64)
-    count = first.op("Add", number, first.constant(1))
+    number = first.cast(iteration_number(body), I64)
+    count = first.op("Add", number, 1)
     here = first.op("Equal", number, own)
-    switches = [first.op("Where", here, switch, first.constant(ENDLESS)) for switch in inner]
+    switches = [first.op("Where", here, switch, ENDLESS) for switch in inner]
     on = first.op("Less", number, own)
     graph.prepend(front)
     for index, (value, port) in enumerate(body.exits()):

@@ -13,7 +13,8 @@ import bridge
 from bridge.check import check
 from bridge.check.conditions import distance, operands, truth_of
 from bridge.check.demands import demanded
-from bridge.check.probe import probe, ways
+from bridge.check.instrument import ways
+from bridge.check.probe import probe
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
@@ -220,7 +221,7 @@ def test_inputs_keep_away_from_where_rounding_decides(tmp_path: Path) -> None:
 
 def test_a_probe_holds_what_the_condition_needs_alone() -> None:
     model = bridge.load(parsed(CONDITIONS["three Ifs in one another"]))
-    cut = probe(model, ways(model)[2], 100)
+    cut = probe(model, *ways(model)[2], 100)
     assert cut is not None
     assert {node.op for node in cut.model.graph.nodes} == {
         "Constant",
@@ -235,7 +236,7 @@ def test_a_probe_holds_what_the_condition_needs_alone() -> None:
         ["x"],
         ["x"],
     ]
-    assert probe(model, ways(model)[2], 3) is None
+    assert probe(model, *ways(model)[2], 3) is None
 
 
 @pytest.mark.parametrize(
