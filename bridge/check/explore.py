@@ -22,7 +22,7 @@ from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, Site, all_taken, branches_of
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
-from bridge.check.solve import LARGEST_SIZE, Size, solve, variables
+from bridge.check.solve import LARGEST_SIZE, solve, variables
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType, innermost, low
@@ -254,7 +254,7 @@ class _Search:
                 what = "the Loop runs as often" if site.loop else "the condition is the same"
                 self._settle((site.index, outcome), f"{what} with all inputs")
             return False, ""
-        asked = {own.key for some in wanted for own in some if isinstance(own, Size)}
+        asked = {own.key for some in wanted for own in some if own.is_size}
         like = self._like(recipe, asked)
         leading = (r for r in like if r is recipe or not any(distances(r) or (1,)))
         return True, self._refused(leading)

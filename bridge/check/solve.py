@@ -28,47 +28,29 @@ cannot be computed."""
 
 
 @dataclass(frozen=True)
-class Size:
-    """A dimension that the search may change: its key in `Recipe.sizes`, and its limits."""
+class Variable:
+    """What the search may change: a dimension, by its key in `Recipe.sizes`, or the number that
+    fills an input; its limits, its least change, and what it is where a recipe does not say."""
 
     key: str
-    lowest: int
-    highest: int
-    step = 1.0
-
-    def of(self, recipe: Recipe) -> float:
-        """The size that a recipe has, or else the least."""
-        size = recipe.sizes.get(self.key)
-        return size if isinstance(size, int) else self.lowest
-
-    def put(self, recipe: Recipe, number: float) -> Recipe | None:
-        """The recipe with another size, None for one beyond the limits."""
-        if not self.lowest <= number <= self.highest:
-            return None
-        return replace(recipe, sizes={**recipe.sizes, self.key: int(number)})
-
-
-@dataclass(frozen=True)
-class Fill:
-    """An input that the search may fill with a number, the least change of that, and its limits."""
-
-    name: str
-    step: float
+    is_size: bool
     lowest: float = -math.inf
     highest: float = math.inf
+    step: float = 1.0
+    usual: float = 0.0
 
     def of(self, recipe: Recipe) -> float:
-        """The number that a recipe fills the input with, else 0."""
-        return recipe.fills.get(self.name, 0.0)
+        """The size or number that a recipe has."""
+        found = (recipe.sizes if self.is_size else recipe.fills).get(self.key)
+        return found if isinstance(found, int | float) else self.usual
 
     def put(self, recipe: Recipe, number: float) -> Recipe | None:
-        """The recipe with another number, None for one beyond the limits."""
+        """The recipe with another size or number, None for one beyond the limits."""
         if not self.lowest <= number <= self.highest:
             return None
-        return replace(recipe, fills={**recipe.fills, self.name: number})
-
-
-Variable = Size | Fill
+        if self.is_size:
+            return replace(recipe, sizes={**recipe.sizes, self.key: int(number)})
+        return replace(recipe, fills={**recipe.fills, self.key: number})
 
 
 def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
@@ -78,23 +60,21 @@ def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
     fills: list[Variable] = []
     for value, valued in asked.items():
         if value.name.startswith(ITERATION):
-            fills.append(Fill(value.name, 1.0, 0, _LATEST))
+            fills.append(Variable(value.name, False, 0, _LATEST))
             continue
         for key, dim in open_sizes(value).items():
             given = base.sizes.get(key, dim)
             if not isinstance(given, int):
                 most = high(given)
-                sizes[key] = Size(
-                    key,
-                    # No empty tensor: onnxruntime ends the process in some kernels.
-                    max(low(given), 1),
-                    LARGEST_SIZE if most is None else min(most, LARGEST_SIZE),
-                )
+                most = LARGEST_SIZE if most is None else min(most, LARGEST_SIZE)
+                # No empty tensor: onnxruntime ends the process in some kernels.
+                least = max(low(given), 1)
+                sizes[key] = Variable(key, True, least, most, usual=least)
         kind = value.element.kind if isinstance(value.type, TensorType) and value.element else ""
         if valued and value.name not in base.fills and kind in ("bool", "int", "uint", "float"):
             step = 2.0**-6 if kind == "float" else 1.0
-            limits = (0, 1) if kind == "bool" else (-math.inf, math.inf)
-            fills.append(Fill(value.name, step, *limits))
+            lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
+            fills.append(Variable(value.name, False, lowest, highest, step))
     return [*fills, *sizes.values()]
 
 
@@ -212,7 +192,7 @@ class _Search:
     def scan(self, start: Recipe) -> None:
         """Tries inputs with all their open sizes alike, and such with one other size, until one
         can be computed."""
-        sizes = [variable for variable in self.variables if isinstance(variable, Size)]
+        sizes = [variable for variable in self.variables if variable.is_size]
         powers = [1 << k for k in range(13)] if sizes else []
         alike = [_sized(start, sizes, number) for number in powers]
         single = [
@@ -227,7 +207,7 @@ class _Search:
 
     def others(self, start: Recipe) -> Iterator[Recipe]:
         """Where else to begin: with sizes of 1, and by chance."""
-        sizes = [variable for variable in self.variables if isinstance(variable, Size)]
+        sizes = [variable for variable in self.variables if variable.is_size]
         if sizes:
             yield _sized(start, sizes, 1)
         rng = np.random.default_rng(0)
@@ -241,7 +221,7 @@ class _Search:
             yield recipe
 
 
-def _sized(recipe: Recipe, sizes: Sequence[Size], number: int) -> Recipe:
+def _sized(recipe: Recipe, sizes: Sequence[Variable], number: int) -> Recipe:
     """The recipe with all these sizes as near to a number as their limits allow."""
-    chosen = {size.key: min(max(number, size.lowest), size.highest) for size in sizes}
+    chosen = {size.key: int(min(max(number, size.lowest), size.highest)) for size in sizes}
     return replace(recipe, sizes={**recipe.sizes, **chosen})

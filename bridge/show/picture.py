@@ -134,7 +134,7 @@ class _Painter:
             named = [self.names[self.nodes[index]["name"]][1] for index in left[:_NAMED]]
             rest = [f"and {len(left) - _NAMED} more"] if len(left) > _NAMED else []
             drawn.append(_framed("body", [_Line([(more, "says")], "\n".join(named + rest))], None))
-        return _stacked(drawn)
+        return _arranged(drawn)
 
     def _interest(self, index: int) -> int:
         """How early a folded picture shows an If: those with branches that differ come first."""
@@ -159,8 +159,7 @@ class _Painter:
         ]
         parts = [self._body(node, body, boxes) for body in node["bodies"]]
         total = sum(part.width for part in parts) + _GAP * (len(parts) - 1)
-        inner = _beside(parts) if total <= _WIDEST else _stacked(parts)
-        return _framed(node["op"].lower(), lines, inner)
+        return _framed(node["op"].lower(), lines, _arranged(parts, beside=total <= _WIDEST))
 
     def _body(self, node: Json, body: Json, boxes: dict[int, _Box]) -> _Box:
         state = None
@@ -224,33 +223,21 @@ def _framed(style: str, lines: Sequence[_Line], inner: _Box | None) -> _Box:
     return _Box(width, height, draw)
 
 
-def _stacked(boxes: Sequence[_Box]) -> _Box | None:
-    """Boxes below one another."""
+def _arranged(boxes: Sequence[_Box], beside: bool = False) -> _Box | None:
+    """Boxes below one another, or side by side."""
     if not boxes:
         return None
-    width = max(box.width for box in boxes)
-    height = sum(box.height for box in boxes) + _GAP * (len(boxes) - 1)
+    widths, heights = [box.width for box in boxes], [box.height for box in boxes]
+    gaps = _GAP * (len(boxes) - 1)
 
     def draw(x: float, y: float) -> list[str]:
         found: list[str] = []
         for box in boxes:
             found += box.draw(x, y)
-            y += box.height + _GAP
+            x += box.width + _GAP if beside else 0
+            y += 0 if beside else box.height + _GAP
         return found
 
-    return _Box(width, height, draw)
-
-
-def _beside(boxes: Sequence[_Box]) -> _Box | None:
-    """Boxes side by side."""
-    width = sum(box.width for box in boxes) + _GAP * (len(boxes) - 1)
-    height = max(box.height for box in boxes)
-
-    def draw(x: float, y: float) -> list[str]:
-        found: list[str] = []
-        for box in boxes:
-            found += box.draw(x, y)
-            x += box.width + _GAP
-        return found
-
-    return _Box(width, height, draw)
+    if beside:
+        return _Box(sum(widths) + gaps, max(heights), draw)
+    return _Box(max(widths), sum(heights) + gaps, draw)
