@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from bridge.check.inputs import keys_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import equal_sizes, sizes_that_suit
-from bridge.neutral.types import ANY, Dim, Interval, innermost, with_symbols
+from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
 Size = int | Interval
 
@@ -46,12 +47,12 @@ def share_symbols(model: Model) -> dict[str, str]:
                 symbols[found(b)] = found(a)
     tokens = _token_inputs(model)
     for value in tokens[1:]:
-        for mine, its in zip(_keys(tokens[0]), _keys(value), strict=True):
+        for mine, its in zip(keys_of(tokens[0]), keys_of(value), strict=True):
             if found(mine) != found(its):
                 symbols[found(its)] = found(mine)
     members = {key: found(key) for key in (*symbols, *symbols.values())}
     for value in model.graph.inputs:
-        keys = [members.get(key) for key in _keys(value)]
+        keys = [members.get(key) for key in keys_of(value)]
         value.type = with_symbols(value.type, keys)
     return members
 
@@ -87,16 +88,11 @@ def shared(symbols: Mapping[str, str], sizes: Mapping[str, Size]) -> dict[str, S
     return {**named, **{k: named[s] for k, s in symbols.items() if s in named}, **sizes}
 
 
-def _keys(value: Value) -> list[str]:
-    return [f"{value.name}.{axis}" for axis in range(len(innermost(value.type).shape or ()))]
-
-
 def _named(model: Model) -> Model:
     """A copy of the model, of which each open dimension of an input has its key as its symbol."""
     model = clone_model(model)
     for value in model.graph.inputs:
-        keys = _keys(value)
-        value.type = value.declared = with_symbols(value.type, keys)
+        value.type = value.declared = with_symbols(value.type, keys_of(value))
     infer_graph(model.graph)
     return model
 

@@ -177,11 +177,17 @@ def free_dimensions(model: Model) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def keys_of(value: Value) -> list[str]:
+    """What the dimensions of an input are called that have no symbol: `input.axis`."""
+    return [f"{value.name}.{axis}" for axis in range(len(innermost(value.type).shape or ()))]
+
+
 def open_sizes(value: Value) -> dict[str, Dim]:
     """The dimensions of an input that the model leaves open, by their keys in `Recipe.sizes`."""
+    dims = innermost(value.type).shape or ()
     return {
-        dim if isinstance(dim, str) else f"{value.name}.{axis}": dim
-        for axis, dim in enumerate(innermost(value.type).shape or ())
+        dim if isinstance(dim, str) else key: dim
+        for key, dim in zip(keys_of(value), dims, strict=True)
         if not isinstance(dim, int)
     }
 

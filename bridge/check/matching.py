@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from bridge.check.inputs import keys_of
 from bridge.check.instrument import Site, sites_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
@@ -61,14 +62,10 @@ def with_sizes(model: Model, sizes: Mapping[str, int | Interval]) -> Model:
                 dim
                 if isinstance(dim, int)
                 else sizes.get(dim if isinstance(dim, str) else key, dim)
-                for dim, key in zip(value.shape, _keys(value), strict=True)
+                for dim, key in zip(value.shape, keys_of(value), strict=True)
             ]
             value.type = TensorType(value.element, tuple(dims))
     return model
-
-
-def _keys(value: Value) -> list[str]:
-    return [f"{value.name}.{axis}" for axis in range(len(value.dims))]
 
 
 def _narrows(dim: Dim, other: Dim) -> bool:

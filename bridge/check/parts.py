@@ -18,8 +18,8 @@ from typing import Any
 
 import bridge
 from bridge.atomic_write import scratch_folder
+from bridge.check.cut import cut
 from bridge.check.engines import EngineError, Session, ValueInfo, feed_of
-from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 
 LARGEST = 6_000
@@ -113,7 +113,9 @@ class PartsSession:
                 return folder / f"{number}.xml"
 
             def opened(number: int) -> Session:
-                bridge.save(_model(self._parts[number]), file(number))
+                part = self._parts[number]
+                graph = cut(part.nodes, part.inputs, part.outputs, part.names)
+                bridge.save(Model(graph, "ir"), file(number))
                 return self._loads[number % at_once](file(number))
 
             def begun(number: int) -> Future[Session]:
@@ -173,30 +175,3 @@ def _groups(graph: Graph) -> list[list[Node]]:
         groups[-1].append(node)
         weight += size
     return groups
-
-
-def _model(part: _Part) -> Model:
-    graph, names = Graph(name="part"), part.names
-    copies: dict[Value, Value] = {}
-    for value in part.inputs:
-        copies[value] = clone_value(value)
-        copies[value].names = [names[value]]
-        graph.inputs.append(copies[value])
-    for node in part.nodes:
-        for source in node.inputs:
-            if source is not None and source.constant is not None:
-                _put_constant(source, graph, copies)
-        graph.nodes.append(clone_node(node, copies))
-    for value in part.outputs:
-        _put_constant(value, graph, copies)
-        copies[value].names = [names[value]]
-        graph.outputs.append(copies[value])
-    graph.output_names = [names[value] for value in part.outputs]
-    return Model(graph, "ir")
-
-
-def _put_constant(value: Value, graph: Graph, copies: dict[Value, Value]) -> None:
-    """Puts a constant into the graph, unless it is there."""
-    if value not in copies:
-        assert value.producer is not None
-        graph.nodes.append(clone_node(value.producer, copies))

@@ -19,6 +19,7 @@ import numpy as np
 
 import bridge
 from bridge.check.bisect import FirstDifference, Look, visible
+from bridge.check.cut import cut
 from bridge.check.own_inputs import save_feed
 from bridge.check.taps import (
     GraphPath,
@@ -31,7 +32,6 @@ from bridge.check.taps import (
     way_to,
 )
 from bridge.errors import BridgeError
-from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Model, Node, Value
 
 SECONDS = 60.0
@@ -295,28 +295,5 @@ def _model(
     model: Model, nodes: Sequence[Node], named: Mapping[Value, str], outputs: Sequence[Value]
 ) -> Model:
     """A model of copies of these nodes. What is `named` and no output is an input."""
-    values: dict[Value, Value] = {}
-    graph = Graph(name="part")
-
-    def copied(value: Value) -> None:
-        values[value] = clone_value(value)
-        values[value].names = [named[value]]
-
-    for value in named:
-        if value not in outputs:
-            copied(value)
-            graph.inputs.append(values[value])
-    constants = dict.fromkeys(
-        v.producer for node in nodes for v in node.inputs
-        if v is not None and v not in values and v.constant is not None
-    )  # fmt: skip
-    for node in (*constants, *nodes):
-        assert node is not None
-        graph.nodes.append(clone_node(node, values))
-        if graph.nodes[-1].extras:
-            graph.nodes[-1].extras.pop("provenance", None)
-    for value in outputs:
-        values[value].names = [named[value]]
-    graph.outputs = [values[value] for value in outputs]
-    graph.output_names = [named[value] for value in outputs]
+    graph = cut(nodes, [value for value in named if value not in outputs], outputs, named)
     return Model(graph, model.format, model.opset, dict(model.opsets), files=dict(model.files))

@@ -1,0 +1,37 @@
+"""Some nodes of a graph as a graph of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bridge.neutral.clone import clone_node, clone_value
+from bridge.neutral.graph import Graph, Node, Value
+
+
+def cut(
+    nodes: Sequence[Node],
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    names: Mapping[Value, str],
+) -> Graph:
+    """Copies of these nodes, and of the constants that they or the outputs are of. `names` has the
+    names of the inputs and outputs."""
+    graph, copies = Graph(name="part"), dict[Value, Value]()
+    for value in inputs:
+        copies[value] = clone_value(value)
+        copies[value].names = [names[value]]
+        graph.inputs.append(copies[value])
+    taken = [*(v for node in nodes for v in node.inputs if v is not None), *outputs]
+    constants = dict.fromkeys(
+        v.producer for v in taken if v.constant is not None and v not in copies
+    )
+    for node in (*constants, *nodes):
+        assert node is not None
+        graph.nodes.append(clone_node(node, copies))
+        if graph.nodes[-1].extras:
+            graph.nodes[-1].extras.pop("provenance", None)
+    for value in outputs:
+        copies[value].names = [names[value]]
+        graph.outputs.append(copies[value])
+    graph.output_names = [names[value] for value in outputs]
+    return graph
