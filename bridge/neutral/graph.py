@@ -214,11 +214,16 @@ class Graph:
                     stack.append(body.graph)
 
 
-def size_of_constants(graph: Graph) -> int:
-    """Bytes of all constants of a graph and of those nested in it, each tensor counted once."""
+def sizes_of_constants(graph: Graph) -> list[int]:
+    """Bytes of each constant of a graph and of those nested in it, of one tensor once."""
     tensors = {id(n.attributes["value"]): n.attributes["value"]
                for n in graph.walk() if n.op == "Constant"}  # fmt: skip
-    return sum(tensor.nbytes for tensor in tensors.values())
+    return [tensor.nbytes for tensor in tensors.values()]
+
+
+def size_of_constants(graph: Graph) -> int:
+    """Bytes of all constants of a graph and of those nested in it, each tensor counted once."""
+    return sum(sizes_of_constants(graph))
 
 
 def names_of_outputs(graph: Graph) -> list[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.graph import (
+    Body,
+    Graph,
+    Model,
+    Node,
+    Value,
+    names_of_outputs,
+    sizes_of_constants,
+)
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -18,7 +26,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
-from bridge.show.outline import says
+from bridge.show.outline import called, captured_values, says
 
 Json = dict[str, Any]
 
@@ -32,18 +40,15 @@ def describe(model: Model, file: str) -> Json:
     and a `control_flow` of its own.
     """
     graph = model.graph
-    nodes = list(graph.walk())
-    tensors = {id(n.attributes["value"]): n.attributes["value"]
-               for n in nodes if n.op == "Constant"}  # fmt: skip
-    counts = Counter(node.op for node in nodes if node.op != "Constant")
-    defaults = {value for value in model.defaults}
+    constants = sizes_of_constants(graph)
+    counts = Counter(node.op for node in graph.walk() if node.op != "Constant")
     result: Json = {"file": file, "format": model.format}
     if model.opset is not None:
         result["opset"] = model.opset
         result["domains"] = dict(sorted(model.opsets.items()))
     result |= {
         "inputs": [
-            {"name": value.name, **_type(value.type), "has_default": value in defaults}
+            {"name": value.name, **_type(value.type), "has_default": value in model.defaults}
             for value in graph.inputs
         ],
         "outputs": [
@@ -51,7 +56,7 @@ def describe(model: Model, file: str) -> Json:
             for name, value in zip(names_of_outputs(graph), graph.outputs, strict=True)
         ],
         "operators": dict(sorted(counts.items())),
-        "constants": {"count": len(tensors), "bytes": sum(t.nbytes for t in tensors.values())},
+        "constants": {"count": len(constants), "bytes": sum(constants)},
         "control_flow": _control_flow(graph, {}),
     }
     return result
@@ -79,13 +84,7 @@ def _shape(shape: Shape) -> list[int | str] | None:
 
 
 def _name(value: Value | None) -> str | None:
-    """The value's name, or one made of what produces it."""
-    if value is None:
-        return None
-    if value.name or value.producer is None:
-        return value.name
-    index = value.producer.outputs.index(value)
-    return f"{value.producer.name or value.producer.op}:{index}"
+    return None if value is None else called(value)
 
 
 def _control_flow(graph: Graph, captured: dict[Value, Value]) -> list[Json]:
@@ -105,10 +104,7 @@ def _node(node: Node, captured: dict[Value, Value]) -> Json:
 
 def _body(node: Node, role: str, body: Body, captured: dict[Value, Value]) -> Json:
     graph = body.graph
-    for value, port in body.entries():
-        outer = node.inputs[port.input] if isinstance(port, Invariant) else None
-        if outer is not None:
-            captured[value] = outer
+    captured |= captured_values(node, body)
     return {
         "role": role,
         "nodes": sum(inner.op != "Constant" for inner in graph.nodes),
@@ -150,11 +146,5 @@ def _output_port(node: Node, port: OutputPort) -> Json:
 
 
 def _slices(port: Sliced | Stacked) -> Json:
-    return {
-        "axis": port.axis,
-        "start": port.start,
-        "stride": port.stride,
-        "end": port.end,
-        "part_size": port.part_size,
-        "keepdims": port.keepdims,
-    }
+    names = ("axis", "start", "stride", "end", "part_size", "keepdims")
+    return {name: getattr(port, name) for name in names}

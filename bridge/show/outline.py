@@ -12,8 +12,16 @@ from typing import Any
 
 from bridge.neutral.builder import integers
 from bridge.neutral.expression import expression
-from bridge.neutral.graph import Body, Graph, Model, Node, Value, names_of_outputs
-from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Sliced, Stacked, Yield
+from bridge.neutral.graph import (
+    Body,
+    Graph,
+    Model,
+    Node,
+    Value,
+    names_of_outputs,
+    sizes_of_constants,
+)
+from bridge.neutral.ports import Carried, InputPort, OutputPort, Sliced, Stacked, Yield
 from bridge.show.short import short, short_type
 
 Json = dict[str, Any]
@@ -59,22 +67,18 @@ class _Outline:
     def made(self, file: str) -> Json:
         model, graph = self.model, self.model.graph
         counts = Counter(node.op for node in graph.walk() if node.op != "Constant")
-        tensors = {
-            id(n.attributes["value"]): n.attributes["value"].nbytes
-            for n in graph.walk()
-            if n.op == "Constant"
-        }
+        constants = sizes_of_constants(graph)
         top = self._graph(graph, "graph")
         return {
             "file": file,
-            "format": _format(model),
+            "format": format_of(model.format, model.opset, model.opsets),
             "inputs": [[self._name(v), short_type(v.type)] for v in graph.inputs],
             "outputs": [
-                [self._text(name or _called(v)), short_type(v.type)]
+                [self._text(name or called(v)), short_type(v.type)]
                 for name, v in zip(names_of_outputs(graph), graph.outputs, strict=True)
             ],
             "operators": dict(counts.most_common()),
-            "constants": [len(tensors), sum(tensors.values())],
+            "constants": [len(constants), sum(constants)],
             "top": top,
             "nodes": self.nodes,
             "names": [[short(name), name] for name in self.names],
@@ -84,7 +88,7 @@ class _Outline:
         return self.names.setdefault(name, len(self.names))
 
     def _name(self, value: Value) -> int:
-        return self._text(_called(value))
+        return self._text(called(value))
 
     def _graph(self, graph: Graph, where: str) -> list[int]:
         """Adds the Ifs and Loops of a graph and all in them; those of the graph itself."""
@@ -122,20 +126,17 @@ class _Outline:
             made["bodies"].append(self._body(node, body, role, where, inside))
 
     def _body(self, node: Node, body: Body, role: str, where: str, inside: str) -> Json:
-        for value, port in zip(body.graph.inputs, body.inputs, strict=True):
-            outer = node.inputs[port.input] if isinstance(port, Invariant) else None
-            if outer is not None:
-                self.captured[value] = outer
+        self.captured |= captured_values(node, body)
         inputs = [
             [self._name(value), short_type(value.type), *self._source(node, body, port, where)]
-            for value, port in zip(body.graph.inputs, body.inputs, strict=True)
+            for value, port in body.entries()
         ]
         counts = Counter(n.op for n in body.graph.nodes if n.op != "Constant")
         nodes = self._graph(body.graph, inside)
         holds = [self._held(n) for n in body.graph.nodes if n.op != "Constant" and not n.bodies]
         outputs = [
             [self._name(value), short_type(value.type), *self._sink(node, port)]
-            for value, port in zip(body.graph.outputs, body.outputs, strict=True)
+            for value, port in body.exits()
         ]
         return {
             "role": role,
@@ -149,7 +150,7 @@ class _Outline:
     def _held(self, node: Node) -> list[Any]:
         return [
             node.op,
-            self._text(node.name or _called(node.outputs[0])),
+            self._text(node.name or called(node.outputs[0])),
             [None if value is None else self._name(value) for value in node.inputs],
             [[self._name(value), short_type(value.type)] for value in node.outputs],
         ]
@@ -166,7 +167,7 @@ class _Outline:
         maker = self._maker(outer, where) if outer is not None else ("", "")
         match port:
             case Carried():
-                following = short(_called(body.graph.outputs[port.output]))
+                following = short(called(body.graph.outputs[port.output]))
                 start = "#" if outer is not None else "true"
                 return f"{start}, then {following} of the iteration before", name, maker[0], ""
             case Sliced():
@@ -205,7 +206,7 @@ def says(node: Node, captured: Mapping[Value, Value]) -> str:
     inputs of the bodies around it are."""
 
     def formula(value: Value) -> str:
-        return expression(value, lambda v: short(_called(v)), captured)
+        return expression(value, lambda v: short(called(v)), captured)
 
     condition = node.input(0 if node.op == "If" else 1)
     if node.op == "If":
@@ -228,7 +229,12 @@ def says(node: Node, captured: Mapping[Value, Value]) -> str:
     return ", ".join(parts) or "until its condition is false"
 
 
-def _called(value: Value) -> str:
+def captured_values(node: Node, body: Body) -> dict[Value, Value]:
+    """The outer values that inputs of a body always are."""
+    return {v: outer for v, outer in node.captures(body).items() if outer is not None}
+
+
+def called(value: Value) -> str:
     """The value's name, or one made of what produces it."""
     if value.name or value.producer is None:
         return value.name
@@ -236,8 +242,9 @@ def _called(value: Value) -> str:
     return f"{node.name or node.op}:{node.outputs.index(value)}"
 
 
-def _format(model: Model) -> str:
-    if model.format == "ir":
+def format_of(format: str, opset: int | None, domains: Mapping[str, int]) -> str:
+    """The format of a model, with the operator sets that it is written in."""
+    if format == "ir":
         return "OpenVINO IR"
-    others = "".join(f", {domain} {version}" for domain, version in sorted(model.opsets.items()))
-    return f"ONNX, operator set {model.opset}{others}"
+    others = "".join(f", {domain} {version}" for domain, version in sorted(domains.items()))
+    return f"ONNX, operator set {opset}{others}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,7 +26,7 @@ def page(outline: Json, check: Json | None = None) -> str:
     )
     data = {"outline": outline, "check": check, "states": STATES}
     return Template(template).substitute(
-        title=_escaped(f"{Path(outline['file']).name} · Bridge"),
+        title=escape(f"{Path(outline['file']).name} · Bridge", quote=False),
         style=style,
         script=script,
         # No name in the model may end the element that the data stands in.
@@ -45,7 +46,3 @@ def require_same(outline: Json, check: Json) -> None:
             f"the check is of {check.get('source', 'another model')}, which has other Ifs than "
             f"{outline['file']}"
         )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bridge.show.outline import format_of
 from bridge.show.short import short
 
 Json = dict[str, Any]
@@ -17,7 +18,8 @@ def as_text(description: Json) -> str:
 
 def _lines(model: Json) -> Iterator[str]:
     constants = model["constants"]
-    yield f"{model['file']}: {_format(model)}"
+    format = format_of(model["format"], model.get("opset"), model.get("domains", {}))
+    yield f"{model['file']}: {format}"
     for part in ("inputs", "outputs"):
         yield f"{part}:"
         yield from _columns(
@@ -29,13 +31,6 @@ def _lines(model: Json) -> Iterator[str]:
     if model["control_flow"]:
         yield "control flow:"
         yield from _control_flow(model["control_flow"], "  ")
-
-
-def _format(model: Json) -> str:
-    if model["format"] == "ir":
-        return "OpenVINO IR"
-    others = "".join(f", {domain} {version}" for domain, version in model["domains"].items())
-    return f"ONNX, operator set {model['opset']}{others}"
 
 
 def _default(value: Json) -> str:
