@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,17 +20,15 @@ from bridge.cli.options import (
     Values,
     Weights,
     given_limits,
+    given_ranges,
+    given_sizes,
     given_values,
     input_shapes,
-    parse_dimension,
 )
 from bridge.cli.output import echo, progress, require_file, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
 from bridge.options import DEVICES, IFS
-
-if TYPE_CHECKING:
-    from bridge.neutral.types import Interval
 
 
 def check(
@@ -185,12 +182,11 @@ def check(
     """
     if report is not None:
         require_file(report, ".html")
-    sizes = dict(map(_size, size or ()))
     options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=_tolerance("--rtol", rtol),
-        atol=_tolerance("--atol", atol), ranges=dict(map(_range, ranges or ())),
-        inputs=inputs, save_inputs=save_inputs, reduce=reduce, sizes=sizes, weights=weights,
-        limits=given_limits(limit), values=given_values(value), timeout=timeout,
+        atol=_tolerance("--atol", atol), ranges=given_ranges(ranges),
+        inputs=inputs, save_inputs=save_inputs, reduce=reduce, sizes=given_sizes(size),
+        weights=weights, limits=given_limits(limit), values=given_values(value), timeout=timeout,
         input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
     )  # fmt: skip
     given = [model, *(other or ())]
@@ -207,25 +203,6 @@ def check(
     against = given[1] if other else None
     require_engines(model, against)
     run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
-
-
-def _size(text: str) -> tuple[str, int | Interval]:
-    name, equals, number = text.rpartition("=")
-    if not (name and equals and number[:1].isdecimal()):
-        raise UsageError(f"--size {text}: is not DIM=N; write for example batch=2 or x.0=2")
-    return name, parse_dimension(number, f"--size {text}")
-
-
-def _range(text: str) -> tuple[str, tuple[float, float]]:
-    name, _, limits = text.rpartition("=")
-    low, _, high = limits.partition("..")
-    try:
-        found = float(low), float(high)
-    except ValueError:
-        found = math.inf, math.inf
-    if not name or not all(map(math.isfinite, found)):
-        raise UsageError(f"--range {text}: is not NAME=LOW..HIGH; write for example x=0..1")
-    return name, found
 
 
 def _tolerance(option: str, texts: list[str] | None) -> dict[str, float]:

@@ -87,6 +87,7 @@ _SHAPE = r"(?s)(?P<name>.+?)=?\[(?P<dims>[^][]*)\]"
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
 _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 
 
 def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -114,6 +115,21 @@ def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
     """Limits by name, from texts like `nodes=1000000`; UsageError for other texts."""
     found = _by_name("--limit", texts, "NAME=N", "nodes=1000000", _SIZE)
     return {name.strip(): int(number) for name, number in found.items()}
+
+
+def given_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Sizes or Intervals by dimension, from texts like `batch=2` and `x.0=2..8`. Raises UsageError
+    for other texts."""
+    found = _by_name("--size", texts, "DIM=N", "batch=2 or x.0=2", r"\d.*")
+    return {name: parse_dimension(size, f"--size {name}={size}") for name, size in found.items()}
+
+
+def given_ranges(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    """Limits by input name, from texts like `x=0..1`. Raises UsageError for other texts."""
+    limits = rf"(?i:{_NUMBER})\.\.(?i:{_NUMBER})"
+    found = _by_name("--range", texts, "NAME=LOW..HIGH", "x=0..1", limits)
+    pairs = {name: text.partition("..") for name, text in found.items()}
+    return {name: (float(low), float(high)) for name, (low, _, high) in pairs.items()}
 
 
 def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
